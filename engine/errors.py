@@ -1,0 +1,47 @@
+"""Everything that can go wrong for a user, as one tree of exceptions.
+
+    EmberpoolError
+    ├── BadInput        what was asked cannot be read: exit status 2
+    │   ├── BadKnob     an unknown knob, or a value outside its range
+    │   ├── BadLink     a link that cannot be opened
+    │   └── BadFile     a data, scenario or store file that cannot be used
+    └── CannotRun       a valid scenario that this machine cannot run: exit status 3
+
+Each message is one sentence that names the thing, its value and unit, what is allowed and what to do.
+"""
+
+from difflib import get_close_matches
+
+
+class EmberpoolError(Exception):
+    """Root of the tree; pages and the command line catch exactly this."""
+
+
+class BadInput(EmberpoolError):
+    """Something given by the user cannot be read or is not allowed."""
+
+
+class BadKnob(BadInput):
+    """A knob is unknown, or its value is not one that it can take."""
+
+
+class BadLink(BadInput):
+    """A shared link cannot be opened as it stands."""
+
+
+class BadFile(BadInput):
+    """A file cannot be read; the message carries its name and, where there is one, the line."""
+
+
+class CannotRun(EmberpoolError):
+    """The scenario is well formed but does not fit, or cannot be recovered."""
+
+
+def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
+    """Return a hint naming the known word closest to `name`, or all of them when few."""
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]}?"
+    if len(known) <= 12:
+        return f"known are {', '.join(known)}."
+    return f"there are {len(known)}; `python -m engine list` shows them."

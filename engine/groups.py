@@ -1,0 +1,238 @@
+"""The groups of knobs, each declared once: model, data, machine, policy, run, faults."""
+
+from dataclasses import dataclass
+
+from engine.knobs import knob
+from engine.registry import names
+
+MOST = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The recommendation model: embedding tables, two MLPs, their interaction, and the optimizer."""
+
+    name: str = knob(
+        "dlrm-kaggle",
+        "choice",
+        "Model",
+        "A named model; choosing one sets the other model knobs.",
+        choices=lambda: names("models"),
+    )
+    num_tables: int = knob(26, "int", "Embedding tables", "How many tables the model has.", low=1, high=10_000)
+    num_embeddings: tuple[int, ...] = knob(
+        (1_000_000,),
+        "ints",
+        "Rows per table",
+        "One number for all tables, or one per table separated by ';'.",
+        low=1,
+        high=10**11,
+    )
+    embedding_dim: int = knob(16, "int", "Embedding dim", "Elements of an embedding vector (fp32).", low=1, high=4096)
+    pooling: tuple[int, ...] = knob(
+        (1,), "ints", "Pooling factor", "Lookups per sample and table; one number, or one per table.", low=1, high=10_000
+    )
+    bottom_mlp: tuple[int, ...] = knob(
+        (13, 512, 256, 64, 16), "widths", "Bottom MLP", "Layer widths, dense features first, e.g. 13-512-16.", low=1, high=10**6
+    )
+    top_mlp: tuple[int, ...] = knob(
+        (512, 256, 1), "widths", "Top MLP", "Layer widths after the interaction; the last is 1.", low=1, high=10**6
+    )
+    interaction: str = knob(
+        "dot", "choice", "Feature interaction", "Pairwise dot products, or plain concatenation.", choices=("dot", "concat")
+    )
+    optimizer: str = knob(
+        "sgd",
+        "choice",
+        "Optimizer",
+        "Plain SGD, or row-wise Adagrad for embeddings and Adagrad for MLPs.",
+        choices=("sgd", "adagrad"),
+    )
+    learning_rate: float = knob(0.05, "float", "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What the model is trained on: the calibrated generator, or a Criteo file known by its digest."""
+
+    digest: str = knob(
+        "", "text", "Data file", "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file."
+    )
+    popularity: str = knob(
+        "kaggle",
+        "choice",
+        "Popularity",
+        "How lookups spread over rows: fitted to Criteo Kaggle or Terabyte, a plain Zipf, or uniform.",
+        choices=("kaggle", "terabyte", "zipf", "uniform"),
+    )
+    zipf_exponent: float = knob(1.05, "float", "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
+    locality: float = knob(
+        0.0, "float", "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9
+    )
+    batch_size: int = knob(128, "int", "Batch size", "Samples per batch.", unit="samples", low=1, high=10**6)
+    held_out_samples: int = knob(
+        8192,
+        "int",
+        "Held-out samples",
+        "Samples kept for AUC and loss (a file keeps its last tenth).",
+        unit="samples",
+        low=20,
+        high=10**7,
+    )
+    seed: int = knob(1, "int", "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The hardware: which parts, how many, how fast."""
+
+    gpu: str = knob(
+        "a100-80",
+        "choice",
+        "GPU",
+        "Accelerator that trains the MLPs.",
+        choices=("a100-80", "a100-40", "v100", "h100-sxm", "trainingcxl"),
+    )
+    host: str = knob("server", "choice", "Host", "Host CPU and board.", choices=("server", "trainingcxl"))
+    dram_capacity_GiB: float = knob(
+        256.0, "float", "DRAM capacity", "Host (or, for system dram, expander) DRAM.", unit="GiB", low=1, high=1e6, log=True
+    )
+    dram_channels: int = knob(6, "int", "DRAM channels", "DDR4-3200 channels; DRAM bandwidth is linear in them.", low=1, high=64)
+    pmem: str = knob(
+        "optane-100",
+        "choice",
+        "PMEM media",
+        "Persistent memory type.",
+        choices=("optane-100", "optane-200", "battery-dram", "cxl-flash", "trainingcxl"),
+    )
+    pmem_capacity_GiB: float | None = knob(
+        None,
+        "float",
+        "PMEM capacity",
+        "Capacity comes in modules, and bandwidth with it; auto: what tables and logs need.",
+        unit="GiB",
+        low=1,
+        high=1e6,
+        optional=True,
+        log=True,
+        main=True,
+    )
+    pmem_module_GB: float | None = knob(
+        None,
+        "float",
+        "PMEM module",
+        "Capacity of one module; auto: the media's usual one.",
+        unit="GB",
+        low=1,
+        high=1e5,
+        optional=True,
+    )
+    cxl_bandwidth_GBps: float = knob(
+        48.0,
+        "float",
+        "CXL bandwidth",
+        "Sustained payload of the CXL link, one direction.",
+        unit="GB/s",
+        low=0.1,
+        high=1000,
+        log=True,
+        main=True,
+    )
+    cxl_latency_ns: float = knob(
+        250.0, "float", "CXL latency", "One access through the link, unloaded.", unit="ns", low=0, high=1e6
+    )
+    cxl_switch_hops: int = knob(1, "int", "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
+    near_data_compute: bool = knob(
+        True, "switch", "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
+    )
+    near_data_lanes: int = knob(4, "int", "Near-data lanes", "Parallel vector lanes of the computing logic.", low=1, high=1024)
+    near_data_width_bytes: int = knob(64, "int", "Near-data width", "Bytes a lane handles per cycle.", unit="B", low=4, high=4096)
+    near_data_clock_MHz: float = knob(
+        250.0, "float", "Near-data clock", "Clock of the computing logic.", unit="MHz", low=1, high=10_000
+    )
+    pcie_bandwidth_GBps: float = knob(
+        26.0, "float", "PCIe copy rate", "Pinned host-device copies, one direction.", unit="GB/s", low=0.1, high=1000, log=True
+    )
+    ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
+    num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How the system keeps its promises; "auto" is the system's own way."""
+
+    log: str | None = knob(
+        None,
+        "choice",
+        "Log",
+        "Undo: old values before the update. Redo: new values after it.",
+        choices=("undo", "redo"),
+        optional=True,
+    )
+    mlp_staleness_bound_batches: int | None = knob(
+        None,
+        "int",
+        "Checkpoint relaxation",
+        "Largest age of the MLP log at a batch's commit; 0 is strict, auto is the system's own.",
+        unit="batches",
+        low=0,
+        high=100_000,
+        optional=True,
+        main=True,
+    )
+    relaxed_lookup: bool | None = knob(
+        None,
+        "switch",
+        "Relaxed lookup",
+        "Look the next batch up before this one's update, and correct the pooled vectors.",
+        optional=True,
+    )
+    cache_load_factor: float = knob(
+        0.01, "float", "Cache load factor", "Share of rows that system ssd keeps in host DRAM.", low=0.0, high=1.0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How much is run, and within what budget of this computer."""
+
+    batches: int = knob(1000, "int", "Batches", "Batches to train.", unit="batches", low=1, high=10**6)
+    passes: int | None = knob(
+        None, "int", "Passes", "Passes over a data file, instead of a number of batches.", low=1, high=10_000, optional=True
+    )
+    training: bool = knob(True, "switch", "Functional training", "Train real weights; off: timing, energy and faults only.")
+    evaluations: int = knob(10, "int", "Evaluations", "How often held-out loss and AUC are taken.", low=1, high=1000)
+    memory_budget_GiB: float = knob(
+        2.0,
+        "float",
+        "Memory budget",
+        "Rows touched by the run are kept; beyond this, tables are folded.",
+        unit="GiB",
+        low=0.01,
+        high=1024,
+    )
+    step_budget_GFLOP: float = knob(
+        1.0, "float", "Step budget", "Beyond this, hidden widths are divided by a power of two.", unit="GFLOP", low=1e-6, high=1e6
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """When power fails, and how long it takes to notice and to start again."""
+
+    power_loss_at_seconds: tuple[float, ...] = knob(
+        (), "floats", "Power loss at", "Simulated instants, ';' between them.", unit="s", low=0, high=MOST
+    )
+    power_loss_mtbf_hours: float | None = knob(
+        None,
+        "float",
+        "Power loss MTBF",
+        "Mean time between random power losses; auto: none.",
+        unit="h",
+        low=1e-9,
+        high=1e9,
+        optional=True,
+    )
+    detect_seconds: float = knob(30.0, "float", "Detection time", "From the fault to its notice.", unit="s", low=0, high=1e6)
+    restart_seconds: float = knob(120.0, "float", "Restart time", "Process start, before the restore.", unit="s", low=0, high=1e6)
+    seed: int = knob(1, "int", "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1)

@@ -1,0 +1,150 @@
+"""A knob is one field of a scenario that knows its unit, range, label and help.
+
+Declared once, it is parsed, validated, written into links, listed, drawn and exported from that declaration.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Literal
+
+from engine.errors import BadKnob, nearest
+
+Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text"]
+AUTO = "auto"
+WORDS = {"on": True, "off": False, "true": True, "false": False}
+SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None)."""
+
+    kind: Kind
+    label: str
+    help: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    optional: bool = False
+    log: bool = False
+    main: bool = False
+    path: str = ""
+    default: Any = None
+
+    @property
+    def title(self) -> str:
+        """The label with its unit in brackets, as on axes and table heads."""
+        return f"{self.label} [{self.unit}]" if self.unit else self.label
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The names a choice can take; registries are asked late, so that a new file is enough."""
+        return self.choices() if callable(self.choices) else self.choices
+
+
+def knob(default: Any, kind: Kind, label: str, help: str, **more: Any) -> Any:
+    """Declare a dataclass field that is a knob; see Knob for the keywords."""
+    return field(default=default, metadata={"knob": Knob(kind, label, help, default=default, **more)})
+
+
+def parse(knob: Knob, text: str) -> Any:
+    """Read a value as written in a link or on the command line; raises BadKnob with a sentence."""
+    word = text.strip()
+    if knob.optional and word.lower() == AUTO:
+        return None
+    if knob.kind == "switch":
+        if word.lower() not in WORDS:
+            raise BadKnob(f"{knob.path}={text!r} is not a switch; write on or off.")
+        return WORDS[word.lower()]
+    if knob.kind in ("choice", "text"):
+        return check(knob, word)
+    if knob.kind in SEPARATOR:
+        parts = [part for part in word.split(SEPARATOR[knob.kind]) if part.strip()]
+        return check(knob, tuple(_number(knob, part) for part in parts))
+    return check(knob, _number(knob, word))
+
+
+def write(knob: Knob, value: Any) -> str:
+    """Write a value so that `parse` reads the same value back; floats by repr."""
+    if value is None:
+        return AUTO
+    if knob.kind == "switch":
+        return "on" if value else "off"
+    if knob.kind in SEPARATOR:
+        return SEPARATOR[knob.kind].join(repr(item) for item in value)
+    return str(value) if knob.kind in ("choice", "text") else repr(value)
+
+
+def check(knob: Knob, value: Any) -> Any:
+    """Return `value` in the knob's own type if the knob can take it; raises BadKnob."""
+    if value is None:
+        if knob.optional:
+            return None
+        raise BadKnob(f"{knob.path} needs a value{_range(knob)}.")
+    if knob.kind == "switch":
+        if not isinstance(value, bool):
+            raise BadKnob(f"{knob.path}={value!r} is not a switch; write on or off.")
+        return value
+    if knob.kind == "text":
+        return _text(knob, value)
+    if knob.kind == "choice":
+        if value not in knob.allowed:
+            raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed)}")
+        return value
+    if knob.kind in SEPARATOR:
+        return _sequence(knob, value)
+    return _in_range(knob, value)
+
+
+def _text(knob: Knob, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > 200 or not value.isprintable():
+        raise BadKnob(f"{knob.path} must be a printable text of at most 200 characters.")
+    return value
+
+
+def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:
+    items = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if not items and knob.kind != "floats":
+        raise BadKnob(f"{knob.path} is empty; write numbers separated by {SEPARATOR[knob.kind]!r}.")
+    if len(items) > 20_000:
+        raise BadKnob(f"{knob.path} has {len(items)} values; at most 20000 are allowed.")
+    return tuple(_in_range(knob, item) for item in items)
+
+
+def _number(knob: Knob, text: str) -> float | int:
+    try:
+        return _whole(float(text), knob, text) if _integral(knob) else float(text)
+    except ValueError:
+        unit = f", in {knob.unit}" if knob.unit else ""
+        raise BadKnob(f"{knob.path}={text!r} is not a number; write the number alone{unit}.") from None
+
+
+def _integral(knob: Knob) -> bool:
+    return knob.kind in ("int", "ints", "widths")
+
+
+def _whole(number: float, knob: Knob, text: Any) -> int:
+    if not isfinite(number) or number != int(number):
+        raise BadKnob(f"{knob.path}={text} must be a whole number{_range(knob)}.")
+    return int(text) if isinstance(text, str) and text.strip().lstrip("+-").isdigit() else int(number)
+
+
+def _in_range(knob: Knob, value: Any) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadKnob(f"{knob.path}={value!r} is not a number{_range(knob)}.")
+    if not isfinite(value):
+        raise BadKnob(f"{knob.path}={value} is not finite; choose a number{_range(knob)}.")
+    low, high = knob.low, knob.high
+    if (low is not None and value < low) or (high is not None and value > high):
+        unit = f" {knob.unit}" if knob.unit else ""
+        raise BadKnob(f"{knob.path}={value}{unit} is out of range; choose a number{_range(knob)}.")
+    return _whole(value, knob, value) if _integral(knob) else float(value)
+
+
+def _range(knob: Knob) -> str:
+    unit = f" {knob.unit}" if knob.unit else ""
+    if knob.low is not None and knob.high is not None:
+        return f" from {knob.low:g} to {knob.high:g}{unit}"
+    return f" of at least {knob.low:g}{unit}" if knob.low is not None else ""

@@ -1,0 +1,55 @@
+"""Named scenarios: a preset file lists only the knobs that differ from the defaults, and what it claims."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.errors import BadFile, BadKnob, nearest
+from engine.registry import read_toml
+from engine.scenario import Scenario, with_values
+
+FOLDER = Path(__file__).parent.parent / "presets"
+DEFAULT = "dlrm-kaggle"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named scenario with its story: `paper` is a citation, `claims` are published values to check."""
+
+    name: str
+    title: str
+    description: str
+    paper: str
+    scenario: Scenario
+    claims: tuple[Mapping[str, Any], ...] = ()
+
+
+@cache
+def preset_names() -> tuple[str, ...]:
+    """Return the names of all presets, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+@cache
+def preset(name: str) -> Preset:
+    """Return the preset called `name`; raises BadKnob naming the nearest known one."""
+    if name not in preset_names():
+        raise BadKnob(f"preset={name!r} is not known; {nearest(name, preset_names())}")
+    content = read_toml(FOLDER / f"{name}.toml")
+    try:
+        texts = {key: str(content[key]) for key in ("title", "description", "paper")}
+    except KeyError as error:
+        raise BadFile(f"{FOLDER / name}.toml lacks {error}; every preset has title, description and paper.") from None
+    claims = tuple(content.get("claims", ()))
+    return Preset(name, **texts, scenario=with_values(Scenario(), content["knobs"]), claims=claims)
+
+
+def scenario_file(path: Path) -> Scenario:
+    """Read a scenario from TOML: an optional `preset`, and `[knobs]` with what differs from it."""
+    content = read_toml(path)
+    unknown = set(content) - {"preset", "knobs", "title", "description", "paper", "claims"}
+    if unknown:
+        raise BadFile(f"{path} has an unknown entry {sorted(unknown)[0]!r}; knobs go under [knobs].")
+    return with_values(preset(str(content.get("preset", DEFAULT))).scenario, content["knobs"])

@@ -1,0 +1,62 @@
+"""Finds variants by looking into folders: one file is one system, device, metric or model."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from engine.errors import BadFile
+
+HERE = Path(__file__).parent
+CONSTANT = {"systems": "SYSTEM", "devices": "DEVICE", "metrics": "METRIC"}
+
+
+@cache
+def names(kind: str) -> tuple[str, ...]:
+    """Return the names of all variants of a kind: `systems`, `devices`, `metrics` or `models`."""
+    if kind == "models":
+        return tuple(sorted(path.stem for path in (HERE / "models").glob("*.toml")))
+    found = (module.name for module in iter_modules([str(HERE / kind)]))
+    return tuple(sorted(name.replace("_", "-") for name in found))
+
+
+@cache
+def load(kind: str, name: str) -> Any:
+    """Return the one constant that the variant's file exports."""
+    module = import_module(f"engine.{kind}.{name.replace('-', '_')}")
+    return getattr(module, CONSTANT[kind])
+
+
+def every(kind: str) -> Mapping[str, Any]:
+    """Return all variants of a kind by name, sorted."""
+    return {name: load(kind, name) for name in names(kind)}
+
+
+def model_file(name: str) -> dict[str, Any]:
+    """Return the knobs that a named model sets, by dotted path."""
+    return {"model.name": name, **read_toml(HERE / "models" / f"{name}.toml")["knobs"]}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; its tables of knobs come back with dotted keys under "knobs"."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"{path} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(f"{path} is not valid TOML: {error}.") from error
+    content["knobs"] = dict(_dotted(content.get("knobs", {})))
+    return content
+
+
+def _dotted(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            rows += _dotted(value, f"{prefix}{key}.")
+        else:
+            rows.append((prefix + key, tuple(value) if isinstance(value, list) else value))
+    return rows

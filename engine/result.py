@@ -1,0 +1,72 @@
+"""A result: plain tables with units in their column names, and the sentence of how the run ended."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine import knobs, links, version
+from engine.scenario import KNOBS, Scenario, values
+
+Row = Mapping[str, Any]
+STAGES = ("Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run gives.
+
+    `ran` is False when the scenario could not run and `outcome` says why and what to do. `results` maps a
+    metric's name with its unit to a number or None. Rows of the tables:
+    `breakdown`: Stage, Device, Busy [s], Exposed [s], Energy [J] (per steady-state batch);
+    `devices`: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run);
+    `training`: Batch, Elapsed [s], Loss, AUC (held out; None between evaluations);
+    `events`: Elapsed [s], Kind (fault, recovered, ...), Batch, What (a sentence);
+    `timeline`: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
+    """
+
+    scenario: Scenario
+    ran: bool
+    outcome: str
+    results: Mapping[str, float | None]
+    breakdown: tuple[Row, ...] = ()
+    devices: tuple[Row, ...] = ()
+    training: tuple[Row, ...] = ()
+    events: tuple[Row, ...] = ()
+    timeline: tuple[Row, ...] = ()
+    warnings: tuple[str, ...] = ()
+    finding: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
+        tables = {key: value for key, value in asdict(self).items() if key != "scenario"}
+        return {
+            "scenario": {path: _plain(value) for path, value in values(self.scenario).items()},
+            "model_version": version.MODEL,
+            "link": links.link(self.scenario),
+            **tables,
+        }
+
+
+def from_json(content: Mapping[str, Any]) -> Result:
+    """Rebuild a result from `as_json`'s object."""
+    from engine.scenario import with_values
+
+    knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
+    tables = ("breakdown", "devices", "training", "events", "timeline", "warnings")
+    return Result(
+        scenario=with_values(Scenario(), knob_values),
+        ran=content["ran"],
+        outcome=content["outcome"],
+        results=content["results"],
+        finding=content["finding"],
+        **{name: tuple(content[name]) for name in tables},
+    )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def knob_texts(scenario: Scenario) -> dict[str, str]:
+    """Return every knob as text by dotted path, as in links and CSV."""
+    return {path: knobs.write(KNOBS[path], value) for path, value in values(scenario).items()}

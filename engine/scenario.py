@@ -1,0 +1,113 @@
+"""The one frozen value that holds every knob of a run.
+
+`KNOBS` maps a dotted path to its declaration; `Scenario` checks itself on creation, so a scenario that
+exists is well formed. Whether it fits its machine is the simulation's question, not this module's.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from typing import Any
+
+from engine import knobs
+from engine.errors import BadKnob, nearest
+from engine.groups import Data, Faults, Machine, Model, Policy, Run
+from engine.knobs import Knob, knob
+from engine.registry import model_file, names
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One run, wholly described: equal scenarios give equal results."""
+
+    system: str = knob(
+        "cxl",
+        "choice",
+        "Training system",
+        "How the model is trained: where tables live, who computes, what is logged.",
+        choices=lambda: names("systems"),
+        main=True,
+    )
+    model: Model = field(default_factory=Model)
+    data: Data = field(default_factory=Data)
+    machine: Machine = field(default_factory=Machine)
+    policy: Policy = field(default_factory=Policy)
+    run: Run = field(default_factory=Run)
+    faults: Faults = field(default_factory=Faults)
+
+    def __post_init__(self) -> None:
+        """Check every knob, then the few rules between knobs; raises BadKnob."""
+        for path, value in values(self).items():
+            knobs.check(KNOBS[path], value)
+        _check_model(self.model)
+
+
+def _check_model(model: Model) -> None:
+    for name in ("num_embeddings", "pooling"):
+        count = len(getattr(model, name))
+        if count not in (1, model.num_tables):
+            raise BadKnob(f"model.{name} has {count} values for {model.num_tables} tables; give one, or {model.num_tables}.")
+    if len(model.bottom_mlp) < 2:
+        raise BadKnob("model.bottom_mlp needs at least two widths: dense features and output.")
+    if model.top_mlp[-1] != 1:
+        raise BadKnob(f"model.top_mlp ends in {model.top_mlp[-1]}; its last width must be 1, the click's logit.")
+    if model.interaction == "dot" and model.bottom_mlp[-1] != model.embedding_dim:
+        raise BadKnob(
+            f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs model.embedding_dim={model.embedding_dim}; "
+            "make them equal or set model.interaction=concat."
+        )
+
+
+def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
+    for item in fields(cls):
+        if "knob" in item.metadata:
+            path = prefix + item.name
+            yield path, replace(item.metadata["knob"], path=path)
+        elif is_dataclass(item.default_factory):
+            yield from _declared(item.default_factory, item.name + ".")  # type: ignore[arg-type]
+
+
+KNOBS: Mapping[str, Knob] = dict(_declared(Scenario))
+GROUPS: tuple[str, ...] = tuple(dict.fromkeys(path.split(".")[0] for path in KNOBS if "." in path))
+
+
+def values(scenario: Scenario) -> dict[str, Any]:
+    """Return every knob's value by dotted path, in declaration order."""
+    return {path: _get(scenario, path) for path in KNOBS}
+
+
+def _get(scenario: Scenario, path: str) -> Any:
+    group, _, name = path.rpartition(".")
+    return getattr(getattr(scenario, group) if group else scenario, name)
+
+
+def known(path: str) -> Knob:
+    """Return the declaration of `path`; raises BadKnob naming the nearest known knob."""
+    if path not in KNOBS:
+        raise BadKnob(f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}")
+    return KNOBS[path]
+
+
+def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
+    """Return `scenario` with some knobs changed; a changed `model.name` first brings its whole model."""
+    merged = {path: knobs.check(known(path), value) for path, value in changes.items()}
+    if "model.name" in merged:
+        merged = {**named_model(merged["model.name"]), **merged}
+    grouped: dict[str, dict[str, Any]] = {}
+    for path, value in merged.items():
+        group, _, name = path.rpartition(".")
+        grouped.setdefault(group, {})[name] = value
+    parts = {group: replace(getattr(scenario, group), **some) for group, some in grouped.items() if group}
+    return replace(scenario, **grouped.get("", {}), **parts)
+
+
+@cache
+def named_model(name: str) -> Mapping[str, Any]:
+    """Return the knobs that model `name` sets, by dotted path."""
+    return {path: knobs.check(known(path), value) for path, value in model_file(name).items()}
+
+
+def per_table(model: Model, name: str) -> tuple[int, ...]:
+    """Return `num_embeddings` or `pooling` with one value per table."""
+    given: tuple[int, ...] = getattr(model, name)
+    return given if len(given) == model.num_tables else given * model.num_tables
