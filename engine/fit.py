@@ -92,8 +92,8 @@ def _cache(s: Scenario) -> str:
     if need <= have:
         return ""
     return (
-        f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but "
-        f"machine.dram_capacity_GiB={s.machine.dram_capacity_GiB:g}; lower the factor to {have / table_bytes(s):.3g} or raise the DRAM."
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but machine.dram_capacity_GiB="
+        f"{s.machine.dram_capacity_GiB:g}; lower the factor to {have / table_bytes(s):.3g} or raise the DRAM."
     )
 
 
