@@ -13,7 +13,7 @@ from engine.workload.arrays import Floats, Ints
 from engine.workload.popularity import Popularity
 
 ALONE = 1024
-PER_RANK = 128
+STEPS = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ def _edges(ranks: int) -> Ints:
     alone = np.arange(1, min(ranks, ALONE) + 2)
     if ranks <= ALONE:
         return alone
-    steps = int(np.ceil(PER_RANK * np.log((ranks + 1) / (ALONE + 1))))
+    steps = int(np.ceil(STEPS * np.log((ranks + 1) / (ALONE + 1))))
     return np.concatenate((alone, np.rint(np.geomspace(ALONE + 1, ranks + 1, steps + 1)).astype(np.int64)[1:]))
 
 
