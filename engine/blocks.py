@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.graph import Demand, Task, TaskGraph
+from engine.graph import Demand, Persists, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Recovery
 from engine.traffic import Traffic, top_widths
@@ -67,15 +67,18 @@ def near_lookup(s: Scenario, t: Traffic, memory: str, link: str, name: str, afte
     return Task(name, "Embedding", (reads, *flow), after, after_previous)
 
 
-def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names) -> Task:
-    """Update rows in place while the pooled gradients flow in; without near-data compute, new rows flow in."""
+def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
+    """Update rows while the pooled gradients flow in; without near-data compute, new rows flow in.
+
+    With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
+    """
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
         flow += (Demand("near-data", Pool(t.rows * t.row_bytes)),)
     if link == "cxl":
         flow += (Demand("cxl", Move(t.pooled_bytes if s.machine.near_data_compute else t.rows * t.row_bytes), IN),)
     update = Demand(memory, RowUpdates(t.rows, t.row_bytes))
-    return Task("Embedding update", "Embedding", (update, *flow), after, persists="embedding update" if memory == "pmem" else "")
+    return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 
 def gpu_pooling(s: Scenario, t: Traffic, name: str, after: Names) -> tuple[Task, ...]:

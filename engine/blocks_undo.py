@@ -34,7 +34,7 @@ def undo_plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
             *shadow,
             *blocks.undo_log(t, w.bound, FORWARD_DONE),
             blocks.bottom_backward(s, (*trained, "Commit", *(task.name for task in shadow))),
-            blocks.near_update(s, t, "pmem", "cxl", before_update),
+            blocks.near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
         )
     )
 

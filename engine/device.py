@@ -19,7 +19,7 @@ class Device:
     """One powered device of a machine.
 
     `seconds` and `joules` map a kind of work to its duration and to its energy per amount; `idle_watts` are
-    drawn for the whole run, `busy_watts` more than that while the device works.
+    drawn for the whole run, `busy_watts` more than that while the device works; `price` is in USD.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Device:
     idle_watts: float = 0.0
     busy_watts: float = 0.0
     price: float = 0.0
+    modules: int = 1
     constants: tuple[Constant, ...] = ()
 
 

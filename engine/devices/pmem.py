@@ -170,6 +170,7 @@ def build(machine: Machine) -> Device:
             Stream: lambda work: energy(0, work.nbytes) if work.write else energy(work.nbytes, 0),
         },
         idle_watts=count * media.idle.value,
+        modules=count,
         price=count * module_bytes(machine) / GB * media.price.value,
         constants=tuple(getattr(media, name) for name in media.__dataclass_fields__),
     )
