@@ -46,7 +46,8 @@ def expected(scenario: Scenario) -> Accesses:
 def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats:
     """Return the lookups per batch that miss an LRU cache of `capacity_rows` rows over all tables, one per capacity."""
     space = id_space(popularities(scenario), per_table(scenario.model, "pooling"))
-    return lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))
+    misses: Floats = lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))
+    return misses
 
 
 def lookups(scenario: Scenario) -> Floats:

@@ -5,6 +5,7 @@ category is an id of its own. The file is read whole: about 270 bytes of memory 
 """
 
 import gzip
+import re
 import zlib
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,6 +20,7 @@ from engine.workload.criteo_parse import DENSE, FIELDS, parse_lines
 
 NAMES = ("label", *(f"I{i}" for i in range(1, DENSE + 1)), *(f"C{i}" for i in range(1, FIELDS + 1)))
 MARK = b"\xef\xbb\xbf"
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FEWEST = 40
 HELD_OUT_LEAST = 20
 
@@ -70,12 +72,23 @@ def read(path: Path | str) -> CriteoFile:
     except (OSError, ValueError) as error:
         raise BadFile(f"{path} cannot be read: {error}; give a readable Criteo file.") from error
     except MemoryError as error:
-        raise BadFile(f"{path} does not fit in memory; Criteo files are read whole, so give a part of it.") from error
+        raise _too_large(str(path)) from error
     return decode(Path(path).name, raw)
 
 
 def decode(name: str, raw: bytes) -> CriteoFile:
     """Read the bytes of a Criteo file, as uploaded; `name` is for messages; raises BadFile."""
+    try:
+        return _decode(name, raw)
+    except MemoryError as error:
+        raise _too_large(name) from error
+
+
+def _too_large(name: str) -> BadFile:
+    return BadFile(f"{name} does not fit in memory; Criteo files are read whole, so give a part of it.")
+
+
+def _decode(name: str, raw: bytes) -> CriteoFile:
     text = _plain(name, raw)
     start = len(MARK) if text.startswith(MARK) else 0
     end = len(text.rstrip(b"\r\n"))
@@ -83,7 +96,9 @@ def decode(name: str, raw: bytes) -> CriteoFile:
         raise BadFile(f"{name} is empty; a Criteo file has one sample per line.")
     _check_encoding(name, text)
     form = _form(name, text, start)
-    count = text.count(b"\n", form.start, end) + 1 if form.start < end else 0
+    # No good line is shorter than its delimiters, label and line end, so blank lines cannot ask for memory.
+    count = min(text.count(b"\n", form.start, end) + 1, (end - form.start) // (form.columns + 1) + 1)
+    count = count if form.start < end else 0
     dense, labels = np.zeros((count, DENSE), dtype=np.float32), np.zeros(count, dtype=np.float32)
     tokens = np.zeros((count, FIELDS), dtype=np.uint64)
     array = np.frombuffer(text, dtype=np.uint8)
@@ -109,17 +124,14 @@ def diagnose(line: str, form: Form, last: bool = False) -> str:
     for name, cell in zip(NAMES[: 1 + DENSE], cells[form.skip :], strict=False):
         value = _float(cell)
         if name == "label" and value not in (0.0, 1.0):
-            return f"label={cell!r} is not a label; write 0 or 1."
+            return f"label={cell[:40]!r} is not a label; write 0 or 1."
         if name != "label" and cell and (value is None or not isfinite(value)):
-            return f"{name}={cell!r} is not a number; write a finite count, or nothing where it is missing."
+            return f"{name}={cell[:40]!r} is not a number; write a finite count, or nothing where it is missing."
     return "the line cannot be read; write label, 13 counts and 26 categories."
 
 
 def _float(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
+    return float(cell) if NUMBER.fullmatch(cell) else None
 
 
 def _plain(name: str, raw: bytes) -> bytes:
@@ -129,8 +141,6 @@ def _plain(name: str, raw: bytes) -> bytes:
         return gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as error:
         raise BadFile(f"{name} is a damaged or cut off gzip file: {error}; copy it again.") from error
-    except MemoryError as error:
-        raise BadFile(f"{name} does not fit in memory when unpacked; give a part of it.") from error
 
 
 def _check_encoding(name: str, text: bytes) -> None:
@@ -163,7 +173,7 @@ def _form(name: str, text: bytes, start: int) -> Form:
 
 def _check_header(name: str, words: list[str]) -> None:
     if len(words) != len(NAMES):
-        raise BadFile(f"{name}:1: the header names {len(words)} columns besides Id, but {len(NAMES)} are expected: label, I1..C26.")
+        raise BadFile(f"{name}:1: the header names {len(words)} columns besides Id; write {len(NAMES)}: label, I1..I13, C1..C26.")
     for word, wanted in zip(words, NAMES, strict=True):
         if word != wanted.lower():
-            raise BadFile(f"{name}:1: the header has column {word!r} where {wanted} is expected; the order is label, I1..I13, C1..C26.")
+            raise BadFile(f"{name}:1: the header has {word[:40]!r} where {wanted} is expected: label, I1..I13, C1..C26.")

@@ -93,7 +93,7 @@ def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
 @njit(cache=True, nogil=True)
 def fill(word, now, locality, tables, shares, folded, queue, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the ids of one table's consecutive lookups and return how many repeats wait in the queue."""
-    rows, offset, _ = folded
+    offset = folded[1]
     due, waiting_row, waiting = queue
     for slot in range(len(out)):
         now += 1.0

@@ -85,7 +85,9 @@ def check_fits(scenario: Scenario, file: CriteoFile) -> None:
     """Raise BadInput where the model has another shape than a Criteo file's samples."""
     model = scenario.model
     if model.bottom_mlp[0] != DENSE:
-        raise BadInput(f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {file.name} has {DENSE} dense features; write 13.")
+        raise BadInput(
+            f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {file.name} has {DENSE} dense features; start with {DENSE}."
+        )
     if model.num_tables % FIELDS:
         raise BadInput(
             f"model.num_tables={model.num_tables} does not suit {file.name}, which has {FIELDS} categorical fields; "

@@ -62,7 +62,8 @@ def logits(teacher: Teacher, dense: Singles, ids: Ints, bags: Ints) -> Floats:
     """Return (B,) logits of a batch; `bags` are the (T+1,) positions of the tables' lookups within a sample."""
     effects = bag_effects(ids, bags, len(dense), teacher.key)
     products = _products(effects - teacher.centre, teacher.pairs, teacher.products)
-    return teacher.intercept + (dense * teacher.dense).sum(axis=1) + teacher.bags * effects.sum(axis=1) + products
+    linear: Floats = (dense * teacher.dense).sum(axis=1) + teacher.bags * effects.sum(axis=1)
+    return teacher.intercept + linear + products
 
 
 def clicks(logits: Floats, chances: Floats) -> Singles:
@@ -131,7 +132,8 @@ def _sample(prepared: Prepared, hidden: np.uint64) -> tuple[Singles, Floats]:
 
 
 def _products(centred: Floats, pairs: Ints, weights: Floats) -> Floats:
-    return (centred[:, pairs[:, 0]] * centred[:, pairs[:, 1]] * weights).sum(axis=1)
+    products: Floats = (centred[:, pairs[:, 0]] * centred[:, pairs[:, 1]] * weights).sum(axis=1)
+    return products
 
 
 def _scale(part: Floats, share: float) -> float:
