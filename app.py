@@ -10,7 +10,7 @@ frame.mark()
 refusal = address.open_link()
 if refusal:
     st.navigation(frame.pages(), position="hidden")
-    st.error(plain(refusal), icon="🔗")
+    st.error(plain(refusal))
     st.stop()
 page = st.navigation(frame.pages())
 with st.sidebar:

@@ -12,11 +12,12 @@ HOW = {"estimate": "Quick estimate", "full": "Full training"}
 
 frame.guard()
 scenario = session.scenario()
-address.banner()
+bar = st.container()
 st.header("Which design?", anchor=False)
 st.caption("Up to four knobs run against each other; everything else stays as in the sidebar.")
 axes = axes_panel.draw()
-address.write(session.axes() if axes else ())
+with bar:
+    address.bar("sweep", session.axes() if axes else ())
 if axes is None:
     st.info("Choose a knob and write its values to see how many points there are.")
     st.stop()

@@ -73,21 +73,20 @@ def host() -> str:
     return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
 
 
-def share(page: str, axes: tuple[str, ...] = ()) -> None:
-    """Draw how many knobs differ from the preset, the way back to it, and the link to copy."""
-    start = preset(session.base()).scenario
-    now = values(session.scenario())
-    differing = [KNOBS[path].label for path, value in values(start).items() if now[path] != value]
-    count = f"{len(differing)} knob{'' if len(differing) == 1 else 's'} differ{'s' if len(differing) == 1 else ''}"
-    st.caption(f"{count} from the preset", help=", ".join(differing) or None)
-    left, right = st.columns(2)
-    left.button("Reset", on_click=session.to_preset, disabled=not differing, width="stretch")
-    with right.popover("Share", width="stretch"):
-        st.caption("This link holds every knob and the seed; whoever opens it gets the same numbers.")
-        st.code(host() + links.link(session.scenario(), session.base(), page, axes), language=None, wrap_lines=True)
-
-
-def banner() -> None:
-    """Say so where the link was made by another version of the model."""
+def bar(page: str, axes: tuple[str, ...] = ()) -> None:
+    """Keep the address current; draw how many knobs differ from the preset, the way back, and the link to copy."""
+    write(axes)
+    start, now = values(preset(session.base()).scenario), values(session.scenario())
+    differing = [KNOBS[path].label for path in KNOBS if now[path] != start[path]]
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        st.caption(_count(len(differing)), help=", ".join(differing) or None, width="content")
+        st.button("Reset", on_click=session.to_preset, disabled=not differing)
+        with st.popover("Share"):
+            st.caption("This link holds every knob and the seed; whoever opens it gets the same numbers.")
+            st.code(host() + links.link(session.scenario(), session.base(), page, axes), language=None, wrap_lines=True)
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
+
+
+def _count(number: int) -> str:
+    return "As in the preset" if not number else "1 knob differs" if number == 1 else f"{number} knobs differ"

@@ -10,25 +10,31 @@ from engine.result import STAGES
 from pages.parts import palette
 
 Spec = dict[str, Any]
+INK = "#858b94"  # readable on white and on near-black
 
 
-def _axis(title: str, **more: Any) -> Spec:
+def axis(title: str, **more: Any) -> Spec:
+    """Return an axis under a plain title, with its unit."""
     return {"title": title, "titleFontWeight": "normal", **more}
+
+
+def rows(pixels: int) -> Spec:
+    """Return a height that grows with the number of rows; the width is the page's."""
+    return {"height": {"step": pixels}, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 @cache
 def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
     """One bar a training system, stacked by part; needs system, part, amount, chosen. The chosen one is marked."""
     order = list(palette.systems())
-    bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": _axis("Training system", labelFontSize=13)}}
-    total = {"aggregate": "sum", "field": "amount", "type": "quantitative"}
+    bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": axis("Training system", labelFontSize=13)}}
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "x": {**total, "axis": _axis(unit)},
+            "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend},
             "order": {"field": "rank", "type": "quantitative"},
-            "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.45},
+            "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.5},
             "tooltip": [
                 {"field": "system", "title": "Training system"},
                 {"field": "part", "title": legend},
@@ -37,11 +43,11 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
         },
     }
     return {
-        "height": {"step": 30},
+        **rows(30),
         "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
         "encoding": bar,
         "layer": [stack, _totals()],
-        "config": {"legend": {"orient": "top", "columns": 4, "titleFontWeight": "normal"}},
+        "config": {"legend": {"orient": "top", "columns": 3, "titleFontWeight": "normal"}},
     }
 
 
@@ -51,7 +57,7 @@ def _totals() -> Spec:
             {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "chosen"]},
             {"calculate": "format(datum.total, '.3s') + (datum.chosen ? '  ◀ this one' : '')", "as": "label"},
         ],
-        "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600},
+        "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
         "encoding": {"x": {"field": "total", "type": "quantitative"}, "text": {"field": "label"}},
     }
 
@@ -72,18 +78,18 @@ def energy(devices: tuple[str, ...]) -> Spec:
 def timeline() -> Spec:
     """A lane per device, a bar per task; needs device, task, stage, batch, start, end, background. Drag and wheel zoom."""
     return {
-        "height": {"step": 34},
+        **rows(34),
         "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
-        "mark": {"type": "bar", "height": {"band": 0.8}, "stroke": "white", "strokeWidth": 0.4, "clip": True},
+        "mark": {"type": "bar", "height": {"band": 0.8}, "stroke": "#80808080", "strokeWidth": 0.5, "clip": True},
         "encoding": {
-            "y": {"field": "device", "type": "nominal", "sort": None, "axis": _axis("Device", labelFontSize=13)},
-            "x": {"field": "start", "type": "quantitative", "axis": _axis("Time in steady state [ms]"), "scale": {"nice": False}},
+            "y": {"field": "device", "type": "nominal", "sort": None, "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "start", "type": "quantitative", "axis": axis("Time in steady state [ms]"), "scale": {"nice": False}},
             "x2": {"field": "end"},
             "color": {
                 "field": "stage",
                 "type": "nominal",
                 "scale": palette.colours(STAGES),
-                "legend": {"orient": "top", "title": "Stage", "titleFontWeight": "normal"},
+                "legend": {"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
             },
             "opacity": {"condition": {"test": "datum.background", "value": 0.55}, "value": 1},
             "tooltip": [
@@ -102,11 +108,11 @@ def timeline() -> Spec:
 def utilisation() -> Spec:
     """How busy each device is; needs device, busy, note."""
     return {
-        "height": {"step": 26},
+        **rows(26),
         "mark": {"type": "bar", "height": {"band": 0.7}, "color": "#5b7bb4"},
         "encoding": {
-            "y": {"field": "device", "type": "nominal", "sort": "-x", "axis": _axis("Device", labelFontSize=13)},
-            "x": {"field": "busy", "type": "quantitative", "axis": _axis("Busy [%]"), "scale": {"domain": [0, 100]}},
+            "y": {"field": "device", "type": "nominal", "sort": "-x", "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "busy", "type": "quantitative", "axis": axis("Busy [%]"), "scale": {"domain": [0, 100]}},
             "tooltip": [
                 {"field": "device", "title": "Device"},
                 {"field": "busy", "title": "Busy [%]", "type": "quantitative", "format": ".1f"},
@@ -119,8 +125,8 @@ def utilisation() -> Spec:
 @cache
 def curve(field: str, title: str) -> Spec:
     """Loss or AUC against simulated time, with a rule at each fault and recovery; needs the frame of tables.curve."""
-    time = {"field": "elapsed", "type": "quantitative", "axis": _axis("Simulated time [s]")}
-    point = {"field": field, "type": "quantitative", "axis": _axis(title), "scale": {"zero": False}}
+    time = {"field": "elapsed", "type": "quantitative", "axis": axis("Simulated time [s]")}
+    point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
     tip = [
         {"field": "batch", "title": "Batch"},
         {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
@@ -128,7 +134,7 @@ def curve(field: str, title: str) -> Spec:
     ]
     line = {
         "transform": [{"filter": f"isValid(datum.{field})"}],
-        "mark": {"type": "line", "color": "#d9622b", "point": field == "auc"},
+        "mark": {"type": "line", "color": "#d9622b", "point": {"color": "#d9622b"} if field == "auc" else False},
         "encoding": {"x": time, "y": point, "order": {"field": "elapsed"}, "tooltip": tip},
     }
     rule = {

@@ -6,12 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from engine import table
+from engine.keys import How
 from engine.result import Result
 
 
-def csv(results: Sequence[Result], name: str, label: str = "Download CSV") -> None:
+def csv(results: Sequence[Result], how: How, name: str, label: str = "Download CSV") -> None:
     """Draw the button that saves results, one row each: knobs, results, key, model version, outcome."""
-    st.download_button(label, table.csv_text(results), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
+    st.download_button(label, table.csv_text(results, how), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
 
 def show(frame: pd.DataFrame) -> None:

@@ -15,8 +15,8 @@ def pages() -> list[StreamlitPage]:
     """Return the pages of the navigation; the hidden first one answers the bare address."""
     return [
         st.Page(start, title="Emberpool", default=True, visibility="hidden"),
-        st.Page("pages/explore.py", title="Explore", icon="🔥", url_path="explore"),
-        st.Page("pages/sweep.py", title="Sweep", icon="🧭", url_path="sweep"),
+        st.Page("pages/explore.py", title="Explore", url_path="explore"),
+        st.Page("pages/sweep.py", title="Sweep", url_path="sweep"),
     ]
 
 

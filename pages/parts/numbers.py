@@ -1,4 +1,4 @@
-"""Numbers for reading: four digits, a unit that fits, and a change against a baseline."""
+"""Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -19,21 +19,23 @@ def label(name: str) -> str:
 
 
 def readable(value: float | None, unit: str = "") -> str:
-    """Return four significant digits with a prefix where the number is large; "n/a" for None."""
+    """Return three significant digits with a prefix where the number is large; "n/a" for None."""
     if value is None:
         return "n/a"
     for size, prefix in PREFIXES:
-        if abs(value) >= size * 10:
-            return f"{value / size:.4g} {prefix}{unit}".rstrip()
-    return f"{value:.4g} {unit}".rstrip()
+        if abs(value) >= size:
+            return f"{value / size:.3g}{prefix} {unit}".rstrip()
+    return f"{value:.3g} {unit}".rstrip()
 
 
 def change(ours: float | None, other: float | None) -> str:
-    """Return the change against another value in percent, or as a factor from double on; "" without one."""
+    """Return the change against another value in percent, or as a factor from double on, or "same"; "" without one."""
     if ours is None or not other:
         return ""
     ratio = ours / other
-    return f"{ratio:.3g}×" if ratio >= 2 else f"{(ratio - 1) * 100:+.3g} %"
+    if abs(ratio - 1) < 5e-4:
+        return "same"
+    return f"{ratio:.3g}×" if ratio >= 2 else f"{(ratio - 1) * 100:+.2g} %"
 
 
 @cache

@@ -37,7 +37,7 @@ def start(scenarios: Scenarios, how: How) -> None:
         service.submit(STORE, scenarios, how, data_file.path_for(scenarios[0]))
         service.ensure_service(STORE)
     except EmberpoolError as error:
-        st.toast(plain(str(error)), icon="⚠️", duration="infinite")
+        st.toast(plain(str(error)), duration="infinite")
 
 
 def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]) -> None:
@@ -46,8 +46,8 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
     running = first is not None and not first.ended
 
     def look() -> None:
-        status = request(scenarios, how) if running else first
-        if running and (status is None or status.ended):
+        status = request(scenarios, how)
+        if running != (status is not None and not status.ended):
             st.rerun()
         if status and running:
             service.renew(STORE, status.request)

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from pages.parts.charts import Spec, _axis
+from pages.parts.charts import Spec, axis, rows
 
 BLUES = {"scheme": "viridis"}
 
@@ -12,13 +12,13 @@ def line(axis_title: str, metric: str, numeric: bool, log: bool) -> Spec:
     """The metric over one axis; needs first, metric, outcome."""
     kind = "quantitative" if numeric else "nominal"
     scale = {"type": "log", "nice": False} if log else {"zero": False}
-    first = {"field": "first", "type": kind, "sort": None, "axis": _axis(axis_title), **({"scale": scale} if numeric else {})}
+    first = {"field": "first", "type": kind, "sort": None, "axis": axis(axis_title), **({"scale": scale} if numeric else {})}
     return {
         "height": 340,
-        "mark": {"type": "line", "point": True, "color": "#d9622b"},
+        "mark": {"type": "line", "point": {"color": "#d9622b"}, "color": "#d9622b"},
         "encoding": {
             "x": first,
-            "y": {"field": "metric", "type": "quantitative", "axis": _axis(metric), "scale": {"zero": False}},
+            "y": {"field": "metric", "type": "quantitative", "axis": axis(metric), "scale": {"zero": False}},
             "tooltip": [{"field": "first", "title": axis_title}, {"field": "metric", "title": metric, "format": ".5s"}],
         },
     }
@@ -28,8 +28,8 @@ def line(axis_title: str, metric: str, numeric: bool, log: bool) -> Spec:
 def heat_map(first: str, second: str, metric: str) -> Spec:
     """The metric over two axes; needs first, second, metric, each axis in its own order."""
     encoding = {
-        "x": {"field": "first", "type": "ordinal", "sort": None, "axis": _axis(first, labelAngle=0)},
-        "y": {"field": "second", "type": "ordinal", "sort": None, "axis": _axis(second)},
+        "x": {"field": "first", "type": "ordinal", "sort": None, "axis": axis(first, labelAngle=0)},
+        "y": {"field": "second", "type": "ordinal", "sort": None, "axis": axis(second)},
     }
     tip = [
         {"field": "first", "title": first},
@@ -39,7 +39,7 @@ def heat_map(first: str, second: str, metric: str) -> Spec:
     colour = {"field": "metric", "type": "quantitative", "scale": BLUES, "title": metric}
     figure = {"field": "metric", "type": "quantitative", "format": ".3s"}
     return {
-        "height": {"step": 42},
+        **rows(42),
         "encoding": encoding,
         "layer": [
             {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}},

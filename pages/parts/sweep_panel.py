@@ -28,7 +28,7 @@ def draw(points: Sequence[Scenario], results: Sequence[Result | None], axes: tup
     st.markdown(f"**{_finding(shown, axes, metric)}**")
     _chart(shown, axes, metric)
     downloads.show(frame)
-    downloads.csv(done, f"emberpool-sweep-{how}")
+    downloads.csv(done, how, f"emberpool-sweep-{how}")
 
 
 def table(points: Sequence[Scenario], results: Sequence[Result | None], axes: tuple[Axis, ...]) -> pd.DataFrame:

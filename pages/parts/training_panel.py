@@ -11,8 +11,6 @@ from pages.parts import charts, downloads, runs, tables, tiles
 from pages.parts.numbers import change, duration
 from pages.parts.plain import plain
 
-EMPTY_CURVE = "No batch has been trained yet."
-
 
 def draw(scenario: Scenario, estimate: Result) -> None:
     """Draw the button with its time, the live run, or the finished one."""
@@ -35,19 +33,19 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
     runs.progress(status)
     seen = [point.progress for point in status.running if point.progress]
     if seen and seen[0].training:
-        curves(pd.concat([tables.curve(seen[0].training, ())]))
+        curves(tables.curve(seen[0].training, ()))
         st.caption(f"Batch {seen[0].done} of {seen[0].total}. {plain(seen[0].note)}")
 
 
 def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
-    tiles.draw(result, {})
+    tiles.draw(result, {}, tiles.OF_A_RUN)
     curves(tables.curve(result.training, result.events))
     if result.events:
         downloads.show(pd.DataFrame(result.events))
     st.markdown("**How far is the estimate from the full run?**")
     downloads.show(gap(estimate, result))
-    downloads.csv([result], f"emberpool-{result.scenario.system}", "Download this run as CSV")
+    downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
 
 def curves(frame: pd.DataFrame) -> None:
