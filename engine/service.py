@@ -21,11 +21,11 @@ from engine import claims, queue
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
 from engine.owner import is_owned, owning
-from engine.requests import Running, Status, cancel, latest, renew, status, submit
+from engine.requests import Failure, Running, Status, cancel, failures, latest, renew, status, submit
 from engine.store import opened
 from engine.worker import COMPUTE, settle
 
-__all__ = ["Running", "Status", "cancel", "ensure_service", "latest", "renew", "serve", "status", "submit"]
+__all__ = ["Failure", "Running", "Status", "cancel", "ensure_service", "failures", "latest", "renew", "serve", "status", "submit"]
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
