@@ -42,6 +42,8 @@ def recover(media: Media, layout: Layout, log: LogName, relaxed: bool = False) -
     Raises CannotRun when no valid checkpoint is left, or when lost lines of the table cannot be restored.
     """
     protocol.check_superblock(media, layout)
+    if log == "redo":
+        report_damaged_logs(media, layout)
     rows = survey(media, layout.row_slots, (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
     mlps = survey(media, layout.mlp_slots, (Kind.MLP, Kind.MLP_CHECKPOINT))
     chosen, mlp = choose(rows, mlps, relaxed)
@@ -93,6 +95,16 @@ def logged(layout: Layout, record: Record) -> tuple[Rows, Octets]:
     count = len(record.payload) // layout.entry_bytes
     numbers = np.frombuffer(record.payload, "<i8", count).astype(np.int64)
     return numbers, np.frombuffer(record.payload, np.uint8, offset=count * ROW_ID).reshape(count, layout.row_bytes)
+
+
+def report_damaged_logs(media: Media, layout: Layout) -> None:
+    """Raise CannotRun if a redo log that may not have reached home is damaged; in an undo log its age tells."""
+    damaged = [slot for slot in layout.row_slots if records.is_damaged(media, slot)]
+    if damaged:
+        raise CannotRun(
+            f"The redo log at byte {damaged[0].header} of the persistent memory is damaged, and its rows may not have "
+            "reached the table; restore a full checkpoint or start again at batch 0."
+        )
 
 
 def report_losses(media: Media, layout: Layout) -> None:
