@@ -27,5 +27,6 @@ def home_rows_are_written_before_the_commit(media, layout, batch, rows, values):
 
 @bug("redo.rewrite", log="redo")
 def redo_log_is_freed_with_the_home_write(media, layout, log, mlp, rows, values):
-    protocol.clear(media, layout.row_slots)
+    release(media, layout, log, mlp)
+    records.drop(media, log.slot)
     write_rows(media, layout, rows, values)

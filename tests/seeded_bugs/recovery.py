@@ -20,14 +20,24 @@ def logs_are_rolled_back_oldest_first(rows, batch, log):
 
 
 @bug("recovery.choose")
-def one_flag_is_enough(rows, mlps, relaxed):
+def one_flag_is_enough(rows, mlps, bound):
     return rows[-1], mlps[-1]
 
 
 @bug("recovery.choose", relaxed=True)
-def staleness_is_reported_as_zero(rows, mlps, relaxed):
-    row, mlp = choose(rows, mlps, relaxed)
+def staleness_is_reported_as_zero(rows, mlps, bound):
+    row, mlp = choose(rows, mlps, bound)
     return row, replace(mlp, batch=row.batch)
+
+
+@bug("recovery.choose", relaxed=True)
+def staleness_bound_is_not_enforced(rows, mlps, bound):
+    return choose(rows, mlps, 2**64)
+
+
+@bug("recovery.choose", relaxed=True)
+def mlp_may_be_newer_than_the_embeddings(rows, mlps, bound):
+    return rows[-1], mlps[-1]
 
 
 @bug("recovery.repair")
