@@ -33,6 +33,7 @@ from engine.persistence import (
     format_media,
     log_bytes,
     recover,
+    redo,
     survive,
     undo,
 )
@@ -234,6 +235,28 @@ def test_more_rows_than_the_log_holds_are_refused_with_the_number_needed():
     tale = story()
     with pytest.raises(CannotRun, match="max_log_rows=4 cannot hold the 5 rows"):
         undo.log_rows(formatted(tale), tale.layout, 0, np.arange(5), tale.tables[0][:5])
+
+
+def test_a_log_that_finds_no_free_slot_is_refused_and_never_overwrites_a_live_one():
+    tale = story("redo")
+    media, kept = formatted(tale), []
+    for batch in range(2):
+        rows = redo.log_rows(media, tale.layout, batch, tale.rows[batch], tale.change(batch).after)
+        mlp = redo.log_mlp(media, tale.layout, batch, tale.mlps[batch + 1])
+        redo.commit(media, tale.layout, rows, mlp, (batch + 1) * 128, SEED)
+        kept.append(media.survivor().durable)
+        if batch == 0:
+            redo.rewrite(media, tale.layout, rows, mlp, tale.rows[batch], tale.change(batch).after)
+    with pytest.raises(CannotRun, match="batch 3 finds all 2 log slots in use"):
+        redo.log_rows(media, tale.layout, 2, tale.rows[2], tale.change(2).after)
+    assert np.array_equal(media.survivor().durable, kept[-1])
+
+
+def test_an_unknown_operation_is_answered_with_the_nearest_known_one():
+    tale = story()
+    start = Start(tale.tables[0], tale.mlps[0], Position(0, 0))
+    with pytest.raises(BadInput, match="did you mean embedding log"):
+        survive(tale.layout, start, [PersistEvent("embeding log", 0, 1.0)], {0: tale.change(0)}, "undo", np.random.default_rng(0))
 
 
 def test_an_unfinished_mlp_log_cannot_be_committed():
