@@ -56,15 +56,10 @@ def close(store: sqlite3.Connection, endings: Iterable[tuple[str, str, str]]) ->
             store.execute("DELETE FROM progress WHERE key = ?", (name,))
 
 
-def open_pids(store: sqlite3.Connection) -> set[int]:
-    """Return the processes that hold open claims."""
-    return {row[0] for row in store.execute("SELECT pid FROM claims WHERE ending IS NULL")}
-
-
-def bury(store: sqlite3.Connection, ending: str) -> None:
-    """Close all open claims with `ending`; a point that died too often becomes a failure."""
+def bury(store: sqlite3.Connection, ending: str) -> int:
+    """Close all open claims with `ending` and return how many; a point that died too often becomes a failure."""
     with transaction(store):
-        store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,))
+        closed = store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,)).rowcount
         store.execute("DELETE FROM progress")
         deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
         for (name,) in deaths.fetchall():
@@ -73,6 +68,7 @@ def bury(store: sqlite3.Connection, ending: str) -> None:
                 "lower run.memory_budget_GiB, or run fewer at once with --jobs."
             )
             _fail(store, name, sentence, bug=True)
+    return closed
 
 
 def _fail(store: sqlite3.Connection, name: str, sentence: str, bug: bool) -> None:

@@ -1,6 +1,6 @@
 """Functional training beside the simulated machine: what it has learned, and what a crash takes back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +10,9 @@ from engine.crash import Before, events, survived
 from engine.persistence import BatchChange
 from engine.run import Machinery, Segment
 from engine.scenario import Scenario
-from engine.training import Evaluation, Shape, Trained, Weights, evaluate, initial, localise, train
+from engine.training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, localise, train
 from engine.workload.batch import Batch
 from engine.workload.source import Source
-
-OnBatch = Callable[[int, float], bool | None]
 
 
 @dataclass(frozen=True, eq=False)

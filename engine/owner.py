@@ -43,12 +43,28 @@ def is_owned(path: Path) -> bool:
         os.close(lock)
 
 
-def _lock_file(path: Path) -> int:
+def enlist(path: Path) -> None:
+    """Mark this process as a worker for the store, until it dies: it shares a lock that is never released."""
+    fcntl.flock(_lock_file(path, "workers"), fcntl.LOCK_SH)
+
+
+def await_workers(path: Path, seconds: float) -> None:
+    """Wait until no worker for the store lives, whoever started it, but not longer than some seconds."""
+    lock = _lock_file(path, "workers")
+    try:
+        deadline = time.monotonic() + seconds
+        while not _locked(lock) and time.monotonic() < deadline:
+            time.sleep(0.02)
+    finally:
+        os.close(lock)
+
+
+def _lock_file(path: Path, what: str = "lock") -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return os.open(f"{path}.{what}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise BadFile(f"{path}.lock cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
+        raise BadFile(f"{path}.{what} cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
 
 
 def _locked(lock: int) -> bool:

@@ -53,6 +53,15 @@ class Status:
         return self.state in ENDED
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A point that gave no result: its key, why in a sentence, and whether that is a bug rather than bad input."""
+
+    key: str
+    sentence: str
+    bug: bool
+
+
 def submit(path: Path, scenarios: Sequence[Scenario], how: How, data: Path | None = None) -> int:
     """Ask for the scenarios' results, durably, and return the request's number.
 
@@ -130,6 +139,14 @@ def status(path: Path, request: int) -> Status:
     done = total - counted.get(OPEN, 0)
     eta = _eta(total, done, reused, started, running) if state == "running" else None
     return Status(request, how, state, total, done, counted.get(FAILED, 0), eta, running, note)
+
+
+def failures(path: Path, request: int) -> tuple[Failure, ...]:
+    """Return the request's points without a result, in order."""
+    query = """SELECT f.key, f.sentence, f.bug FROM points p JOIN failures f ON f.key = p.key
+        WHERE p.request = ? ORDER BY p.position"""
+    with opened(path) as store:
+        return tuple(Failure(name, sentence, bool(bug)) for name, sentence, bug in store.execute(query, (request,)))
 
 
 def _running(store: sqlite3.Connection, request: int) -> tuple[Running, ...]:

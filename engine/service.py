@@ -20,12 +20,12 @@ from joblib.externals.loky import get_reusable_executor
 from engine import claims, queue
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
-from engine.owner import is_owned, owning
-from engine.requests import Running, Status, cancel, latest, renew, status, submit
+from engine.owner import await_workers, is_owned, owning
+from engine.requests import Failure, Running, Status, cancel, failures, latest, renew, status, submit
 from engine.store import opened
 from engine.worker import COMPUTE, settle
 
-__all__ = ["Running", "Status", "cancel", "ensure_service", "latest", "renew", "serve", "status", "submit"]
+__all__ = ["Failure", "Running", "Status", "cancel", "ensure_service", "failures", "latest", "renew", "serve", "status", "submit"]
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
@@ -53,7 +53,7 @@ def serve(
     """
     path, n_jobs = path.resolve(), n_jobs or cpu_count()
     with owning(path), opened(path) as store, opened(path) as feeding:
-        _await_exit(claims.open_pids(store))
+        await_workers(path, EXIT_SECONDS)
         claims.bury(store, "abandoned")
         queue.take_over(store)
         try:
@@ -83,7 +83,7 @@ def _round(store: Connection, feed: Feed, n_jobs: int, until: Condition) -> bool
 
     A pool of one would compute in this very process: so the pool has two workers, and gets one task at a time.
     """
-    with parallel_config("loky", initializer=settle, initargs=(os.getpid(),), inner_max_num_threads=1):
+    with parallel_config("loky", initializer=settle, initargs=(os.getpid(), feed.path), inner_max_num_threads=1):
         pool = Parallel(max(n_jobs, 2), pre_dispatch=n_jobs, batch_size=1, return_as="generator_unordered")
         answers = pool(feed.tasks())
     try:
@@ -95,29 +95,12 @@ def _round(store: Connection, feed: Feed, n_jobs: int, until: Condition) -> bool
             if until():
                 break
     except BrokenProcessPool:
-        pids = claims.open_pids(store)
-        _await_exit(pids)
-        claims.bury(store, "died")
-        return bool(pids)
+        await_workers(feed.path, EXIT_SECONDS)  # lest a point of theirs is begun twice
+        return claims.bury(store, "died") > 0
     finally:
         feed.in_flight.clear()
         with warnings.catch_warnings(action="ignore"):  # joblib warns that tasks are dropped: they are meant to be
             answers.close()
-    return True
-
-
-def _await_exit(pids: set[int]) -> None:
-    """Wait until these workers are gone, lest a point of theirs is begun twice."""
-    deadline = time.monotonic() + EXIT_SECONDS
-    while any(map(_lives, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
     return True
 
 

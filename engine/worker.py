@@ -21,6 +21,7 @@ from engine import claims, knobs
 from engine.errors import BadFile, Cancelled, EmberpoolError
 from engine.kept import result_text
 from engine.keys import How
+from engine.owner import enlist
 from engine.progress import Progress, Watcher
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, with_values
@@ -68,8 +69,9 @@ def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher)
     return full
 
 
-def settle(owner: int) -> None:
-    """Prepare a fresh worker process of `owner`."""
+def settle(owner: int, store: Path) -> None:
+    """Prepare a fresh worker process that the process `owner` has started for a store."""
+    enlist(store)
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(owner,), daemon=True).start()

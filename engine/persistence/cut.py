@@ -1,14 +1,14 @@
 """From a timeline to bytes: what the medium holds when power is lost among the events of a run."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import BadInput, nearest
 from engine.persistence import protocol, redo, undo
 from engine.persistence.functional import FunctionalMedia
 from engine.persistence.layout import Layout
@@ -17,6 +17,7 @@ from engine.persistence.protocol import LogName, Position, Rows
 from engine.persistence.records import Pending
 
 LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
+OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,15 @@ class Unfenced:
         """Do nothing: the operation is under way."""
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The logs written so far: of rows by batch, the MLP log that waits for its flag, and the last one flagged."""
+
+    rows: Mapping[int, Pending]
+    mlp: Pending | None = None
+    flagged_mlp: Pending | None = None
+
+
 def survive(
     layout: Layout,
     start: Start,
@@ -83,58 +93,34 @@ def survive(
     """
     media = FunctionalMedia(layout.nbytes)
     protocol.format_media(media, layout, start.table, start.mlp, start.position)
-    steps = Steps(layout, changes, log, start.position.seed)
+    written = Written({})
     for event in events:
-        if event.done >= 1:
-            steps.run(event, media)
+        ended, change = event.done >= 1, changes[event.batch]
+        written = carry_out(media if ended else Unfenced(media), layout, log, event, change, start.position.seed, written)
+        if ended:
             media.fence()
         else:
-            steps.run(event, Unfenced(media))
             media.tear(max(event.done, 0.0), rng)
     return media.survivor()
 
 
-@dataclass
-class Steps:
-    """Carries out events on a medium, and remembers which logs wait for their flags."""
-
-    layout: Layout
-    changes: Mapping[int, BatchChange]
-    log: LogName
-    seed: tuple[int, int]
-    rows: dict[int, Pending] = field(default_factory=dict)
-    mlp: Pending | None = None
-    committed_mlp: Pending | None = None
-
-    def run(self, event: PersistEvent, media: Media) -> None:
-        """Carry out one event; its writes are pending or durable as the medium's fences have it."""
-        operation: dict[str, Callable[[Media, int, BatchChange], None]] = {
-            "embedding log": self.log_rows,
-            "mlp log": partial(self.log_mlp, ended=event.done >= 1),
-            "commit": self.commit,
-            "embedding update": self.rewrite,
-            "home write": self.rewrite,
-        }
-        operation[event.op](media, event.batch, self.changes[event.batch])
-
-    def log_rows(self, media: Media, batch: int, change: BatchChange) -> None:
-        """Log old (undo) or new (redo) values of the batch's rows."""
-        values = change.before if self.log == "undo" else change.after
-        self.rows[batch] = LOGS[self.log].log_rows(media, self.layout, batch, change.rows, values)
-
-    def log_mlp(self, media: Media, batch: int, change: BatchChange, ended: bool) -> None:
-        """Log the parameters at the start of the batch (undo) or after it (redo)."""
-        mlp = change.mlp_before if self.log == "undo" else change.mlp_after
-        pending = LOGS[self.log].log_mlp(media, self.layout, batch, mlp)
-        self.mlp = pending if ended else self.mlp
-
-    def commit(self, media: Media, batch: int, change: BatchChange) -> None:
-        """Set the flags of the batch's row log and of the newest MLP log that waits for one."""
-        reader = change.reader_before if self.log == "undo" else change.reader_after
-        LOGS[self.log].commit(media, self.layout, self.rows[batch], self.mlp, reader, self.seed)
-        self.mlp, self.committed_mlp = None, self.mlp
-
-    def rewrite(self, media: Media, batch: int, change: BatchChange) -> None:
-        """Write the batch's new values to their rows."""
-        log = LOGS[self.log]
-        log.rewrite(media, self.layout, self.rows[batch], self.committed_mlp, change.rows, change.after)
+def carry_out(
+    media: Media, layout: Layout, log: LogName, event: PersistEvent, change: BatchChange, seed: tuple[int, int], written: Written
+) -> Written:
+    """Carry out one event by the protocol's own operations, and return the logs written by then."""
+    steps, undoing, batch = LOGS[log], log == "undo", event.batch
+    match event.op:
+        case "embedding log":
+            pending = steps.log_rows(media, layout, batch, change.rows, change.before if undoing else change.after)
+            return replace(written, rows={**written.rows, batch: pending})
+        case "mlp log":
+            pending = steps.log_mlp(media, layout, batch, change.mlp_before if undoing else change.mlp_after)
+            return replace(written, mlp=pending) if event.done >= 1 else written
+        case "commit":
+            reader = change.reader_before if undoing else change.reader_after
+            steps.commit(media, layout, written.rows[batch], written.mlp, reader, seed)
+            return replace(written, mlp=None, flagged_mlp=written.mlp)
+        case "embedding update" | "home write":
+            steps.rewrite(media, layout, written.rows[batch], written.flagged_mlp, change.rows, change.after)
+            return written
+    raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, OPS)}")

@@ -36,10 +36,12 @@ class Write:
 
     @property
     def stop(self) -> int:
+        """The first address behind the bytes."""
         return self.address + self.data.size
 
     @property
     def lines(self) -> int:
+        """How many lines the bytes touch."""
         return -(-self.stop // LINE) - self.address // LINE
 
     def part(self, low: int, high: int) -> "Write":

@@ -114,13 +114,13 @@ def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, rea
 
 
 def release(media: Media, layout: Layout, rows: Pending, mlp: Pending | None) -> None:
-    """Delete the checkpoint before the one just committed, durably, so that no row changes while both exist.
+    """Delete the checkpoint before a committed one, durably, so that no row changes while both exist.
 
     Else a later damage to the newer record would let recovery believe the older one.
     """
-    clear(media, [slot for slot in layout.row_slots if slot != rows.slot])
+    clear(media, records.superseded(media, layout.row_slots, rows))
     if mlp:
-        clear(media, [slot for slot in layout.mlp_slots if slot != mlp.slot])
+        clear(media, records.superseded(media, layout.mlp_slots, mlp))
     media.fence()
 
 

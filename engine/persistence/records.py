@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.errors import CannotRun
 from engine.persistence.layout import Slot
-from engine.persistence.media import LINE, Media, Octets, octets, put
+from engine.persistence.media import LINE, WORD, Media, Octets, octets, put
 
 MAGIC = int.from_bytes(b"emberlog", "little")
 FIELDS = struct.Struct("<7Q")
@@ -99,6 +99,19 @@ def drop(media: Media, slot: Slot) -> None:
         put(media, slot.header, FREE)
 
 
+def superseded(media: Media, slots: Sequence[Slot], by: Pending) -> list[Slot]:
+    """Return the slots in use whose record is of the same or an older batch, but not `by`'s own."""
+    return [slot for slot in slots if slot != by.slot and not is_free(media, slot) and _batch(media, slot) <= by.batch]
+
+
+def is_damaged(media: Media, slot: Slot) -> bool:
+    """Say whether the slot's record was complete and is unreadable; torn flags lack the last word or the first."""
+    if media.poisoned(slot.header, LINE):
+        return True
+    header = media.load(slot.header, LINE)
+    return any(header[:WORD]) and any(header[-WORD:]) and read(media, slot) is None
+
+
 def read(media: Media, slot: Slot) -> Record | None:
     """Return the record in a slot, or None where no intact one is."""
     header = intact(media, slot.header, LINE)
@@ -113,6 +126,10 @@ def read(media: Media, slot: Slot) -> Record | None:
     if checksum(digest, header[: FIELDS.size]) != CHECKSUM.unpack_from(header, FIELDS.size)[0]:
         return None
     return Record(slot, Kind(kind), batch, reader, (seed[0], seed[1]), payload)
+
+
+def _batch(media: Media, slot: Slot) -> int:
+    return int(FIELDS.unpack(media.load(slot.header, FIELDS.size))[1])
 
 
 def intact(media: Media, address: int, nbytes: int) -> bytes | None:

@@ -36,15 +36,17 @@ class Recovered:
     rows_repaired: int
 
 
-def recover(media: Media, layout: Layout, log: LogName, relaxed: bool = False) -> Recovered:
-    """Repair the medium and read it back; strict: both records of one batch; relaxed: an older MLP will do.
+def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0) -> Recovered:
+    """Repair the medium and read it back; the MLP may be `staleness_bound` batches older, 0 is strict.
 
     Raises CannotRun when no valid checkpoint is left, or when lost lines of the table cannot be restored.
     """
     protocol.check_superblock(media, layout)
+    if log == "redo":
+        report_damaged_logs(media, layout)
     rows = survey(media, layout.row_slots, (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
     mlps = survey(media, layout.mlp_slots, (Kind.MLP, Kind.MLP_CHECKPOINT))
-    chosen, mlp = choose(rows, mlps, relaxed)
+    chosen, mlp = choose(rows, mlps, staleness_bound)
     repaired = repair(media, layout, to_replay(rows, chosen.batch, log))
     report_losses(media, layout)
     settle(media, layout, chosen, mlp)
@@ -58,15 +60,15 @@ def survey(media: Media, slots: Sequence[Slot], kinds: tuple[Kind, ...]) -> tupl
     return tuple(sorted(found, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
 
 
-def choose(rows: Sequence[Record], mlps: Sequence[Record], relaxed: bool) -> tuple[Record, Record]:
-    """Return the newest row record with an MLP record of its batch, or relaxed: of its batch or an older one."""
+def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
+    """Return the newest row record that has an MLP record of its batch, or of one at most `bound` batches older."""
     for row in reversed(rows):
         for mlp in reversed(mlps):
-            if mlp.batch == row.batch or (relaxed and mlp.batch < row.batch):
+            if 0 <= row.batch - mlp.batch <= bound:
                 return row, mlp
     raise CannotRun(
-        f"The persistent memory holds no complete checkpoint: intact are row logs of batches {_batches(rows)} "
-        f"and MLP logs of batches {_batches(mlps)}; training has to start again at batch 0."
+        f"The persistent memory holds no complete checkpoint: intact are row logs of batches {_batches(rows)} and MLP logs "
+        f"of batches {_batches(mlps)}, which may be {bound} batches older; training has to start again at batch 0."
     )
 
 
@@ -93,6 +95,16 @@ def logged(layout: Layout, record: Record) -> tuple[Rows, Octets]:
     count = len(record.payload) // layout.entry_bytes
     numbers = np.frombuffer(record.payload, "<i8", count).astype(np.int64)
     return numbers, np.frombuffer(record.payload, np.uint8, offset=count * ROW_ID).reshape(count, layout.row_bytes)
+
+
+def report_damaged_logs(media: Media, layout: Layout) -> None:
+    """Raise CannotRun if a redo log that may not have reached home is damaged; in an undo log its age tells."""
+    damaged = [slot for slot in layout.row_slots if records.is_damaged(media, slot)]
+    if damaged:
+        raise CannotRun(
+            f"The redo log at byte {damaged[0].header} of the persistent memory is damaged, and its rows may not have "
+            "reached the table; restore a full checkpoint or start again at batch 0."
+        )
 
 
 def report_losses(media: Media, layout: Layout) -> None:

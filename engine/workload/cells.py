@@ -44,9 +44,8 @@ def _cells(popularity: Popularity) -> Cells:
     scale = popularity.mass / whole / weight.sum() if len(weight) else 0.0
     first = np.concatenate((np.arange(len(heavy)), len(heavy) + edges[:-1] - 1))
     width = np.concatenate((np.ones(len(heavy), dtype=np.int64), np.diff(edges)))
-    return Cells(
-        first, width, np.concatenate((heavy / whole, scale * weight)), float(scale), len(heavy) + min(len(weight), ALONE)
-    )
+    mass = np.concatenate((heavy / whole, scale * weight))
+    return Cells(first, width, mass, float(scale), len(heavy) + min(len(weight), ALONE))
 
 
 def _edges(ranks: int) -> Ints:

@@ -93,5 +93,5 @@ def _classes(p: Floats, rows: Floats) -> Spectrum:
     touched = (p > 0) & (rows > 0)
     p, rows = p[touched], rows[touched]
     _, index = np.unique(np.floor(-CLASSES_PER_E * np.log(p)).astype(np.int64), return_inverse=True)
-    count = np.bincount(index, weights=rows)
+    count = np.bincount(index, weights=rows).astype(np.float64)
     return Spectrum(np.bincount(index, weights=rows * p) / count, count, np.array([0]))
