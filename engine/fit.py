@@ -39,6 +39,11 @@ def log_bytes(s: Scenario) -> float:
     return EMBEDDING_LOGS * float(rows) * (row_bytes(s) + INDEX_BYTES) + MLP_LOGS * mlp_bytes(s)
 
 
+def cached_rows(s: Scenario) -> float:
+    """Return how many rows system ssd keeps in host DRAM."""
+    return s.policy.cache_load_factor * float(sum(per_table(s.model, "num_embeddings")))
+
+
 def fit(scenario: Scenario) -> Fit:
     """Choose PMEM modules where the capacity is automatic, then check every memory of the system."""
     system: System = load("systems", scenario.system)

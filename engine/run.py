@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import merge
+from typing import TypeVar
 
 from engine import system
 from engine.cut import Cut, cut
@@ -14,6 +15,7 @@ from engine.system import Recovery, System, Ways
 from engine.timeline import Timeline, timeline
 from engine.traffic import INDEX_BYTES, Traffic, part
 
+State = TypeVar("State")
 MOST_CRASHES = 10_000
 HOPELESS = 50
 
@@ -74,7 +76,8 @@ class Run:
         return last.begin + last.length
 
 
-Resolve = Callable[[Segment], tuple[int, int]]
+# Recovers a cut segment: the embeddings' batch, the MLP's batch, and the learner's state to go on with.
+Resolve = Callable[[Segment, State], tuple[int, int, State]]
 
 
 def machinery(scenario: Scenario) -> Machinery:
@@ -93,8 +96,8 @@ def schedule(m: Machinery, traffic: Traffic) -> Timeline:
     return timeline(graph, m.devices, traffic.batches)
 
 
-def run(m: Machinery, traffic: Traffic, resolve: Resolve) -> Run:
-    """Run all batches of `traffic`; `resolve` recovers a cut segment and says at which batches it resumes."""
+def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
+    """Run all batches of `traffic`; `resolve` recovers each cut segment and carries the learner's state on."""
     strikes = _strikes(m.scenario)
     strike = next(strikes, None)
     segments: list[Segment] = []
@@ -104,14 +107,15 @@ def run(m: Machinery, traffic: Traffic, resolve: Resolve) -> Run:
         line = schedule(m, part(traffic, first, traffic.batches))
         if strike is None or strike - begin >= line.makespan:
             segments.append(Segment(first, begin, line.makespan, line, None))
-            return Run(m, tuple(segments), tuple(crashes), True, _completed(crashes))
+            return Run(m, tuple(segments), tuple(crashes), True, _completed(crashes)), state
         segment = Segment(first, begin, strike - begin, line, cut(line, strike - begin))
         segments.append(segment)
-        crash, strike = _crash(m, traffic, segment, resolve(segment), strikes)
+        embedding, mlp, state = resolve(segment, state)
+        crash, strike = _crash(m, traffic, segment, (embedding, mlp), strikes)
         crashes.append(crash)
         first, begin = crash.embedding_batch, crash.resumed
         if len(crashes) >= MOST_CRASHES or _hopeless(crashes):
-            return Run(m, tuple(segments), tuple(crashes), False, _gave_up(m.scenario, crashes))
+            return Run(m, tuple(segments), tuple(crashes), False, _gave_up(m.scenario, crashes)), state
 
 
 def _strikes(scenario: Scenario) -> Iterator[float]:

@@ -1,6 +1,6 @@
 """The tables of a result: devices, training curve, events and a stretch of the timeline, ready to show."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -86,8 +86,3 @@ def thinned(rows: list[Row], most: int = MOST_POINTS) -> tuple[Row, ...]:
         return tuple(rows)
     every = -(-len(rows) // most)
     return tuple(row for i, row in enumerate(rows) if i % every == 0 or row["AUC"] is not None or i == len(rows) - 1)
-
-
-def training_rows(losses: Mapping[int, float], ends: Mapping[int, float], aucs: Mapping[int, float | None]) -> list[Row]:
-    """Return the training curve of one segment: batches that had ended, with the AUC after them where taken."""
-    return [{"Batch": n, "Elapsed [s]": ends[n], "Loss": losses[n], "AUC": aucs.get(n + 1)} for n in sorted(ends) if n in losses]

@@ -13,7 +13,7 @@ from engine.training.evaluate import Evaluation, auc, evaluate
 from engine.training.fold import KeptMlp, OnBatch, Recorded, Trained, boundaries, train
 from engine.training.lookup import LocalBatch, Uses, localise, look_up, uses
 from engine.training.revert import revert, revert_mlp
-from engine.training.rows import touched
+from engine.training.rows import rows_of, touched
 from engine.training.shape import Shape
 from engine.training.step import Early, Step, step
 from engine.training.twin import full, scale_note, twin
@@ -44,6 +44,7 @@ __all__ = [
     "look_up",
     "revert",
     "revert_mlp",
+    "rows_of",
     "scale_note",
     "step",
     "touched",

@@ -16,8 +16,7 @@ from engine.training.weights import Weights, copy
 from engine.workload.arrays import Singles
 from engine.workload.batch import Batch
 
-
-OnBatch = Callable[[int, Step, LocalBatch], bool | None]
+OnBatch = Callable[[int, Step, LocalBatch, Evaluation | None], bool | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +66,11 @@ def train(
     held_out: Batch | None = None,
     evaluations: frozenset[int] = frozenset(),
     relaxed: bool = False,
-    on_batch: OnBatch = lambda number, step, batch: None,
+    on_batch: OnBatch = lambda number, step, batch, evaluation: None,
 ) -> Trained:
     """Train batches first..last-1 on a copy of `weights`.
 
-    `on_batch(n, step, batch)` follows each batch; once it returns True, Cancelled is raised. A relaxed lookup starts each
+    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed lookup starts each
     call strictly, because early vectors are volatile, so its calls join up to float tolerance only (bit by bit with
     pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with another optimizer than SGD.
     """
@@ -93,7 +92,7 @@ def train(
         losses.append(_finite(shape, n, done.loss))
         if test and n + 1 in evaluations:
             taken[n + 1] = evaluate(shape, mine, test)
-        if on_batch(n, done, batch):
+        if on_batch(n, done, batch, taken.get(n + 1)):
             raise Cancelled(f"Training was stopped after batch {n}.")
     return Trained(tuple(losses), taken, kept, recorded, mine)
 

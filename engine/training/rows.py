@@ -18,9 +18,14 @@ PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
 
 def touched(batches: Iterable[Batch]) -> Ints:
     """Return the sorted global rows that any of `batches` looks up."""
+    return rows_of(batch.ids for batch in batches)
+
+
+def rows_of(lookups: Iterable[Ints]) -> Ints:
+    """Return the sorted distinct rows among several arrays of ids, one array at a time."""
     rows, pending, waiting = np.empty(0, np.int64), [], 0
-    for batch in batches:
-        pending.append(np.unique(batch.ids))
+    for ids in lookups:
+        pending.append(np.unique(ids))
         waiting += len(pending[-1])
         if waiting > PENDING:
             rows, pending, waiting = np.unique(np.concatenate([rows, *pending])), [], 0
