@@ -8,7 +8,8 @@ from pages.parts.plain import plain
 frame.guard()
 scenario = session.scenario()
 address.bar("explore")
-results = estimates.beside(scenario)
+with st.spinner("Estimating; the very first time takes some seconds more"):
+    results = estimates.beside(scenario)
 result = results[scenario.system]
 
 st.header(plain(result.finding or result.outcome), anchor=False)
