@@ -40,11 +40,6 @@ def better(name: str) -> str:
     return next((metric.better for metric in metrics() if metric.name == name), "neither")
 
 
-def meaning(name: str) -> str | None:
-    """Return what a result means, in the metric's own words."""
-    return next((metric.help for metric in metrics() if metric.name == name), None)
-
-
 def duration(seconds: float) -> str:
     """Return a time to wait for, coarse enough to be true: "a moment", "12 s", "3 min", "2.5 h"."""
     if seconds < 1.5:

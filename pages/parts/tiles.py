@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.result import Result
 from pages.parts.estimates import BASELINE
-from pages.parts.numbers import better, change, meaning, readable
+from pages.parts.numbers import better, change, readable
 
 COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
 # Each result, and the share of the row that its name needs.
@@ -32,6 +32,5 @@ def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] 
             {"": None, "same": f"same as {BASELINE}"}.get(delta, f"{delta} vs {BASELINE}"),
             delta_color="off" if delta == "same" else COLOUR[better(name)],
             delta_arrow="off" if delta == "same" else "auto",
-            help=meaning(name),
             border=True,
         )
