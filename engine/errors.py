@@ -5,7 +5,8 @@
     │   ├── BadKnob     an unknown knob, or a value outside its range
     │   ├── BadLink     a link that cannot be opened
     │   └── BadFile     a data, scenario or store file that cannot be used
-    └── CannotRun       a valid scenario that this machine cannot run: exit status 3
+    ├── CannotRun       a valid scenario that this machine cannot run: exit status 3
+    └── Cancelled       a computation was stopped because nobody waits for it any more
 
 Each message is one sentence that names the thing, its value and unit, what is allowed and what to do.
 """
@@ -35,6 +36,10 @@ class BadFile(BadInput):
 
 class CannotRun(EmberpoolError):
     """The scenario is well formed but does not fit, or cannot be recovered."""
+
+
+class Cancelled(EmberpoolError):
+    """The progress callback asked the computation to stop; no result exists."""
 
 
 def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:

@@ -47,14 +47,14 @@ class Result:
         }
 
 
-def from_json(content: Mapping[str, Any]) -> Result:
-    """Rebuild a result from `as_json`'s object."""
+def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
+    """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
     from engine.scenario import with_values
 
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "timeline", "warnings")
     return Result(
-        scenario=with_values(Scenario(), knob_values),
+        scenario=scenario or with_values(Scenario(), knob_values),
         ran=content["ran"],
         outcome=content["outcome"],
         results=content["results"],

@@ -1,0 +1,75 @@
+"""Who computes what: one row per start of a computation, closed by how it ended.
+
+    ending: NULL while it runs, then kept | failed | cancelled | died (its worker did) | abandoned (its owner did)
+
+Only one owner computes for a store, so an open claim is always one of its workers'.
+"""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+
+from engine.kept import keep
+from engine.progress import Progress
+from engine.store import transaction
+
+MOST_DEATHS = 3
+# What a live request still waits for: neither ended, nor cancelled. A run-out lease stops no running point.
+WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
+    WHERE p.key = ? AND p.state = 0 AND r.state IN ('queued', 'running'))"""
+
+
+def claim(store: sqlite3.Connection, names: Sequence[str]) -> list[str]:
+    """Note the start of those points that are still wanted and unfinished, and return them."""
+    with transaction(store):
+        mine = [name for name in names if wanted(store, name)]
+        now = time.time()
+        store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", [(name, os.getpid(), now) for name in mine])
+    return mine
+
+
+def wanted(store: sqlite3.Connection, name: str) -> bool:
+    """Return whether someone waits for the point with this key."""
+    return bool(store.execute(f"SELECT {WANTED}", (name,)).fetchone()[0])
+
+
+def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
+    """Put a point's progress where viewers see it."""
+    row = (name, json.dumps(progress.as_json(), separators=(",", ":"), default=float), time.time())
+    store.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", row)
+
+
+def close(store: sqlite3.Connection, endings: Iterable[tuple[str, str, str]]) -> None:
+    """Write how points ended, durably and together.
+
+    Each is (key, ending, text): the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
+    """
+    with transaction(store):
+        for name, ending, text in endings:
+            if ending == "kept":
+                keep(store, name, text)
+            elif ending in ("failed", "bug"):
+                _fail(store, name, text, bug=ending == "bug")
+            store.execute("UPDATE claims SET ending = ? WHERE key = ? AND ending IS NULL", (ending, name))
+            store.execute("DELETE FROM progress WHERE key = ?", (name,))
+
+
+def bury(store: sqlite3.Connection, ending: str) -> int:
+    """Close all open claims with `ending` and return how many; a point that died too often becomes a failure."""
+    with transaction(store):
+        closed = store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,)).rowcount
+        store.execute("DELETE FROM progress")
+        deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
+        for (name,) in deaths.fetchall():
+            sentence = (
+                f"The computation killed its worker process {MOST_DEATHS} times; it may need more memory than is free: "
+                "lower run.memory_budget_GiB, or run fewer at once with --jobs."
+            )
+            _fail(store, name, sentence, bug=True)
+    return closed
+
+
+def _fail(store: sqlite3.Connection, name: str, sentence: str, bug: bool) -> None:
+    store.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (name, sentence, bug, time.time()))

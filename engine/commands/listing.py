@@ -1,0 +1,84 @@
+"""`list`: what there is to choose from, for people and, with --json, for programs."""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from engine import knobs, presets, registry
+from engine.commands import output
+from engine.commands.parser import Subparsers
+from engine.scenario import KNOBS
+
+Entry = dict[str, Any]
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("list", help="what there is to choose from")
+    parser.add_argument("what", choices=tuple(LISTS))
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Write the list; returns the exit status."""
+    entries, columns = LISTS[arguments.what]
+    found = entries()
+    text = json.dumps(found, indent=1) + "\n" if arguments.json else _lines(found, columns)
+    output.write(output.STANDARD, text)
+    return 0
+
+
+def _variants(kind: str) -> Callable[[], list[Entry]]:
+    return lambda: [_variant(kind, name) for name in registry.names(kind)]
+
+
+def _variant(kind: str, name: str) -> Entry:
+    """A variant's title, and the idea that its module states in its first line."""
+    module = import_module(f"engine.{kind}.{name.replace('-', '_')}")
+    idea = (module.__doc__ or "").partition("\n")[0]
+    return {"name": name, "title": getattr(registry.load(kind, name), "title", name), "help": idea}
+
+
+def _presets() -> list[Entry]:
+    found = (presets.preset(name) for name in presets.preset_names())
+    return [{"name": one.name, "title": one.title, "description": one.description, "paper": one.paper} for one in found]
+
+
+def _knobs() -> list[Entry]:
+    return [
+        {
+            "path": path,
+            "label": knob.label,
+            "unit": knob.unit,
+            "kind": knob.kind,
+            "low": knob.low,
+            "high": knob.high,
+            "choices": list(knob.allowed),
+            "default": knob.default,
+            "help": knob.help,
+        }
+        for path, knob in KNOBS.items()
+    ]
+
+
+def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
+    rows = [[_cell(entry, column) for column in columns] for entry in entries]
+    widths = [max((len(row[index]) for row in rows), default=0) for index in range(len(columns))]
+    return "".join("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in rows)
+
+
+def _cell(entry: Entry, column: str) -> str:
+    value = entry[column]
+    return knobs.write(KNOBS[entry["path"]], value) if column == "default" else str(value)
+
+
+LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
+    "systems": (_variants("systems"), ("name", "title", "help")),
+    "devices": (_variants("devices"), ("name", "title", "help")),
+    "metrics": (_variants("metrics"), ("name", "title", "help")),
+    "presets": (_presets, ("name", "title", "description")),
+    "knobs": (_knobs, ("path", "default", "unit", "help")),
+}

@@ -1,0 +1,39 @@
+"""Where results go: a file, written whole or not at all, or standard output for `-`."""
+
+import os
+import sys
+from pathlib import Path
+
+from engine.errors import BadFile, BadInput
+from engine.table import check_writable, write_atomically
+
+STANDARD = "-"
+
+
+def check(*targets: str | None) -> None:
+    """Refuse targets that cannot be written, before anything long begins; raises BadInput."""
+    if targets.count(STANDARD) > 1:
+        raise BadInput("Only one output can be - (standard output); name a file for the other.")
+    for target in targets:
+        if target not in (None, STANDARD):
+            check_writable(Path(str(target)))
+
+
+def write(target: str, text: str) -> None:
+    """Write the text to the target; raises BadFile."""
+    if target != STANDARD:
+        write_atomically(Path(target), text)
+        return
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence()
+    except OSError as error:
+        silence()
+        raise BadFile(f"Standard output cannot be written: {error.strerror}; name a file instead.") from error
+
+
+def silence() -> None:
+    """Send what is still unwritten nowhere: its reader, such as `head`, has gone, or its disk is full."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

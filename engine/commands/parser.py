@@ -1,0 +1,60 @@
+"""The command line's grammar: every complaint is one sentence, and what several commands share."""
+
+import argparse
+from pathlib import Path
+from typing import Any, NoReturn
+
+from engine.errors import BadInput
+from engine.store import DEFAULT
+
+Subparsers = Any  # argparse keeps this type private
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains by raising BadInput instead of printing its usage."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **more})
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the complaint as one sentence."""
+        raise BadInput(f"{message}; see `{self.prog} --help`.")
+
+
+def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> None:
+    """Declare where the table of results goes."""
+    parser.add_argument("--csv", metavar="FILE", required=csv_required, help="write the table here; - is standard output")
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Declare where finished points are kept, and how many are computed at once."""
+    parser.add_argument("--store", type=Path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})")
+    parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (one per core)")
+
+
+def jobs(text: str) -> int:
+    """Read a number of workers."""
+    return whole(text, "workers", 1024)
+
+
+def points(text: str) -> int:
+    """Read a number of points."""
+    return whole(text, "points", 100_000)
+
+
+def seconds(text: str) -> float:
+    """Read a duration in seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 1e9")
+    return number
+
+
+def whole(text: str, what: str, most: int) -> int:
+    """Read a whole number from 1 to `most`."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from 1 to {most}")
+    return int(text)

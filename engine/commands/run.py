@@ -1,0 +1,62 @@
+"""`run`: one scenario, in this process."""
+
+import argparse
+import json
+
+from threadpoolctl import threadpool_limits
+
+from engine.commands import bar, choosing, output
+from engine.commands.parser import Subparsers, add_outputs
+from engine.commands.summary import summary
+from engine.errors import BadInput
+from engine.kept import result_text
+from engine.keys import How
+from engine.progress import Progress
+from engine.result import Result
+from engine.table import csv_text
+from engine.trace import chrome_trace
+from engine.worker import computed
+
+CANNOT_RUN = 3
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("run", help="run one scenario")
+    choosing.add(parser)
+    add_outputs(parser)
+    parser.add_argument("--json", metavar="FILE", help="write the whole result here; - is standard output")
+    parser.add_argument("--trace", metavar="FILE", help="write the timeline as Chrome trace JSON")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Run the chosen scenario and write what was asked for; returns the exit status."""
+    output.check(arguments.csv, arguments.json, arguments.trace)
+    chosen = choosing.chosen(arguments)
+    if chosen.axes:
+        raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
+    how: How = "estimate" if arguments.estimate else "full"
+    try:
+        with threadpool_limits(1):
+            result = computed(chosen.scenario, how, chosen.data, _show)
+    finally:
+        bar.wipe()
+    _write(arguments, result, how)
+    return 0 if result.ran else CANNOT_RUN
+
+
+def _show(progress: Progress) -> bool:
+    bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
+    return False
+
+
+def _write(arguments: argparse.Namespace, result: Result, how: How) -> None:
+    if arguments.csv:
+        output.write(arguments.csv, csv_text([result], how))
+    if arguments.json:
+        output.write(arguments.json, json.dumps(json.loads(result_text(result)), indent=1) + "\n")
+    if arguments.trace:
+        output.write(arguments.trace, chrome_trace(result))
+    if output.STANDARD not in (arguments.csv, arguments.json, arguments.trace):
+        output.write(output.STANDARD, summary(result))

@@ -1,0 +1,74 @@
+"""Results as kept in the store: compact JSON under the scenario's key, with a checksum read back each time."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from engine import version
+from engine.keys import How, key
+from engine.result import Result, from_json
+from engine.scenario import Scenario
+from engine.store import opened, transaction
+
+
+def result_text(result: Result) -> str:
+    """Write a result as one line of JSON; raises ValueError on a number that is not finite."""
+    return json.dumps(result.as_json(), separators=(",", ":"), allow_nan=False, default=_number)
+
+
+def keep(store: sqlite3.Connection, name: str, text: str) -> None:
+    """Insert a result; the first one kept under a key stays."""
+    row = (name, text, checksum(name, text), version.MODEL, time.time())
+    store.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row)
+
+
+def checksum(name: str, text: str) -> str:
+    """Return the digest that ties a result to its key."""
+    return blake2b(f"{name}\n{text}".encode(), digest_size=16).hexdigest()
+
+
+def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None) -> Result | None:
+    """Return the result kept under a key, or None; a damaged row is set aside, to be computed anew."""
+    row = store.execute("SELECT result, checksum FROM results WHERE key = ?", (name,)).fetchone()
+    if row is None:
+        return None
+    if not isinstance(row[0], str) or checksum(name, row[0]) != row[1]:
+        _set_aside(store, name)
+        return None
+    return from_json(json.loads(row[0]), scenario)
+
+
+def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tuple[str, Result | None]]:
+    """Yield key and result of each scenario in order: a failed point as a result that did not run, a missing one as None."""
+    with opened(path) as store:
+        for scenario in scenarios:
+            name = key(scenario, how)
+            yield name, load(store, name, scenario) or _failed(store, name, scenario)
+
+
+def find(path: Path, scenario: Scenario, how: How) -> Result | None:
+    """Return what is known of one scenario, as `outcomes` does."""
+    return next(outcomes(path, [scenario], how))[1]
+
+
+def _failed(store: sqlite3.Connection, name: str, scenario: Scenario) -> Result | None:
+    row = store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()
+    return Result(scenario, ran=False, outcome=row[0], results={}) if row else None
+
+
+def _set_aside(store: sqlite3.Connection, name: str) -> None:
+    with transaction(store):
+        copy = "INSERT INTO set_aside SELECT key, result, checksum, ? FROM results WHERE key = ?"
+        store.execute(copy, (time.time(), name))
+        store.execute("DELETE FROM results WHERE key = ?", (name,))
+
+
+def _number(value: Any) -> Any:
+    """Unwrap a numpy scalar; anything else is no part of a result."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be kept in a result")

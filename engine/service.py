@@ -1,0 +1,127 @@
+"""The one owner of every joblib call: takes requests from the store and has their points computed.
+
+Whoever wants results submits a request and follows its status; the one process that holds the store's lock
+computes. It may be killed at any moment: finished points are rows, and the next owner goes on with the rest.
+"""
+
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from sqlite3 import Connection
+
+from joblib import Parallel, cpu_count, parallel_config
+from joblib.externals.loky import get_reusable_executor
+
+from engine import claims, queue
+from engine.errors import BadFile, CannotRun
+from engine.feed import Feed
+from engine.owner import await_workers, is_owned, owning
+from engine.requests import Failure, Running, Status, cancel, failures, latest, renew, status, submit
+from engine.store import opened
+from engine.worker import COMPUTE, settle
+
+__all__ = ["Failure", "Running", "Status", "cancel", "ensure_service", "failures", "latest", "renew", "serve", "status", "submit"]
+
+POLL_SECONDS = 0.1
+IDLE_EXIT_SECONDS = 600.0
+EXIT_SECONDS = 5.0
+MOST_FALSE_STARTS = 5
+Condition = Callable[[], bool]
+
+
+def never() -> bool:
+    """Return False: the condition of a service that stops only when idle."""
+    return False
+
+
+def serve(
+    path: Path,
+    n_jobs: int | None = None,
+    idle_exit_seconds: float = IDLE_EXIT_SECONDS,
+    compute: str = COMPUTE,
+    until: Condition = never,
+) -> None:
+    """Own the store and compute what is asked for, until idle for some seconds or `until` holds.
+
+    `n_jobs` workers run at once, by default one per core. `compute` names the function that turns a scenario
+    into a result, as module:function. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
+    """
+    path, n_jobs = path.resolve(), n_jobs or cpu_count()
+    with owning(path), opened(path) as store, opened(path) as feeding:
+        await_workers(path, EXIT_SECONDS)
+        claims.bury(store, "abandoned")
+        queue.take_over(store)
+        try:
+            _serve(store, Feed(feeding, path, compute), n_jobs, idle_exit_seconds, until)
+        finally:
+            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+            claims.bury(store, "abandoned")
+
+
+def _serve(store: Connection, feed: Feed, n_jobs: int, idle_exit_seconds: float, until: Condition) -> None:
+    idle_since, false_starts = time.monotonic(), 0
+    while not until():
+        queue.tend(store)
+        if feed.next():
+            false_starts = 0 if _round(store, feed, n_jobs, until) else false_starts + 1
+            idle_since = time.monotonic()
+        elif time.monotonic() - idle_since >= idle_exit_seconds:
+            return
+        else:
+            time.sleep(POLL_SECONDS)
+        if false_starts > MOST_FALSE_STARTS:
+            raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
+
+
+def _round(store: Connection, feed: Feed, n_jobs: int, until: Condition) -> bool:
+    """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun.
+
+    A pool of one would compute in this very process: so the pool has two workers, and gets one task at a time.
+    """
+    with parallel_config("loky", initializer=settle, initargs=(os.getpid(), feed.path), inner_max_num_threads=1):
+        pool = Parallel(max(n_jobs, 2), pre_dispatch=n_jobs, batch_size=1, return_as="generator_unordered")
+        answers = pool(feed.tasks())
+    try:
+        for ended in answers:
+            if ended.trouble:
+                raise BadFile(ended.trouble)
+            feed.note(ended)
+            queue.tend(store)
+            if until():
+                break
+    except BrokenProcessPool:
+        await_workers(feed.path, EXIT_SECONDS)  # lest a point of theirs is begun twice
+        return claims.bury(store, "died") > 0
+    finally:
+        feed.in_flight.clear()
+        with warnings.catch_warnings(action="ignore"):  # joblib warns that tasks are dropped: they are meant to be
+            answers.close()
+    return True
+
+
+def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> None:
+    """Start an owner in the background unless there is one; cheap, so call it at each look at a status.
+
+    It outlives the caller, writes its messages beside the store, and leaves when idle.
+    """
+    path = path.resolve()
+    if is_owned(path):
+        return
+    command = [sys.executable, "-m", "engine", "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
+    command += ["--jobs", str(n_jobs)] if n_jobs else []
+    with open(f"{path}.log", "wb") as log:
+        # The shell leaves at once, so that the service is nobody's child and never a zombie.
+        subprocess.run(
+            ["sh", "-c", '"$@" &', "sh", *command],
+            cwd=Path(__file__).parent.parent,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=True,
+        )

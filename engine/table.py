@@ -1,0 +1,89 @@
+"""The one table of results: a row per scenario, the same bytes whoever computed them and in whatever order."""
+
+import csv
+import io
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine import version
+from engine.errors import BadFile
+from engine.keys import How, key_of_texts, texts
+from engine.result import Result
+
+LAST = ("scenario key", "model version", "outcome")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_text(results: Iterable[Result], how: How) -> str:
+    """Write results as CSV with LF ends: knobs by dotted path, results with their units, key, version, outcome.
+
+    Rows keep the given order; result columns come in the order in which they first appear. An empty cell is
+    a result that does not apply. Text that a spreadsheet would take for a formula gets a leading '.
+    """
+    rows = []
+    for result in results:
+        knobs = texts(result.scenario)
+        rows.append((knobs, result.results, (key_of_texts(knobs, how), version.MODEL, result.outcome)))
+    knob_names = list(dict.fromkeys(name for knobs, _, _ in rows for name in knobs))
+    result_names = list(dict.fromkeys(name for _, found, _ in rows for name in found))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*knob_names, *map(_safe, result_names), *LAST])
+    for knobs, found, last in rows:
+        numbers = (_number(found.get(name)) for name in result_names)
+        writer.writerow([*(_safe(knobs[name]) for name in knob_names), *numbers, *map(_safe, last)])
+    return out.getvalue()
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def _safe(text: str) -> str:
+    """Disarm text that begins like a formula; a number, signed or not, stays as it is."""
+    return "'" + text if text.startswith(FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all, durably; a pipe or a device is written as it is. Raises BadFile."""
+    try:
+        path = path.resolve()
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            path.write_text(text, encoding="utf-8", newline="")
+        else:
+            _replace(path, text)
+    except OSError as error:
+        raise BadFile(f"{path} cannot be written: {error.strerror}; choose another file or free some space.") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with fresh.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse early what `write_atomically` would have to refuse after a long run; raises BadFile."""
+    folder = path.resolve().parent
+    if path.is_dir():
+        raise BadFile(f"{path} is a folder; name a file in it.")
+    if not folder.is_dir():
+        raise BadFile(f"{path} cannot be written: there is no folder {folder}; make it first.")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise BadFile(f"{path} cannot be written: permission denied; choose another file.")

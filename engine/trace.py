@@ -1,0 +1,31 @@
+"""A run's timeline as Chrome trace JSON, which Perfetto and chrome://tracing open: one lane per device."""
+
+import json
+from typing import Any
+
+from engine.result import Result
+
+
+def chrome_trace(result: Result) -> str:
+    """Write the timeline's tasks as complete events; Chrome counts in microseconds."""
+    lanes = {device: lane for lane, device in enumerate(dict.fromkeys(row["Device"] for row in result.timeline), 1)}
+    names = [
+        {"name": "thread_name", "ph": "M", "pid": 1, "tid": lane, "args": {"name": device}} for device, lane in lanes.items()
+    ]
+    tasks = [_event(row, lanes[row["Device"]]) for row in result.timeline]
+    return json.dumps({"traceEvents": names + tasks, "displayTimeUnit": "ms"}, default=float) + "\n"
+
+
+def _event(row: Any, lane: int) -> dict[str, Any]:
+    start, end = row["Start [ms]"] * 1e3, row["End [ms]"] * 1e3
+    details = {"batch": row["Batch"], "background": row["Background"]}
+    return {
+        "name": row["Task"],
+        "cat": row["Stage"],
+        "ph": "X",
+        "ts": start,
+        "dur": end - start,
+        "pid": 1,
+        "tid": lane,
+        "args": details,
+    }

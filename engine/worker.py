@@ -1,0 +1,151 @@
+"""The worker's side: computes a few points and writes each one's row itself, so that an answer is never lost.
+
+A worker never raises: a point ends as a result or as a sentence. It is polite to viewers (nice), ignores the
+terminal's Ctrl-C, which its owner handles, and leaves soon after its owner has died.
+"""
+
+import importlib
+import json
+import os
+import signal
+import sqlite3
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from engine import claims, knobs
+from engine.errors import BadFile, Cancelled, EmberpoolError
+from engine.kept import result_text
+from engine.keys import How
+from engine.owner import enlist
+from engine.progress import Progress, Watcher
+from engine.result import Result
+from engine.scenario import KNOBS, Scenario, with_values
+from engine.store import opened
+
+Compute = Callable[[Scenario, How, Path | None, Watcher], Result]
+COMPUTE = "engine.worker:computed"
+NICENESS = 10
+WATCH_SECONDS = 0.5
+NAP_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function."""
+
+    store: str
+    how: How
+    data: str | None
+    base: str
+    points: tuple[tuple[str, str], ...]
+    compute: str = COMPUTE
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a worker answers: the keys it was given, how many it computed in how long, and the store's trouble."""
+
+    keys: tuple[str, ...] = ()
+    computed: int = 0
+    seconds: float = 0.0
+    trouble: str = ""
+
+
+def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher) -> Result:
+    """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
+    if how == "estimate":
+        from engine.estimate import estimate
+
+        quick: Result = estimate(scenario)
+        return quick
+    from engine.simulate import simulate
+
+    full: Result = simulate(scenario, data=data, progress=progress)
+    return full
+
+
+def settle(owner: int, store: Path) -> None:
+    """Prepare a fresh worker process that the process `owner` has started for a store."""
+    enlist(store)
+    os.nice(NICENESS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(owner,), daemon=True).start()
+
+
+def _watch(owner: int) -> None:
+    while os.getppid() == owner:
+        time.sleep(WATCH_SECONDS)
+    os._exit(1)
+
+
+def nap() -> Ended:
+    """Do nothing for a moment, so that the owner is asked again for work."""
+    time.sleep(NAP_SECONDS)
+    return Ended()
+
+
+def compute_chunk(chunk: Chunk) -> Ended:
+    """Compute the chunk's points that are still wanted, and keep what they gave."""
+    start = time.monotonic()
+    keys = tuple(key for key, _ in chunk.points)
+    try:
+        with opened(Path(chunk.store)) as store:
+            mine = claims.claim(store, keys)
+            changes = dict(chunk.points)
+            claims.close(store, [(key, *_ending(store, chunk, key, changes[key])) for key in mine])
+    except EmberpoolError as error:
+        return Ended(keys, trouble=str(error))
+    return Ended(keys, len(mine), time.monotonic() - start)
+
+
+def _ending(store: sqlite3.Connection, chunk: Chunk, key: str, changes: str) -> tuple[str, str]:
+    """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
+    try:
+        data = Path(chunk.data) if chunk.data else None
+        scenario = _changed(_scenario(chunk.base), changes)
+        result = _function(chunk.compute)(scenario, chunk.how, data, _watcher(store, key))
+        return "kept", result_text(result)
+    except Cancelled:
+        return "cancelled", ""
+    except EmberpoolError as error:
+        return "failed", str(error)
+    except Exception as error:  # a bug in one point must not end the others
+        traceback.print_exc()
+        return "bug", f"{type(error).__name__}: {error}. This is a bug in Emberpool; please report it with this scenario's link."
+
+
+def _watcher(store: sqlite3.Connection, key: str) -> Watcher:
+    """Shows progress to viewers and answers whether to stop; a store in trouble is no reason to lose the run."""
+
+    def watch(progress: Progress) -> bool:
+        try:
+            claims.report(store, key, progress)
+            return not claims.wanted(store, key)
+        except sqlite3.Error:
+            return False
+
+    return watch
+
+
+@lru_cache(maxsize=8)
+def _scenario(base: str) -> Scenario:
+    return _changed(Scenario(), base)
+
+
+def _changed(scenario: Scenario, changes: str) -> Scenario:
+    return with_values(scenario, {path: knobs.parse(KNOBS[path], text) for path, text in json.loads(changes).items()})
+
+
+@lru_cache(maxsize=8)
+def _function(path: str) -> Compute:
+    module, _, name = path.partition(":")
+    try:
+        found: Compute = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise BadFile(f"compute={path!r} cannot be imported: {error}; write it as module:function.") from error
+    return found

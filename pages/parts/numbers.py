@@ -1,0 +1,57 @@
+"""Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from engine import registry
+
+PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def unit(name: str) -> str:
+    """Return the unit that a result's name carries in brackets, or ""."""
+    return name[name.index("[") + 1 : -1] if name.endswith("]") else ""
+
+
+def label(name: str) -> str:
+    """Return a result's name without its unit."""
+    return name.split(" [")[0]
+
+
+def readable(value: float | None, unit: str = "") -> str:
+    """Return three significant digits with a prefix where the number is large; "n/a" for None."""
+    if value is None:
+        return "n/a"
+    for size, prefix in PREFIXES:
+        if abs(value) >= size:
+            return f"{value / size:.3g}{prefix} {unit}".rstrip()
+    return f"{value:.3g} {unit}".rstrip()
+
+
+def change(ours: float | None, other: float | None) -> str:
+    """Return the change against another value in percent, or as a factor from double on, or "same"; "" without one."""
+    if ours is None or not other:
+        return ""
+    ratio = ours / other
+    if abs(ratio - 1) < 5e-4:
+        return "same"
+    return f"{ratio:.3g}×" if ratio >= 2 else f"{(ratio - 1) * 100:+.2g} %"
+
+
+@cache
+def better(name: str) -> str:
+    """Return "lower" or "higher", as the metric of that name declares."""
+    metrics: Mapping[str, str] = {
+        f"{metric.title} [{metric.unit}]" if metric.unit else metric.title: metric.better
+        for metric in registry.every("metrics").values()
+    }
+    return metrics.get(name, "lower")
+
+
+def duration(seconds: float) -> str:
+    """Return a time to wait for, coarse enough to be true: "a moment", "12 s", "3 min", "2.5 h"."""
+    if seconds < 1.5:
+        return "a moment"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,48 @@
+"""Charts of a sweep as values: a line for one axis, a heat map for two."""
+
+from functools import cache
+
+from pages.parts.charts import Spec, axis, rows
+
+BLUES = {"scheme": "viridis"}
+
+
+@cache
+def line(axis_title: str, metric: str, numeric: bool, log: bool) -> Spec:
+    """The metric over one axis; needs first, metric, outcome."""
+    kind = "quantitative" if numeric else "nominal"
+    scale = {"type": "log", "nice": False} if log else {"zero": False}
+    first = {"field": "first", "type": kind, "sort": None, "axis": axis(axis_title), **({"scale": scale} if numeric else {})}
+    return {
+        "height": 340,
+        "mark": {"type": "line", "point": {"color": "#d9622b"}, "color": "#d9622b"},
+        "encoding": {
+            "x": first,
+            "y": {"field": "metric", "type": "quantitative", "axis": axis(metric), "scale": {"zero": False}},
+            "tooltip": [{"field": "first", "title": axis_title}, {"field": "metric", "title": metric, "format": ".5s"}],
+        },
+    }
+
+
+@cache
+def heat_map(first: str, second: str, metric: str) -> Spec:
+    """The metric over two axes; needs first, second, metric, each axis in its own order."""
+    encoding = {
+        "x": {"field": "first", "type": "ordinal", "sort": None, "axis": axis(first, labelAngle=0)},
+        "y": {"field": "second", "type": "ordinal", "sort": None, "axis": axis(second)},
+    }
+    tip = [
+        {"field": "first", "title": first},
+        {"field": "second", "title": second},
+        {"field": "metric", "title": metric, "type": "quantitative", "format": ".5s"},
+    ]
+    colour = {"field": "metric", "type": "quantitative", "scale": BLUES, "title": metric}
+    figure = {"field": "metric", "type": "quantitative", "format": ".3s"}
+    return {
+        **rows(42),
+        "encoding": encoding,
+        "layer": [
+            {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}},
+            {"mark": {"type": "text", "fontWeight": 600, "stroke": "#00000055", "fill": "white"}, "encoding": {"text": figure}},
+        ],
+    }

@@ -1,0 +1,106 @@
+"""Computations that stand in for the simulation, and an owner process to kill: for tests of the service alone.
+
+A computation is named by import path and runs in a worker. What it should do is written in the scenario:
+`data.seed` is the answer, `faults.detect_seconds` how long it takes.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.errors import BadInput, Cancelled
+from engine.keys import How
+from engine.progress import Progress, Watcher
+from engine.result import Result
+from engine.scenario import Scenario, with_values
+from engine.store import opened
+
+ROOT = Path(__file__).parent.parent
+COMPUTE = "tests.service_fakes:compute"
+KILLER, BUGGY, REFUSED, TOO_BIG = 666, 667, 668, 669
+OWNER = f"""
+import sys; from pathlib import Path; from engine.service import serve
+serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), "{COMPUTE}")
+"""
+COMMAND = f"""
+import functools, sys; from engine import service; from engine.__main__ import main
+service.serve = functools.partial(service.serve, compute="{COMPUTE}"); sys.exit(main())
+"""
+
+
+def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher) -> Result:
+    """Take `faults.detect_seconds`, telling progress; die, break, refuse or not fit where the seed says so."""
+    seed = scenario.data.seed
+    if seed == KILLER:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if seed == BUGGY:
+        raise ZeroDivisionError("made up")
+    if seed == REFUSED:
+        raise BadInput("run.batches=1 is made up to be refused; choose 2.")
+    if seed == TOO_BIG:
+        return Result(scenario, ran=False, outcome="It does not fit; take less.", results={})
+    steps = max(1, round(scenario.faults.detect_seconds / 0.05))
+    for step in range(steps):
+        time.sleep(scenario.faults.detect_seconds / steps)
+        if progress(Progress(step + 1, steps, elapsed_simulated=float(step))):
+            raise Cancelled("Nobody waits for it.")
+    return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": seed / 7, "AUC": None})
+
+
+def scenario(seed: int, seconds: float = 0.0) -> Scenario:
+    """A scenario that answers seed / 7 after some seconds."""
+    return with_values(Scenario(), {"data.seed": seed, "faults.detect_seconds": seconds})
+
+
+def scenarios(seeds: Sequence[int], seconds: float = 0.0) -> tuple[Scenario, ...]:
+    """Scenarios for several seeds."""
+    return tuple(scenario(seed, seconds) for seed in seeds)
+
+
+@contextmanager
+def owner(store: Path, jobs: int = 2, idle: float = 60.0) -> Iterator[subprocess.Popen[bytes]]:
+    """An owner process of the store; killed at the end if it still lives."""
+    process = subprocess.Popen([sys.executable, "-c", OWNER, str(store), str(jobs), str(idle)], cwd=ROOT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def command(*words: str, **more: object) -> "subprocess.Popen[str]":
+    """The command line in its own process group, with the fake computation."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT, "start_new_session": True}
+    return subprocess.Popen([sys.executable, "-c", COMMAND, *words], **{**pipes, **more})  # type: ignore[call-overload, no-any-return]
+
+
+def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until the condition holds; fails after some seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def ask(store: Path, query: str, *values: object) -> list[tuple[object, ...]]:
+    """Rows of a query on the store."""
+    with opened(store) as connection:
+        return connection.execute(query, values).fetchall()
+
+
+def open_pids(store: Path) -> list[int]:
+    """The workers that hold open claims."""
+    return [int(str(row[0])) for row in ask(store, "SELECT pid FROM claims WHERE ending IS NULL")]
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,193 @@
+"""Does the service lose or repeat anything when workers, owners and viewers come and go, or are killed?"""
+
+import os
+import signal
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from engine import kept, service
+from engine import owner as ownership
+from engine.errors import BadInput
+from engine.keys import key
+from engine.table import csv_text
+from tests.service_fakes import BUGGY, COMPUTE, KILLER, REFUSED, TOO_BIG, ask, lives, open_pids, owner, scenario, scenarios, until
+
+SEEDS = range(1, 9)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "store.sqlite"
+
+
+def finished(store: Path) -> int:
+    return len(ask(store, "SELECT key FROM results"))
+
+
+def table(store: Path, seeds: range = SEEDS, seconds: float = 0.3) -> str:
+    found = [result for _, result in kept.outcomes(store, scenarios(seeds, seconds), "full")]
+    assert None not in found
+    return csv_text([result for result in found if result], "full")
+
+
+def never_begun_once_finished(store: Path) -> bool:
+    return not ask(store, "SELECT 1 FROM claims c JOIN results r ON r.key = c.key WHERE c.started > r.created")
+
+
+def serve(store: Path, jobs: int = 2) -> None:
+    service.serve(store, jobs, idle_exit_seconds=0.0, compute=COMPUTE)
+
+
+def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_table_is_the_same(
+    store: Path, tmp_path: Path
+) -> None:
+    request = service.submit(store, scenarios(SEEDS, 0.3), "full")
+    with owner(store) as first:
+        until(lambda: finished(store) >= 2 and open_pids(store))
+        os.kill(open_pids(store)[0], signal.SIGKILL)
+        until(lambda: finished(store) >= 4)
+        until(lambda: open_pids(store))
+        orphans = open_pids(store)
+        os.kill(first.pid, signal.SIGKILL)
+        until(lambda: not any(map(lives, orphans)), 3.0)
+    kept_before = finished(store)
+    assert 4 <= kept_before < len(SEEDS)
+    with owner(store):
+        until(lambda: service.status(store, request).ended)
+    assert service.status(store, request).state == "done"
+    assert never_begun_once_finished(store)
+    assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
+    alone = tmp_path / "alone.sqlite"
+    service.submit(alone, scenarios(SEEDS, 0.3), "full")
+    serve(alone, jobs=1)
+    assert table(store) == table(alone)
+
+
+def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) -> None:
+    service.submit(store, scenarios(range(4), 0.1), "full")
+    serve(store, jobs=1)
+    spans = ask(store, "SELECT c.started, r.created, c.pid FROM claims c JOIN results r USING (key) ORDER BY c.started")
+    assert len(spans) == 4
+    assert all(end <= start for (_, end, _), (start, _, _) in pairwise(spans))  # type: ignore[operator]
+    assert os.getpid() not in {pid for *_, pid in spans}
+
+
+def test_cancelling_stops_what_runs_within_five_seconds_and_keeps_the_owner(store: Path) -> None:
+    request = service.submit(store, [scenario(1, 60.0)], "full")
+    with owner(store) as process:
+        until(lambda: open_pids(store))
+        until(lambda: any(point.progress for point in service.status(store, request).running))
+        asked = time.monotonic()
+        service.cancel(store, request)
+        until(lambda: not open_pids(store), 5.0)
+        assert time.monotonic() - asked < 5.0
+        assert service.status(store, request).state == "cancelled"
+        assert finished(store) == 0
+        again = service.submit(store, [scenario(2)], "full")
+        until(lambda: service.status(store, again).state == "done")
+        assert process.poll() is None
+
+
+def test_a_point_that_kills_its_worker_three_times_fails_with_a_sentence_and_the_others_finish(store: Path) -> None:
+    request = service.submit(store, scenarios([1, KILLER, 2, 3], 0.2), "full")
+    serve(store)
+    status = service.status(store, request)
+    assert (status.state, status.done, status.failed) == ("done", 4, 1)
+    (failure,) = service.failures(store, request)
+    assert failure.bug and "3 times" in failure.sentence and failure.key == key(scenario(KILLER, 0.2), "full")
+    assert ask(store, "SELECT count(*) FROM claims WHERE key = ? AND ending = 'died'", failure.key) == [(3,)]
+    assert max(ask(store, "SELECT count(*) FROM claims WHERE key != ? GROUP BY key", failure.key)) <= (2,)
+
+
+def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_asked_again(store: Path) -> None:
+    asked = scenarios([1, REFUSED, BUGGY, TOO_BIG])
+    request = service.submit(store, asked, "estimate")
+    serve(store)
+    found = [result for _, result in kept.outcomes(store, asked, "estimate")]
+    assert [result and result.ran for result in found] == [True, False, False, False]
+    assert [failure.bug for failure in service.failures(store, request)] == [False, True]
+    assert found[1] and found[1].outcome == "run.batches=1 is made up to be refused; choose 2."
+    assert found[2] and found[2].outcome.startswith("ZeroDivisionError: made up.")
+    assert found[3] and found[3].outcome == "It does not fit; take less."
+    again = service.submit(store, asked, "estimate")
+    assert service.status(store, again).done == 2
+    serve(store)
+    assert service.status(store, again).ended
+
+
+def test_identical_points_of_two_requests_are_computed_once(store: Path) -> None:
+    requests = [service.submit(store, scenarios([1, 2, 1], 0.1), "full") for _ in range(2)]
+    serve(store)
+    assert [service.status(store, request).done for request in requests] == [3, 3]
+    assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
+    assert service.status(store, service.submit(store, scenarios([2], 0.1), "full")).state == "done"
+
+
+def test_a_request_is_not_kept_waiting_by_an_earlier_long_one(store: Path) -> None:
+    long = service.submit(store, scenarios(range(30), 0.2), "full")
+    with owner(store):
+        until(lambda: finished(store) >= 2)
+        short = service.submit(store, scenarios([100], 0.2), "full")
+        until(lambda: service.status(store, short).ended)
+        assert service.status(store, long).done < 15
+
+
+def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) -> None:
+    request = service.submit(store, scenarios(range(40), 0.1), "full")
+    with owner(store):
+        until(lambda: service.status(store, request).state == "running")
+        ask(store, "UPDATE requests SET lease_until = 0")
+        until(lambda: not open_pids(store) and service.status(store, request).state == "queued")
+        parked = len(ask(store, "SELECT 1 FROM claims"))
+        time.sleep(0.5)
+        assert len(ask(store, "SELECT 1 FROM claims")) == parked < 40
+        service.renew(store, request)
+        until(lambda: finished(store) > parked)
+
+
+def test_status_tells_progress_and_time_left_while_it_runs(store: Path) -> None:
+    request = service.submit(store, [scenario(1, 3.0)], "full")
+    assert service.latest(store, key(scenario(1, 3.0), "full")) == request
+    with owner(store):
+        until(lambda: any(p.progress and p.progress.share > 0.2 for p in service.status(store, request).running))
+        status = service.status(store, request)
+        assert (status.state, status.done, status.total) == ("running", 0, 1)
+        assert status.eta_seconds is not None and 0.5 < status.eta_seconds < 6.0
+        assert status.running[0].key == key(scenario(1, 3.0), "full")
+
+
+def test_a_second_owner_is_refused_and_the_first_ones_process_is_named(store: Path) -> None:
+    with ownership.owning(store):
+        assert ownership.is_owned(store)
+        with pytest.raises(ownership.AlreadyOwned, match=f"process {os.getpid()};"):
+            serve(store)
+    assert not ownership.is_owned(store)
+
+
+def test_a_service_is_started_once_in_the_background_and_leaves_when_idle(store: Path) -> None:
+    service.ensure_service(store, n_jobs=1, idle_exit_seconds=1.0)
+    until(lambda: ownership.is_owned(store))
+    until(lambda: Path(f"{store}.lock").read_text())
+    first = Path(f"{store}.lock").read_text()
+    service.ensure_service(store)
+    assert Path(f"{store}.lock").read_text() == first and lives(int(first))
+    until(lambda: not ownership.is_owned(store))
+    assert Path(f"{store}.log").read_text() == ""
+
+
+def test_an_empty_request_and_an_unknown_number_are_refused(store: Path) -> None:
+    with pytest.raises(BadInput, match="at least one"):
+        service.submit(store, [], "full")
+    with pytest.raises(BadInput, match="request=7 is not in"):
+        service.status(store, 7)
+
+
+def test_a_request_of_another_model_version_is_refused_with_a_note(store: Path) -> None:
+    request = service.submit(store, [scenario(1)], "full")
+    ask(store, "UPDATE requests SET model_version = '0.0'")
+    serve(store)
+    status = service.status(store, request)
+    assert status.state == "failed" and "another model version" in status.note
