@@ -23,6 +23,7 @@ from engine.work import (
 )
 
 Names = tuple[str, ...]
+FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
 IN, OUT, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
 
 
@@ -104,11 +105,11 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names) -> tuple[T
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
     home = Demand(memory, HomeWrites(t.rows, t.row_bytes), DRAIN)
-    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes)),)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
-        Task("Commit", "Checkpoint", (Demand(memory, Persist(2.0)),), ("MLP log",), persists="commit"),
+        Task("Commit", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("MLP log",), persists="commit"),
         Task("Home write", "Checkpoint", (home,), ("Commit",), background=True, persists="home write"),
     )
 
@@ -116,11 +117,11 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names) -> tuple[T
 def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
     """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
     mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
-    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes)),)
+    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, background=True, persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
-        Task("Commit", "Checkpoint", (Demand("pmem", Persist(2.0)),), ("Embedding log", "MLP log"), persists="commit"),
+        Task("Commit", "Checkpoint", (Demand("pmem", Persist(FLAGS)),), ("Embedding log", "MLP log"), persists="commit"),
     )
 
 

@@ -49,17 +49,14 @@ def survived(
     start = Start(before.table, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
     media = survive(layout, start, events(segment), numbered, ways.log, rng)
-    return recover(media, layout, ways.log, relaxed=not ways.strict)
+    return recover(media, layout, ways.log, ways.bound)
 
 
-def in_miniature(segment: Segment, ways: Ways, mlp_batch: int, seeds: tuple[int, int]) -> tuple[int, int]:
+def in_miniature(segment: Segment, ways: Ways, seeds: tuple[int, int]) -> tuple[int, int]:
     """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a one-row table."""
     row, nothing = np.zeros((1, 8), np.uint8), np.zeros(8, np.uint8)
     change = BatchChange(np.zeros(1, np.int64), row, row, nothing, nothing)
-    cut = segment.cut
-    since = cut.since if cut else 0
-    flagged = segment.first + cut.since_mlp if cut and since else mlp_batch
-    played = events(segment)
-    changes = {event.batch: change for event in played}
-    found = survived(segment, ways, Before(segment.first + since, row, nothing, flagged), changes, 1, seeds)
+    since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
+    before = Before(segment.first + since, row, nothing, segment.first + flagged)
+    found = survived(segment, ways, before, {event.batch: change for event in events(segment)}, 1, seeds)
     return found.embedding_batch, found.mlp_batch

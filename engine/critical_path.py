@@ -12,8 +12,8 @@ def exposed(g: Any, s: Any, last: int, until: float) -> NDArray[np.float64]:
     """Return the seconds each task spends on the critical path from `until` to the end of task `last`.
 
     `g` and `s` are schedule.Template and State, `last` a flat index (batch * K + position); shape (K,), and
-    the sum is the whole span. Background work counts only from the end of the last foreground task of its
-    batch that ran beside it.
+    the sum is the whole span. Background work counts only from the end of the last foreground task that ran
+    beside it in the batch that waited for it.
     """
     width = s.start.shape[1]
     share = np.zeros(width)
@@ -31,6 +31,6 @@ def exposed(g: Any, s: Any, last: int, until: float) -> NDArray[np.float64]:
         share[task] += now - max(begin, until)
         now = begin
         flat = batch * width + beside if beside >= 0 else s.cause[flat // width, task]
-        if flat >= 0 and flat % width != g.roll:
+        if flat >= 0 and flat % width != g.roll and not g.background[flat % width]:
             batch = flat // width
     return share

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
+from engine.groups import Model
 from engine.keys import How
-from engine.scenario import Model, Scenario, per_table
+from engine.scenario import Scenario, per_table
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
 MULTIPLICATIONS_PER_SECOND = 12e9

@@ -17,7 +17,7 @@ from engine.workload.source import Source
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """The trained model at the start of batch `batch`, with an MLP that may be older, of `mlp_batch`."""
+    """The trained model at the start of batch `batch`; `first` are the weights before any training."""
 
     shape: Shape
     source: Source
@@ -25,7 +25,6 @@ class Learner:
     weights: Weights
     first: Weights
     batch: int = 0
-    mlp_batch: int = 0
 
 
 def learner(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.int64], scenario: Scenario) -> Learner:
@@ -47,18 +46,21 @@ def advance(pupil: Learner, m: Machinery, last: int, evaluations: frozenset[int]
         relaxed=m.ways.relaxed_lookup,
         on_batch=on_batch,
     )
-    return replace(pupil, weights=done.weights, batch=last, mlp_batch=last), done
+    return replace(pupil, weights=done.weights, batch=last), done
 
 
 def crash(
     pupil: Learner, m: Machinery, segment: Segment, evaluations: frozenset[int], on_batch: OnBatch
-) -> tuple[Learner, Trained]:
-    """Train what the segment had begun, lose power at its cut, recover; returns the model to resume with."""
+) -> tuple[Learner, int, Trained]:
+    """Train what the segment had begun, lose power at its cut, recover.
+
+    Returns the model to resume with, the batch of its recovered MLP, and what was trained.
+    """
     cut = segment.cut
     if cut is None or m.ways.log == "":
         last = segment.first + (cut.started if cut else 0)
         _, done = advance(pupil, m, last, evaluations, on_batch)
-        return replace(pupil, weights=pupil.first, batch=0, mlp_batch=0), done
+        return replace(pupil, weights=pupil.first, batch=0), 0, done
     since = segment.first + cut.since
     played = events(segment)
     last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
@@ -82,7 +84,7 @@ def crash(
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
     found = survived(segment, m.ways, before, changes, m.scenario.data.batch_size, seeds)
     weights = _from_bytes(pupil.weights, found.table, found.mlp)
-    return replace(pupil, weights=weights, batch=found.embedding_batch, mlp_batch=found.mlp_batch), done
+    return replace(pupil, weights=weights, batch=found.embedding_batch), found.mlp_batch, done
 
 
 def score(pupil: Learner) -> Evaluation:
@@ -124,9 +126,7 @@ def _before(pupil: Learner, done: Trained, since: int, flagged: int, changes: Ma
     table = _row_bytes(done.weights.table, done.weights.row_state).copy()
     for n in sorted((n for n in changes if n >= since), reverse=True):
         table[changes[n].rows] = changes[n].before
-    if since == pupil.batch or flagged < pupil.batch:
-        return Before(since, table, _mlp_bytes(pupil.weights.mlp, pupil.weights.mlp_state), pupil.mlp_batch)
-    kept = done.kept[flagged]
+    kept = done.kept.get(flagged, pupil.weights)
     return Before(since, table, _mlp_bytes(kept.mlp, kept.mlp_state), flagged)
 
 

@@ -35,13 +35,15 @@ class Lessons:
 def recover(segment: Segment, lessons: Lessons) -> tuple[int, int, Lessons]:
     """Train what the segment had begun, lose power, recover: engine.run's Resolve."""
     listener = _Listener(lessons, segment)
-    pupil, _ = crash(lessons.pupil, lessons.machinery, segment, lessons.evaluations, listener.hear)
-    return pupil.batch, pupil.mlp_batch, listener.after(pupil)
+    pupil, mlp_batch, _ = crash(lessons.pupil, lessons.machinery, segment, lessons.evaluations, listener.hear)
+    return pupil.batch, mlp_batch, listener.after(pupil)
 
 
 def finish(lessons: Lessons, run: Run) -> Lessons:
-    """Train the run's last segment to its end."""
+    """Train the run's last segment to its end, if there was one after the last power loss."""
     segment = run.segments[-1]
+    if segment.cut:
+        return lessons
     listener = _Listener(lessons, segment)
     last = segment.first + segment.timeline.start.shape[0]
     pupil, _ = advance(lessons.pupil, lessons.machinery, last, lessons.evaluations, listener.hear)

@@ -61,19 +61,17 @@ class Crash:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that happened: segments and the crashes between them; `outcome` is a sentence."""
+    """Everything that happened: segments and the crashes that cut them, in `elapsed` simulated seconds.
+
+    `outcome` is a sentence. The last segment is cut too where the power loss came after the last commit.
+    """
 
     machinery: Machinery
     segments: tuple[Segment, ...]
     crashes: tuple[Crash, ...]
+    elapsed: float
     completed: bool
     outcome: str
-
-    @property
-    def elapsed(self) -> float:
-        """Simulated seconds from start to end, faults and recoveries included."""
-        last = self.segments[-1]
-        return last.begin + last.length
 
 
 # Recovers a cut segment: the embeddings' batch, the MLP's batch, and the learner's state to go on with.
@@ -103,11 +101,12 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
     segments: list[Segment] = []
     crashes: list[Crash] = []
     first, begin = 0, 0.0
-    while True:
+    while first < traffic.batches:
         line = schedule(m, part(traffic, first, traffic.batches))
         if strike is None or strike - begin >= line.makespan:
             segments.append(Segment(first, begin, line.makespan, line, None))
-            return Run(m, tuple(segments), tuple(crashes), True, _completed(crashes)), state
+            first, begin = traffic.batches, begin + line.makespan
+            break
         segment = Segment(first, begin, strike - begin, line, cut(line, strike - begin))
         segments.append(segment)
         embedding, mlp, state = resolve(segment, state)
@@ -115,7 +114,10 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
         crashes.append(crash)
         first, begin = crash.embedding_batch, crash.resumed
         if len(crashes) >= MOST_CRASHES or _hopeless(crashes):
-            return Run(m, tuple(segments), tuple(crashes), False, _gave_up(m.scenario, crashes)), state
+            break
+    completed = first == traffic.batches
+    outcome = _completed(crashes) if completed else _gave_up(m.scenario, crashes)
+    return Run(m, tuple(segments), tuple(crashes), begin, completed, outcome), state
 
 
 def _strikes(scenario: Scenario) -> Iterator[float]:

@@ -57,7 +57,7 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     meter = Meter(progress, batches * (2 if m.scenario.run.training else 1))
     amounts = _count(m, given, batches, meter)
     if not m.scenario.run.training:
-        done, _ = run(m, amounts, 0, lambda segment, mlp: _miniature(m, segment, mlp))
+        done, _ = run(m, amounts, None, lambda segment, _: _miniature(m, segment))
         return tell(asked, done, report(done, steady(done.segments[0].timeline, m.devices), batches, Scores()), (), ())
     first = _first_lesson(m, given, batches, meter)
     done, lessons = run(m, amounts, first, recover)
@@ -90,10 +90,8 @@ def _first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Le
     return Lessons(m, pupil, meter, boundaries(batches, m.scenario.run.evaluations), last_pass)
 
 
-def _miniature(m: Machinery, segment: Segment, mlp_batch: int) -> tuple[int, int, int]:
+def _miniature(m: Machinery, segment: Segment) -> tuple[int, int, None]:
     """Recover without training; a system without a log starts again at batch 0."""
     if not m.ways.log:
-        return 0, 0, 0
-    seeds = (m.scenario.data.seed, m.scenario.faults.seed)
-    embedding, mlp = in_miniature(segment, m.ways, mlp_batch, seeds)
-    return embedding, mlp, mlp
+        return 0, 0, None
+    return *in_miniature(segment, m.ways, (m.scenario.data.seed, m.scenario.faults.seed)), None

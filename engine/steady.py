@@ -78,6 +78,12 @@ def _written(timeline: Timeline, ran: tuple[float, ...], batches: int) -> float:
     return total
 
 
+def _slowest(timeline: Timeline, task: int, average: tuple[tuple[float, float], ...]) -> str:
+    """Return the device that sets a task's pace."""
+    mine = [(seconds, name) for (k, name), (seconds, _) in zip(timeline.demands, average, strict=True) if k == task]
+    return max(mine, key=lambda item: item[0])[1]
+
+
 def _rows(
     timeline: Timeline,
     average: tuple[tuple[float, float], ...],
@@ -86,7 +92,7 @@ def _rows(
     devices: Mapping[str, Device],
     static: Mapping[str, float],
 ) -> tuple[Row, ...]:
-    """Return the breakdown: a task's exposed seconds go to its server's device, static power to Other."""
+    """Return the breakdown: a task's exposed seconds go to the device that sets its pace, static power to Other."""
     table: dict[tuple[str, str], list[float]] = {}
     for (k, name), (seconds, joules) in zip(timeline.demands, average, strict=True):
         task = timeline.graph.tasks[k]
@@ -95,7 +101,7 @@ def _rows(
         cell[0] += used
         cell[2] += joules * ran[k] + used * devices[name].busy_watts
     for k, task in enumerate(timeline.graph.tasks):
-        table[task.stage, task.server[0]][1] += exposed[k]
+        table[task.stage, _slowest(timeline, k, average)][1] += exposed[k]
     for name, watts in static.items():
         table.setdefault(("Other", name), [0.0, 0.0, 0.0])[2] += watts
     ordered = sorted(table, key=lambda key: (STAGES.index(key[0]), list(devices).index(key[1])))

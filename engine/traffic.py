@@ -42,6 +42,11 @@ class Traffic:
         return self.lookups * self.vector_bytes
 
     @property
+    def entry_bytes(self) -> int:
+        """Bytes of one row in a row log: its number and its values."""
+        return self.row_bytes + INDEX_BYTES
+
+    @property
     def feature_bytes(self) -> float:
         """Bytes of the sparse features: one row index per lookup."""
         return self.lookups * INDEX_BYTES

@@ -32,10 +32,11 @@ class RowUpdates:
 
 @dataclass(frozen=True)
 class RowLog:
-    """Copy embedding rows to the log region of the same memory: read them, append them."""
+    """Copy embedding rows to the log region of the same memory: read them, append entries of row and number."""
 
     rows: Amount
     row_bytes: int
+    entry_bytes: int
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,10 @@ def amounts(work: Work) -> dict[str, Any]:
 
 def written(work: Work) -> Amount:
     """Return the bytes that the work stores into its memory."""
-    if isinstance(work, RowUpdates | RowLog):
+    if isinstance(work, RowUpdates):
         return work.rows * work.row_bytes
+    if isinstance(work, RowLog):
+        return work.rows * work.entry_bytes
     if isinstance(work, Stream) and work.write:
         return work.nbytes
     return work.flags * 64 if isinstance(work, Persist) else 0.0

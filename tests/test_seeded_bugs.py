@@ -1,8 +1,9 @@
 """Is the crash checker awake? Each protocol broken on purpose must be caught."""
 
 import pytest
-from crash_states import failures, story
+from crash_states import failures
 from seeded_bugs import BUGS, installed
+from training_story import story
 
 
 @pytest.mark.parametrize("name", BUGS)

@@ -166,7 +166,7 @@ def build(machine: Machine) -> Device:
         joules={
             RowReads: lambda work: energy(media_bytes(work), 0),
             RowUpdates: lambda work: energy(media_bytes(work), media_bytes(work)),
-            RowLog: lambda work: energy(media_bytes(work), work.rows * work.row_bytes),
+            RowLog: lambda work: energy(media_bytes(work), work.rows * work.entry_bytes),
             Stream: lambda work: energy(0, work.nbytes) if work.write else energy(work.nbytes, 0),
         },
         idle_watts=count * media.idle.value,

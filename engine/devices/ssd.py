@@ -90,7 +90,7 @@ def build(machine: Machine) -> Device:
         seconds={
             RowReads: lambda work: read(work.rows),
             RowUpdates: lambda work: read(work.rows) + blocks(work.rows, drive.write_iops, drive.write),
-            RowLog: lambda work: stream(work.rows * work.row_bytes, drive.write),
+            RowLog: lambda work: stream(work.rows * work.entry_bytes, drive.write),
             HomeWrites: lambda work: blocks(work.rows, drive.write_iops, drive.write),
             Stream: lambda work: stream(work.nbytes, drive.write if work.write else drive.read),
             Persist: lambda work: work.flags * (drive.latency.value + SOFTWARE.value) * US,

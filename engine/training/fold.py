@@ -70,9 +70,10 @@ def train(
 ) -> Trained:
     """Train batches first..last-1 on a copy of `weights`.
 
-    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed lookup starts each
-    call strictly, because early vectors are volatile, so its calls join up to float tolerance only (bit by bit with
-    pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with another optimizer than SGD.
+    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed
+    lookup starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only
+    (bit by bit with pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with an optimizer
+    other than SGD.
     """
     relaxed_allowed(shape, relaxed)
     mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None

@@ -30,14 +30,9 @@ def staleness_is_reported_as_zero(rows, mlps, bound):
     return row, replace(mlp, batch=row.batch)
 
 
-@bug("recovery.choose", relaxed=True)
+@bug("recovery.choose", relaxed=True, batches=5)
 def staleness_bound_is_not_enforced(rows, mlps, bound):
     return choose(rows, mlps, 2**64)
-
-
-@bug("recovery.choose", relaxed=True)
-def mlp_may_be_newer_than_the_embeddings(rows, mlps, bound):
-    return rows[-1], mlps[-1]
 
 
 @bug("recovery.repair")
