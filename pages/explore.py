@@ -8,7 +8,8 @@ from pages.parts.plain import plain
 frame.guard()
 scenario = session.scenario()
 address.bar("explore")
-results = estimates.beside(scenario)
+with st.spinner("Estimating; the very first time takes some seconds more"):
+    results = estimates.beside(scenario)
 result = results[scenario.system]
 
 st.header(plain(result.finding or result.outcome), anchor=False)
@@ -25,8 +26,7 @@ with left:
 with right:
     st.markdown("**Where does the energy go?** The whole run by component")
     parts = tables.by_component(results, scenario.system)
-    spec = charts.energy(tables.parts(parts))
-    st.vega_lite_chart(parts, spec, key="energy", alt="Energy by component for all training systems")
+    st.vega_lite_chart(parts, charts.energy(), key="energy", alt="Energy by component for all training systems")
 for name, other in results.items():
     if not other.ran and name != scenario.system:
         st.caption(f"{name} is not shown: {plain(other.outcome)}")

@@ -30,8 +30,8 @@ except BadInput as error:
 how = st.segmented_control("How exact?", HOW, default="estimate", required=True, format_func=HOW.__getitem__, key="how")
 results = runs.results(points, how)
 missing = [point for point, result in zip(points, results, strict=True) if not (result and result.ran)]
-wait = effort.sweep_seconds(missing, how)
-st.markdown(f"**{len(points)} points**, {len(points) - len(missing)} of them finished; the rest takes about {duration(wait)}.")
+wait = f"about {duration(effort.sweep_seconds(missing, how))} to go" if missing else "all done"
+st.markdown(f"**{len(points)} points**, {len(points) - len(missing)} of them finished, {wait}.")
 
 
 def draw(status: runs.Status | None) -> None:

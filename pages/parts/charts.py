@@ -55,7 +55,10 @@ def _totals() -> Spec:
     return {
         "transform": [
             {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "chosen"]},
-            {"calculate": "format(datum.total, '.3s') + (datum.chosen ? '  ◀ this one' : '')", "as": "label"},
+            {
+                "calculate": "format(datum.total, datum.total < 1000 ? '.3~g' : '.3~s') + (datum.chosen ? '  ◀ this one' : '')",
+                "as": "label",
+            },
         ],
         "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
         "encoding": {"x": {"field": "total", "type": "quantitative"}, "text": {"field": "label"}},
@@ -69,9 +72,9 @@ def step_time() -> Spec:
 
 
 @cache
-def energy(devices: tuple[str, ...]) -> Spec:
+def energy() -> Spec:
     """Energy of the whole run by component, all systems."""
-    return stacked("Energy of the run [J]", devices, "Component")
+    return stacked("Energy of the run [J]", palette.devices(), "Component")
 
 
 @cache

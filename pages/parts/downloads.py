@@ -9,6 +9,8 @@ from engine import table
 from engine.keys import How
 from engine.result import Result
 
+MOST_ROWS = 30
+
 
 def csv(results: Sequence[Result], how: How, name: str, label: str = "Download CSV") -> None:
     """Draw the button that saves results, one row each: knobs, results, key, model version, outcome."""
@@ -17,4 +19,4 @@ def csv(results: Sequence[Result], how: How, name: str, label: str = "Download C
 
 def show(frame: pd.DataFrame) -> None:
     """Draw a table to read and sort."""
-    st.dataframe(frame, hide_index=True, width="stretch")
+    st.dataframe(frame, hide_index=True, width="stretch", height="content" if len(frame) <= MOST_ROWS else "auto")

@@ -21,12 +21,12 @@ def pages() -> list[StreamlitPage]:
 
 
 def mark() -> None:
-    """Note that app.py drew the frame of this session."""
+    """Note that app.py has drawn the frame of this run."""
     st.session_state[FRAMED] = True
 
 
 def guard() -> None:
     """Run app.py instead if Streamlit started a page file by itself, as it does for the first deep link."""
-    if FRAMED not in st.session_state:
+    if not st.session_state.pop(FRAMED, False):
         st.navigation(pages())
         st.rerun()

@@ -1,9 +1,6 @@
 """Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
 
-from collections.abc import Mapping
-from functools import cache
-
-from engine import registry
+from engine.metric import metrics
 
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -38,14 +35,9 @@ def change(ours: float | None, other: float | None) -> str:
     return f"{ratio:.3g}×" if ratio >= 2 else f"{(ratio - 1) * 100:+.2g} %"
 
 
-@cache
 def better(name: str) -> str:
-    """Return "lower" or "higher", as the metric of that name declares."""
-    metrics: Mapping[str, str] = {
-        f"{metric.title} [{metric.unit}]" if metric.unit else metric.title: metric.better
-        for metric in registry.every("metrics").values()
-    }
-    return metrics.get(name, "lower")
+    """Return "lower", "higher" or "neither", as the metric of that name declares."""
+    return next((metric.better for metric in metrics() if metric.name == name), "neither")
 
 
 def duration(seconds: float) -> str:

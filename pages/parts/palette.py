@@ -22,6 +22,11 @@ def systems() -> tuple[str, ...]:
     return (*(name for name in SYSTEMS if name in found), *(name for name in found if name not in SYSTEMS))
 
 
+def devices() -> tuple[str, ...]:
+    """Return all devices, so that a component keeps its colour whichever others are in use."""
+    return registry.names("devices")
+
+
 def colours(names: tuple[str, ...]) -> dict[str, list[str]]:
     """Return a Vega-Lite scale that gives each name its own colour, whatever the data holds."""
     spare = [name for name in names if name not in SYSTEMS and name not in STAGE_COLOURS]

@@ -16,6 +16,7 @@ from pages.parts.plain import plain
 
 STORE = store.DEFAULT
 REFRESH_SECONDS = 1.0
+FORESEEABLE = 0.03  # the share from which on the time left is more than a guess
 Scenarios = Sequence[Scenario]
 
 
@@ -61,7 +62,7 @@ def progress(status: Status) -> None:
     """Draw how far a request is, how long it still takes, and the way to stop it."""
     running = [point.progress for point in status.running if point.progress]
     share = (status.done + sum(point.share for point in running)) / status.total
-    left = "" if status.eta_seconds is None else f", about {duration(status.eta_seconds)} left"
+    left = "" if status.eta_seconds is None or share < FORESEEABLE else f", about {duration(status.eta_seconds)} left"
     points = f"{status.done} of {status.total} points, " if status.total > 1 else ""
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")
     bar.progress(

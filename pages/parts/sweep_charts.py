@@ -4,7 +4,7 @@ from functools import cache
 
 from pages.parts.charts import Spec, axis, rows
 
-BLUES = {"scheme": "viridis"}
+SHADES = {"range": ["#fdf1e3", "#e08a58"]}  # dark figures stay readable on all of it
 
 
 @cache
@@ -36,13 +36,13 @@ def heat_map(first: str, second: str, metric: str) -> Spec:
         {"field": "second", "title": second},
         {"field": "metric", "title": metric, "type": "quantitative", "format": ".5s"},
     ]
-    colour = {"field": "metric", "type": "quantitative", "scale": BLUES, "title": metric}
+    colour = {"field": "metric", "type": "quantitative", "scale": SHADES, "title": metric}
     figure = {"field": "metric", "type": "quantitative", "format": ".3s"}
     return {
-        **rows(42),
+        **rows(52),
         "encoding": encoding,
         "layer": [
             {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}},
-            {"mark": {"type": "text", "fontWeight": 600, "stroke": "#00000055", "fill": "white"}, "encoding": {"text": figure}},
+            {"mark": {"type": "text", "fontWeight": 600, "color": "#26221f"}, "encoding": {"text": figure}},
         ],
     }

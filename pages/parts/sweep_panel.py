@@ -69,9 +69,10 @@ def _finding(frame: pd.DataFrame, axes: tuple[Axis, ...], metric: str) -> str:
     known = frame.dropna(subset=[metric]) if metric in frame else frame.iloc[:0]
     if known.empty:
         return "No finished point has this metric."
-    best = known[metric].astype(float).idxmin() if numbers.better(metric) == "lower" else known[metric].astype(float).idxmax()
+    best = known[metric].astype(float).idxmin() if numbers.better(metric) != "higher" else known[metric].astype(float).idxmax()
     place = ", ".join(f"{title(axis)} = {known.loc[best, title(axis)]}" for axis in axes)
-    return f"Best {numbers.label(metric)}: {numbers.readable(known.loc[best, metric], numbers.unit(metric))} at {place}"
+    word = "Lowest" if numbers.better(metric) == "neither" else "Best"
+    return f"{word} {numbers.label(metric)}: {numbers.readable(known.loc[best, metric], numbers.unit(metric))} at {place}"
 
 
 def _chart(frame: pd.DataFrame, axes: tuple[Axis, ...], metric: str) -> None:

@@ -55,11 +55,6 @@ def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:
     return pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
 
 
-def parts(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return the names of a stacked frame's parts, in one order whatever the rows' order."""
-    return tuple(sorted(set(frame["part"])))
-
-
 def beside(results: Mapping[str, Result]) -> pd.DataFrame:
     """Return all results as they are, one row a result and one column a training system."""
     names = dict.fromkeys(name for result in results.values() for name in result.results)

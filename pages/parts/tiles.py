@@ -8,6 +8,7 @@ from engine.result import Result
 from pages.parts.estimates import BASELINE
 from pages.parts.numbers import better, change, readable
 
+COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
 # Each result, and the share of the row that its name needs.
 OF_AN_ESTIMATE = {
     "Step time [ms]": 9,
@@ -29,7 +30,7 @@ def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] 
             name,
             readable(value),
             {"": None, "same": f"same as {BASELINE}"}.get(delta, f"{delta} vs {BASELINE}"),
-            delta_color="off" if delta == "same" else "inverse" if better(name) == "lower" else "normal",
+            delta_color="off" if delta == "same" else COLOUR[better(name)],
             delta_arrow="off" if delta == "same" else "auto",
             border=True,
         )
