@@ -100,7 +100,8 @@ def main() -> None:
     for (model, system), paper in DIGITISED.items():
         ours = simulated(model, system, knobs)
         parts = "  ".join(f"{x:6.2f} ({y:5.2f})" for x, y in zip(ours, paper, strict=True))
-        print(f"{model} {system:6} {parts}  total {sum(ours):6.2f} ({sum(paper):6.2f}) {100 * (sum(ours) / sum(paper) - 1):+5.1f} %")
+        miss = 100 * (sum(ours) / sum(paper) - 1)
+        print(f"{model} {system:6} {parts}  total {sum(ours):6.2f} ({sum(paper):6.2f}) {miss:+5.1f} %")
 
 
 if __name__ == "__main__":
