@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 def exposed(g: Any, s: Any, last: int, until: float) -> NDArray[np.float64]:
     """Return the seconds each task spends on the critical path from `until` to the end of task `last`.
 
-    `g` and `s` are schedule.Template and State, `last` a flat index (batch * K + position); shape (K,), and
+    `g` and `s` are template.Template and State, `last` a flat index (batch * K + position); shape (K,), and
     the sum is the whole span. Background work counts only from the end of the last foreground task that ran
     beside it in the batch that waited for it.
     """

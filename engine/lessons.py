@@ -10,7 +10,7 @@ from engine.meter import Meter
 from engine.report import Scores
 from engine.result import Row
 from engine.run import Machinery, Run, Segment
-from engine.training import Evaluation, OnBatch, Step, auc
+from engine.training import Evaluation, Step, auc
 from engine.training.lookup import LocalBatch
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
@@ -69,11 +69,8 @@ class _Listener:
         self.rows: list[Row] = list(lessons.rows)
         self.predictions = dict(lessons.predictions)
 
-    @property
-    def hear(self) -> OnBatch:
-        return self._hear
-
-    def _hear(self, n: int, step: Step, batch: LocalBatch, evaluation: Evaluation | None) -> bool:
+    def hear(self, n: int, step: Step, batch: LocalBatch, evaluation: Evaluation | None) -> bool:
+        """Note one trained batch, if it had ended before the cut; training's OnBatch."""
         index = n - self.segment.first
         if index < self.finished:
             elapsed = self.segment.begin + float(self.ends[index])
@@ -86,4 +83,5 @@ class _Listener:
         return False
 
     def after(self, pupil: Learner) -> Lessons:
+        """Return the lessons with the learner and the curve as they are now."""
         return replace(self.lessons, pupil=pupil, rows=tuple(self.rows), predictions=self.predictions)

@@ -42,8 +42,9 @@ def _number(value: float | None) -> str:
 
 
 def _safe(text: str) -> str:
-    """Disarm text that begins like a formula; a number, signed or not, stays as it is."""
-    return "'" + text if text.startswith(FORMULA) and not _is_number(text) else text
+    """Disarm text that begins like a formula; a number, signed or not, stays as it is. Lines end in LF alone."""
+    disarmed = "'" + text if text.startswith(FORMULA) and not _is_number(text) else text
+    return disarmed.replace("\r", " ")
 
 
 def _is_number(text: str) -> bool:

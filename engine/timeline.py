@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from engine.critical_path import exposed
 from engine.device import Device, joules, seconds
 from engine.graph import Task, TaskGraph
-from engine.schedule import State, Template, advance
+from engine.schedule import advance
+from engine.template import State, Template
 
 Floats = NDArray[np.float64]
 

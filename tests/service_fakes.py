@@ -1,7 +1,7 @@
 """Computations that stand in for the simulation, and an owner process to kill: for tests of the service alone.
 
 A computation is named by import path and runs in a worker. What it should do is written in the scenario:
-`data.seed` is the answer, `faults.detect_seconds` how long it takes.
+`data.seed` is the answer, `faults.detect_seconds` how long it takes; its default means no time at all.
 """
 
 import os
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import BadInput, Cancelled
+from engine.groups import Faults
 from engine.keys import How
 from engine.progress import Progress, Watcher
 from engine.result import Result
@@ -44,9 +45,10 @@ def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher) 
         raise BadInput("run.batches=1 is made up to be refused; choose 2.")
     if seed == TOO_BIG:
         return Result(scenario, ran=False, outcome="It does not fit; take less.", results={})
-    steps = max(1, round(scenario.faults.detect_seconds / 0.05))
+    seconds = 0.0 if scenario.faults == Faults() else scenario.faults.detect_seconds
+    steps = max(1, round(seconds / 0.05))
     for step in range(steps):
-        time.sleep(scenario.faults.detect_seconds / steps)
+        time.sleep(seconds / steps)
         if progress(Progress(step + 1, steps, elapsed_simulated=float(step))):
             raise Cancelled("Nobody waits for it.")
     return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": seed / 7, "AUC": None})

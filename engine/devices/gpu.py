@@ -81,10 +81,10 @@ ACCELERATORS = {
 }
 
 REPLAY = {
-    "bottom": Constant("bottom MLP per parameter", 103.3, "ps", 90, 120, "calibrated", FIT, "forward and backward together"),
-    "forward": Constant("bottom MLP forward share", 0.333, "of both", 0.04, 0.4, "calibrated", FIT),
-    "top": Constant("top part fixed time", 1.205, "ms", 1.0, 1.3, "calibrated", FIT, "interaction and top MLP"),
-    "rate": Constant("top part per parameter", 131, "ps", 0, 400, "calibrated", FIT),
+    "bottom": Constant("bottom MLP per parameter", 103.8, "ps", 90, 120, "calibrated", FIT, "forward and backward together"),
+    "forward": Constant("bottom MLP forward share", 0.308, "of both", 0.04, 0.4, "calibrated", FIT),
+    "top": Constant("top part fixed time", 1.194, "ms", 1.0, 1.3, "calibrated", FIT, "interaction and top MLP"),
+    "rate": Constant("top part per parameter", 188.6, "ps", 0, 400, "calibrated", FIT),
     "samples": Constant("batch of the replay", 128, "samples", 128, 128, "unsourced", "assumed batch size"),
     "idle": Constant("power with a context held", 100, "W", 30, 120, "unsourced", "RTX 3090, memory clocked up"),
     "busy": Constant("power in small layers", 250, "W", 180, 350, "unsourced", "RTX 3090, below its board limit"),

@@ -35,8 +35,8 @@ HOSTS = {
         Constant("price", 10_000, "USD", 5000, 20_000, "unsourced", "two-socket server without accelerators"),
     ),
     "trainingcxl": Host(
-        Constant("embedding software per batch", 6780, "us", 5000, 8000, "calibrated", FIT, "lookup and update together"),
-        Constant("embedding software per lookup", 39.2, "ns", 30, 50, "calibrated", FIT, "before deduplication"),
+        Constant("embedding software per batch", 6914, "us", 5000, 8000, "calibrated", FIT, "lookup and update together"),
+        Constant("embedding software per lookup", 38.1, "ns", 30, 50, "calibrated", FIT, "before deduplication"),
         Constant("EmbeddingBag rate", 1e6, "GB/s", 1, 1e6, "unsourced", "within the cost per lookup"),
         Constant("idle power", 89, "W", 51, 183, "unsourced", "board 70 W, i5-9600K idle 15 W, DRAM 4 W"),
         Constant("active power", 169, "W", 108, 268, "unsourced", "the same with the CPU at 95 W"),

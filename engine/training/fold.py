@@ -1,7 +1,7 @@
 """Training is a fold over batches, in order: the same weights and batches give the same bytes, wherever it is cut."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 
 import numpy as np
@@ -77,25 +77,43 @@ def train(
     """
     relaxed_allowed(shape, relaxed)
     mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None
-    losses: list[float] = []
-    kept: dict[int, KeptMlp] = {}
-    taken: dict[int, Evaluation] = {}
-    recorded: dict[int, Recorded] = {}
+    notes = _Notes(shape, mine)
     early: Early | None = None
     for n, batch, following in _with_next(shape, mine, source_batch, first, last):
-        if n in keep:
-            kept[n] = KeptMlp(mine.mlp.copy(), mine.mlp_state.copy())
-        before = _rows_of(mine, batch) if n in record else None
+        notes.before(n, batch, n in keep, n in record)
         done = step(shape, mine, batch, early, following if relaxed else None)
         early = done.early
-        if before:
-            recorded[n] = Recorded(*before, mine.table[before[0]], mine.row_state[before[0] if mine.row_state.size else []])
-        losses.append(_finite(shape, n, done.loss))
-        if test and n + 1 in evaluations:
-            taken[n + 1] = evaluate(shape, mine, test)
-        if on_batch(n, done, batch, taken.get(n + 1)):
+        notes.after(n, done, test if n + 1 in evaluations else None)
+        if on_batch(n, done, batch, notes.evaluations.get(n + 1)):
             raise Cancelled(f"Training was stopped after batch {n}.")
-    return Trained(tuple(losses), taken, kept, recorded, mine)
+    return Trained(tuple(notes.losses), notes.evaluations, notes.kept, notes.recorded, mine)
+
+
+@dataclass
+class _Notes:
+    """What is noted down while the batches go by."""
+
+    shape: Shape
+    weights: Weights
+    losses: list[float] = field(default_factory=list)
+    evaluations: dict[int, Evaluation] = field(default_factory=dict)
+    kept: dict[int, KeptMlp] = field(default_factory=dict)
+    recorded: dict[int, Recorded] = field(default_factory=dict)
+    rows: tuple[Locals, Singles, Singles] | None = None
+
+    def before(self, n: int, batch: LocalBatch, keep: bool, record: bool) -> None:
+        """Note the MLPs as batch n begins, and the rows that it will update."""
+        if keep:
+            self.kept[n] = KeptMlp(self.weights.mlp.copy(), self.weights.mlp_state.copy())
+        self.rows = _rows_of(self.weights, np.unique(batch.places)) if record else None
+
+    def after(self, n: int, done: Step, test: LocalBatch | None) -> None:
+        """Note the loss, the rows as updated, and how well the model does on `test`."""
+        self.losses.append(_finite(self.shape, n, done.loss))
+        if self.rows:
+            self.recorded[n] = Recorded(*self.rows, *_rows_of(self.weights, self.rows[0])[1:])
+        if test:
+            self.evaluations[n + 1] = evaluate(self.shape, self.weights, test)
 
 
 def boundaries(batches: int, count: int) -> frozenset[int]:
@@ -103,9 +121,8 @@ def boundaries(batches: int, count: int) -> frozenset[int]:
     return frozenset(-(-batches * part // count) for part in range(1, count + 1))
 
 
-def _rows_of(weights: Weights, batch: LocalBatch) -> tuple[Locals, Singles, Singles]:
-    """Return the places that a batch will update, with copies of their vectors and states."""
-    places = np.unique(batch.places)
+def _rows_of(weights: Weights, places: Locals) -> tuple[Locals, Singles, Singles]:
+    """Return places with copies of their vectors and Adagrad states."""
     return places, weights.table[places], weights.row_state[places if weights.row_state.size else []]
 
 

@@ -37,18 +37,20 @@ def _products(vectors, output):  # type: ignore[no-untyped-def]
     columns = np.empty((dim, count), np.float32)
     row = np.empty(count, np.float32)
     for sample in range(vectors.shape[0]):
-        output[sample, :dim] = vectors[sample, 0]
-        for i in range(count):
-            for d in range(dim):
+        for d in range(dim):
+            output[sample, d] = vectors[sample, 0, d]
+            for i in range(count):
                 columns[d, i] = vectors[sample, i, d]
         at = dim
         for i in range(1, count):
-            row[:i] = 0.0
+            for j in range(i):
+                row[j] = np.float32(0.0)
             for d in range(dim):
                 factor = vectors[sample, i, d]
                 for j in range(i):
                     row[j] += factor * columns[d, j]
-            output[sample, at : at + i] = row[:i]
+            for j in range(i):
+                output[sample, at + j] = row[j]
             at += i
 
 
@@ -57,8 +59,9 @@ def _products_back(vectors, gradient, output):  # type: ignore[no-untyped-def]
     """Each product's gradient goes to both of its vectors, times the other."""
     count, dim = vectors.shape[1:]
     for sample in range(vectors.shape[0]):
-        output[sample] = 0.0
-        output[sample, 0] = gradient[sample, :dim]
+        for i in range(count):
+            for d in range(dim):
+                output[sample, i, d] = np.float32(0.0) if i else gradient[sample, d]
         at = dim
         for i in range(1, count):
             for j in range(i):

@@ -69,8 +69,9 @@ def _pool(vectors, places, pooling, batch_size, start, column, features):  # typ
         for sample in range(features.shape[0]):
             pooled = features[sample, column : column + dim]
             at = begin + (start + sample) * length
-            pooled[:] = vectors[places[at]]
-            for lookup in range(at + 1, at + length):
+            for d in range(dim):
+                pooled[d] = np.float32(0.0)
+            for lookup in range(at, at + length):
                 vector = vectors[places[lookup]]
                 for d in range(dim):
                     pooled[d] += vector[d]

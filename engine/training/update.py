@@ -37,13 +37,14 @@ def update_mlp(shape: Shape, weights: Weights, gradient: Singles) -> None:
         _sgd_mlp(weights.mlp, gradient, rate)
 
 
-@njit(cache=True, nogil=True)
-def _sum(total, samples, gradient, column):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, inline="always")
+def _sum(total, samples, first, last, gradient, column):  # type: ignore[no-untyped-def]
     """Sum the gradients of one row over its samples."""
     dim = total.size
-    total[:] = gradient[samples[0], column : column + dim]
-    for sample in samples[1:]:
-        part = gradient[sample, column : column + dim]
+    for d in range(dim):
+        total[d] = np.float32(0.0)
+    for k in range(first, last):
+        part = gradient[samples[k], column : column + dim]
         for d in range(dim):
             total[d] += part[d]
 
@@ -59,7 +60,7 @@ def _sgd_rows(  # type: ignore[no-untyped-def]
     for t in range(table.size - 1):
         for u in range(table[t], table[t + 1]):
             row = unique[u]
-            _sum(step, samples[first[u] : first[u + 1]], gradient, column)
+            _sum(step, samples, first[u], first[u + 1], gradient, column)
             vector = vectors[row]
             for d in range(dim):
                 step[d] *= rate
@@ -67,8 +68,10 @@ def _sgd_rows(  # type: ignore[no-untyped-def]
             while meet < later.size and later[meet] < row:
                 meet += 1
             if meet < later.size and later[meet] == row:
-                for sample in later_samples[later_first[meet] : later_first[meet + 1]]:
-                    features[sample, column : column + dim] -= step
+                for k in range(later_first[meet], later_first[meet + 1]):
+                    pooled = features[later_samples[k], column : column + dim]
+                    for d in range(dim):
+                        pooled[d] -= step[d]
         column += dim
 
 
@@ -80,7 +83,7 @@ def _adagrad_rows(vectors, state, unique, first, samples, table, gradient, colum
     for t in range(table.size - 1):
         for u in range(table[t], table[t + 1]):
             row = unique[u]
-            _sum(total, samples[first[u] : first[u + 1]], gradient, column)
+            _sum(total, samples, first[u], first[u + 1], gradient, column)
             square = np.float32(0.0)
             for d in range(dim):
                 square += total[d] * total[d]

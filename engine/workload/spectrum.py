@@ -66,7 +66,7 @@ def head_mass(space: Spectrum, hottest: float | Sequence[float]) -> Floats:
 
 def _folded(popularity: Popularity) -> tuple[Floats, Floats]:
     part = cells(popularity)
-    p = np.repeat(part.mass / part.width, np.minimum(part.width, EXACT_RANKS))[:EXACT_RANKS]
+    p = np.repeat(part.mass / part.width, np.clip(EXACT_RANKS - part.first, 0, part.width))
     row: Floats = _fold_ranks(p, popularity.rows)
     row += (1.0 - row.sum()) / popularity.rows if part.width.sum() > EXACT_RANKS else 0.0
     return row, np.ones(popularity.rows)

@@ -1,0 +1,109 @@
+"""Is the table of results exact, safe to open in a spreadsheet, and written whole or not at all?"""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from engine.errors import BadFile
+from engine.keys import key
+from engine.result import Result
+from engine.scenario import KNOBS, Scenario, with_values
+from engine.table import check_writable, csv_text, write_atomically
+from engine.trace import chrome_trace
+from engine.version import MODEL
+
+
+def result(outcome: str = "It completed.", **results: float | None) -> Result:
+    return Result(Scenario(), ran=True, outcome=outcome, results=results)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_columns_are_knobs_then_results_then_key_version_and_outcome() -> None:
+    text = csv_text([result(AUC=0.8), result(Loss=0.1, AUC=0.7)], "full")
+    assert text.splitlines()[0].split(",") == [*KNOBS, "AUC", "Loss", "scenario key", "model version", "outcome"]
+    first, second = rows(text)
+    assert (first["AUC"], first["Loss"], second["AUC"], second["Loss"]) == ("0.8", "", "0.7", "0.1")
+    assert (first["scenario key"], first["model version"]) == (key(Scenario(), "full"), MODEL)
+    assert first["machine.cxl_bandwidth_GBps"] == "48.0" and first["policy.log"] == "auto"
+
+
+def test_numbers_keep_every_digit_and_lines_end_in_lf() -> None:
+    text = csv_text([result(a=0.1 + 0.2, b=1e-300, c=-5.0, d=None)], "full")
+    found = rows(text)[0]
+    assert [found[name] for name in "abcd"] == ["0.30000000000000004", "1e-300", "-5.0", ""]
+    assert "\r" not in text and text.endswith("\n")
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_text_that_looks_like_a_formula_is_disarmed(start: str) -> None:
+    (found,) = rows(csv_text([result(outcome=f"{start}cmd|' /C calc'!A0")], "full"))
+    assert found["outcome"].startswith("'" + start.replace("\r", " "))
+
+
+def test_a_signed_number_is_no_formula() -> None:
+    (found,) = rows(csv_text([result(outcome="-1.5e3")], "full"))
+    assert found["outcome"] == "-1.5e3"
+
+
+def test_text_with_commas_quotes_and_line_ends_reads_back() -> None:
+    text = 'a "b", c\nd é'
+    (found,) = rows(csv_text([result(outcome=text)], "full"))
+    assert found["outcome"] == text
+
+
+def test_a_file_is_replaced_whole_and_a_link_to_it_stays(tmp_path: Path) -> None:
+    target, link = tmp_path / "table.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_atomically(link, "new\n")
+    assert target.read_text() == "new\n" and link.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.csv", "table.csv"]
+
+
+def test_a_device_is_written_and_not_replaced() -> None:
+    write_atomically(Path(os.devnull), "gone\n")
+    assert Path(os.devnull).is_char_device()
+
+
+def test_a_disk_that_is_full_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BadFile, match=r"table\.csv cannot be written: No space left on device"):
+        write_atomically(target, "new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_target_that_cannot_be_written_is_refused_early(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new.csv")
+    with pytest.raises(BadFile, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(BadFile, match="there is no folder"):
+        check_writable(tmp_path / "none" / "new.csv")
+
+
+def test_a_timeline_becomes_one_lane_per_device_in_microseconds() -> None:
+    task = {"Device": "gpu", "Task": "top MLP", "Stage": "Top MLP", "Batch": 3, "Start [ms]": 1.5, "End [ms]": 2.0}
+    rows = ({**task, "Background": False}, {**task, "Device": "cxl", "Background": True})
+    trace = json.loads(chrome_trace(Result(Scenario(), True, "", {}, timeline=rows)))
+    lanes = {event["args"]["name"]: event["tid"] for event in trace["traceEvents"] if event["ph"] == "M"}
+    first, second = (event for event in trace["traceEvents"] if event["ph"] == "X")
+    assert (first["ts"], first["dur"], first["tid"]) == (1500.0, 500.0, lanes["gpu"])
+    assert second["tid"] == lanes["cxl"] != lanes["gpu"]
+
+
+def test_the_estimate_and_the_full_run_of_a_scenario_have_different_keys() -> None:
+    one = with_values(Scenario(), {"data.seed": 9})
+    texts = {csv_text([Result(one, True, "", {})], how) for how in ("full", "estimate")}
+    assert len(texts) == 2
