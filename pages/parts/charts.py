@@ -11,6 +11,7 @@ from pages.parts import palette
 
 Spec = dict[str, Any]
 INK = "#858b94"  # readable on white and on near-black
+AGAINST = {"elapsed": "Simulated time [s]", "batch": "Batch"}
 
 
 def axis(title: str, **more: Any) -> Spec:
@@ -126,9 +127,9 @@ def utilisation() -> Spec:
 
 
 @cache
-def curve(field: str, title: str) -> Spec:
-    """Loss or AUC against simulated time, with a rule at each fault and recovery; needs the frame of tables.curve."""
-    time = {"field": "elapsed", "type": "quantitative", "axis": axis("Simulated time [s]")}
+def curve(field: str, title: str, against: str) -> Spec:
+    """Loss or AUC over `elapsed` or `batch`, with a rule at each fault and recovery; needs the frame of tables.curve."""
+    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
     point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
     tip = [
         {"field": "batch", "title": "Batch"},
