@@ -35,30 +35,41 @@ def device_rows(report: Report) -> tuple[Row, ...]:
 
 
 def timeline_rows(line: Timeline) -> tuple[Row, ...]:
-    """Return the tasks of a few steady-state batches, times in ms from the first one's start."""
-    batches = line.start.shape[0]
-    first = min(FROM_BATCH, max(batches - SHOWN_BATCHES, 0))
-    shown = range(first, min(first + SHOWN_BATCHES, batches))
-    origin = float(np.nanmin(line.start[first]))
+    """Return what ran during a few steady-state batches, times in ms from the end of the batch before them."""
+    ends = line.batch_ends
+    first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
+    low = float(ends[first - 1]) if first else 0.0
+    high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
     rows = []
-    for n in shown:
-        for k, task in enumerate(line.graph.tasks):
-            start, end = float(line.start[n, k]), float(line.end[n, k])
-            if np.isnan(end) or end <= start:
-                continue
-            lane = " ".join(part for part in task.server if part)
+    for n, k in np.argwhere((line.start < high) & ((line.end > low) | np.isnan(line.end))):
+        task = line.graph.tasks[k]
+        for start, end in _pieces(line, int(n), int(k), low, high):
             rows.append(
                 {
-                    "Device": lane,
+                    "Device": " ".join(part for part in task.server if part),
                     "Task": task.name,
                     "Stage": task.stage,
-                    "Batch": n,
-                    "Start [ms]": (start - origin) / MS,
-                    "End [ms]": (end - origin) / MS,
+                    "Batch": int(n),
+                    "Start [ms]": (start - low) / MS,
+                    "End [ms]": (end - low) / MS,
                     "Background": task.background or bool(task.during),
                 }
             )
     return tuple(rows)
+
+
+def _pieces(line: Timeline, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
+    """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
+    start, end = float(line.start[n, k]), float(np.nan_to_num(line.end[n, k], nan=np.inf))
+    pieces = [(start, end)]
+    if line.graph.tasks[k].during:
+        gates = np.stack([line.start[:, line.template.gate], line.end[:, line.template.gate]], axis=1)
+        beside = gates[(gates[:, 1] > start) & (gates[:, 0] < end)]
+        pieces = [(max(start, float(a)), min(end, float(b))) for a, b in beside]
+        waited = end < np.inf and pieces and pieces[-1][1] < end
+        pieces += [(pieces[-1][1], end)] if waited else []
+    clipped = [(max(a, low), min(b, high)) for a, b in pieces]
+    return [(a, b) for a, b in clipped if b > a]
 
 
 def event_rows(run: Run) -> tuple[Row, ...]:

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from hashlib import sha256
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from engine.presets import preset
 from engine.scenario import Scenario, per_table, with_values
 from engine.workload import features, teacher
 from engine.workload.batch import Batch, bag_layout, offsets
+from engine.workload.locality import pop, push
 from engine.workload.source import num_batches, source
 
 ONE = {"model.num_tables": 1, "model.interaction": "concat"}
@@ -87,6 +89,22 @@ def test_the_seed_and_nothing_else_changes_the_samples() -> None:
     assert (first.ids(0) != other.ids(0)).mean() > 0.1
     assert not np.array_equal(first.batch(0).dense, other.batch(0).dense)
     assert np.array_equal(first.ids(1), source(_scenario({"run.batches": 5, "machine.cxl_bandwidth_GBps": 8})).ids(1))
+
+
+def test_repeats_leave_their_queue_as_they_leave_a_sorted_one() -> None:
+    random = np.random.default_rng(4)
+    due, row = np.empty(500), np.empty(500, dtype=np.int64)
+    waiting: list[tuple[float, int]] = []
+    for n in range(500):
+        when = float(random.random())
+        heappush(waiting, (when, n))
+        push(due, row, len(waiting) - 1, when, n)
+        if n % 3 == 2:
+            assert (due[0], row[0]) == heappop(waiting)
+            pop(due, row, len(waiting) + 1)
+    for left in range(len(waiting), 0, -1):
+        assert (due[0], row[0]) == heappop(waiting)
+        pop(due, row, left)
 
 
 def test_locality_keeps_popularity_and_brings_repeats_closer() -> None:

@@ -100,7 +100,7 @@ def test_training_learns_what_the_clicks_depend_on():
 def test_every_batch_is_announced_and_a_true_answer_cancels():
     seen = []
     with pytest.raises(Cancelled, match="after batch 3") as caught:
-        run(model(), on_batch=lambda number, loss: seen.append((number, loss)) or number == 3)
+        run(model(), on_batch=lambda number, step, batch, evaluation: seen.append((number, step.loss)) or number == 3)
     assert isinstance(caught.value, EmberpoolError)
     assert [number for number, _ in seen] == [0, 1, 2, 3]
 

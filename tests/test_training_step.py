@@ -29,9 +29,9 @@ def test_thirty_steps_agree_with_a_float64_reference(name):
     truth = reference(shape, weights)
     for batch in batches:
         assert step(shape, weights, localise(shape, weights, batch)).loss == pytest.approx(truth.step(batch), rel=2e-5)
-    np.testing.assert_allclose(weights.table, [truth.table[int(row)] for row in weights.rows], rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(weights.table, [truth.table[int(row)] for row in weights.rows], rtol=1e-5, atol=1e-6)
     expected = np.concatenate([array.ravel() for pair in truth.bottom + truth.top for array in pair])
-    np.testing.assert_allclose(weights.mlp, expected, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(weights.mlp, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["dot", "concat"])

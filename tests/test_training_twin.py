@@ -40,8 +40,8 @@ def test_hidden_widths_take_the_smallest_power_of_two_that_fits():
 
 
 def test_no_hidden_width_falls_below_one():
-    shape = twin(scenario(model__name="tiny", run__step_budget_GFLOP=4e-5), NONE)
-    assert shape.width_divisor == 8 and shape.bottom == (5, 1, 4) and shape.top == (1, 1)
+    shape = twin(scenario(model__name="tiny", model__bottom_mlp=(5, 64, 2, 4), run__step_budget_GFLOP=8e-5), NONE)
+    assert shape.width_divisor == 8 and shape.bottom == (5, 8, 1, 4) and shape.top == (1, 1)
 
 
 def test_tables_fold_by_the_smallest_power_of_two_that_fits():

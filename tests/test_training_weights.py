@@ -8,6 +8,7 @@ from training_models import made_up_run, model
 
 from engine.errors import CannotRun
 from engine.training import copy, initial, layers, local, localise, revert, revert_mlp, step, touched
+from engine.training.rows import distinct
 from engine.training.shape import mlp_size
 from engine.workload.hashing import GOLDEN, mix
 
@@ -98,6 +99,11 @@ def test_touched_rows_are_those_of_all_batches(monkeypatch):
     assert touched(batches).tolist() == expected
     monkeypatch.setattr("engine.training.rows.PENDING", 10)
     assert touched(iter(batches)).tolist() == expected
+
+
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_rows_are_sorted_and_none_is_lost(ids):
+    assert distinct(np.array(ids, np.int64)).tolist() == sorted(set(ids))
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])

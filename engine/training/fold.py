@@ -114,6 +114,7 @@ class _Notes:
             self.recorded[n] = Recorded(*self.rows, *_rows_of(self.weights, self.rows[0])[1:])
         if test:
             self.evaluations[n + 1] = evaluate(self.shape, self.weights, test)
+            _finite(self.shape, n, self.evaluations[n + 1].loss)
 
 
 def boundaries(batches: int, count: int) -> frozenset[int]:

@@ -25,11 +25,18 @@ def rows_of(lookups: Iterable[Ints]) -> Ints:
     """Return the sorted distinct rows among several arrays of ids, one array at a time."""
     rows, pending, waiting = np.empty(0, np.int64), [], 0
     for ids in lookups:
-        pending.append(np.unique(ids))
+        pending.append(distinct(ids))
         waiting += len(pending[-1])
         if waiting > PENDING:
-            rows, pending, waiting = np.unique(np.concatenate([rows, *pending])), [], 0
-    return np.unique(np.concatenate([rows, *pending]))
+            rows, pending, waiting = distinct(np.concatenate([rows, *pending])), [], 0
+    return distinct(np.concatenate([rows, *pending]))
+
+
+def distinct(ids: Ints) -> Ints:
+    """Return the sorted distinct `ids`; several times faster than np.unique, which hashes them first."""
+    rows = np.sort(ids)
+    first_of_its_kind = np.append(True, rows[1:] != rows[:-1])[: rows.size]
+    return np.compress(first_of_its_kind, rows)
 
 
 def first_values(shape: Shape, rows: Ints, seed: int) -> Singles:

@@ -6,10 +6,9 @@ Timing always uses the full model; the twin sees the same ids, in the same order
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from engine.errors import CannotRun
 from engine.scenario import Scenario, per_table
+from engine.training.rows import distinct
 from engine.training.shape import Shape, fold, mlp_size, row_nbytes, step_flop
 from engine.units import FLOAT32, GiB
 from engine.workload.arrays import Ints
@@ -80,7 +79,7 @@ def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
     fixed = FLOAT32 * mlp_size(shape) * (1 + shape.adagrad)
     for power in range(max(shape.rows).bit_length() + 1):
         smaller = replace(shape, table_divisor=2**power)
-        count = len(touched) if power == 0 else len(np.unique(fold(smaller, touched)))
+        count = len(touched) if power == 0 else len(distinct(fold(smaller, touched)))
         needed = count * row_nbytes(smaller) + fixed
         if needed <= budget:
             return smaller

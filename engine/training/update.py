@@ -75,7 +75,7 @@ def _sgd_rows(  # type: ignore[no-untyped-def]
         column += dim
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _adagrad_rows(vectors, state, unique, first, samples, table, gradient, column, rate):  # type: ignore[no-untyped-def]
     """Row-wise Adagrad: one sum per row, of the mean over its elements of the squared gradient."""
     dim = vectors.shape[1]
@@ -101,7 +101,7 @@ def _sgd_mlp(mlp, gradient, rate):  # type: ignore[no-untyped-def]
         mlp[k] -= rate * gradient[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _adagrad_mlp(mlp, state, gradient, rate):  # type: ignore[no-untyped-def]
     for k in range(mlp.size):
         state[k] += gradient[k] * gradient[k]

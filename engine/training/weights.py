@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.errors import CannotRun
 from engine.training.guide import Guide, Locals, find, guide
-from engine.training.rows import first_values
+from engine.training.rows import distinct, first_values
 from engine.training.shape import Part, Shape, fold, mlp_size, offsets
 from engine.workload.arrays import Ints, Singles
 
@@ -44,7 +44,7 @@ class Layer(NamedTuple):
 
 def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
     """Return the weights before the first batch; any order of `touched` global rows, with or without duplicates."""
-    rows = np.unique(fold(shape, _inside(shape, touched)))
+    rows = distinct(fold(shape, _inside(shape, touched)))
     mlp = first_mlp(shape, seed)
     return Weights(
         rows=rows,
