@@ -25,7 +25,7 @@ CHARTS = {
     "heat map": (sweep_charts.heat_map("a", "b", "AUC"), None),
 }
 every_chart = pytest.mark.parametrize(("spec", "frame"), CHARTS.values(), ids=list(CHARTS))
-MADE_INSIDE = {"rank", "total", "label"}
+MADE_INSIDE = {"rank", "total", "label", "figure"}
 
 
 def fields(spec):

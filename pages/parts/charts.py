@@ -11,6 +11,8 @@ from pages.parts import palette
 
 Spec = dict[str, Any]
 INK = "#858b94"  # readable on white and on near-black
+# Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
+FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
 AGAINST = {"elapsed": "Simulated time [s]", "batch": "Batch"}
 
 
@@ -57,7 +59,7 @@ def _totals() -> Spec:
         "transform": [
             {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "chosen"]},
             {
-                "calculate": "format(datum.total, datum.total < 1000 ? '.3~g' : '.3~s') + (datum.chosen ? '  ◀ this one' : '')",
+                "calculate": FIGURE.format("total") + " + (datum.chosen ? '  ◀ this one' : '')",
                 "as": "label",
             },
         ],
