@@ -9,6 +9,7 @@ export PYTHON PORT ADDRESS DATA
 BIN := .venv/bin
 READY := .venv/.ready
 SLOW_READY := .venv/.ready-slow
+COMPILED := .venv/.compiled
 
 .PHONY: help setup run test check slow bench golden
 
@@ -26,7 +27,12 @@ $(SLOW_READY): $(READY) requirements-slow.txt
 	@sh scripts/setup.sh requirements-slow.txt
 	@touch $@
 
-run: $(READY) # the explorer on http://localhost:8501 (PORT= another port, DATA= a Criteo file to train on)
+$(COMPILED): $(READY) $(shell find engine -name '*.py')
+	@echo "Compiling the engine's kernels; about 20 s, once."
+	@$(BIN)/python scripts/compile.py
+	@touch $@
+
+run: $(COMPILED) # the explorer on http://localhost:8501 (PORT= another port, DATA= a Criteo file to train on)
 	@$(BIN)/streamlit run app.py --server.address "$$ADDRESS" --server.port "$$PORT" -- $${DATA:+--data "$$DATA"}
 
 test: $(READY) # all tests, those in the browser included

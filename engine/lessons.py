@@ -79,7 +79,7 @@ class _Listener:
             if n >= self.lessons.last_pass:
                 self.predictions[n] = (step.loss, batch.labels, step.logits)
         self.lessons.meter.rows = self.rows
-        self.lessons.meter.step(f"training batch {n}")
+        self.lessons.meter.step(f"trained batch {n}")
         return False
 
     def after(self, pupil: Learner) -> Lessons:

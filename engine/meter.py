@@ -11,16 +11,16 @@ SHOWN = 300
 
 
 class Meter:
-    """Counts steps done of `total` and collects the training curve so far."""
+    """Counts batches done of `total` and collects the training curve so far; other steps only say what goes on."""
 
     def __init__(self, watcher: Watcher | None, total: int) -> None:
         self.watcher, self.total, self.done = watcher, max(total, 1), 0
         self.rows: list[Row] = []
         self.next = monotonic() + INTERVAL
 
-    def step(self, note: str) -> None:
-        """Count one step; raises Cancelled when the watcher asks to stop."""
-        self.done += 1
+    def step(self, note: str, counts: bool = True) -> None:
+        """Note one step; raises Cancelled when the watcher asks to stop."""
+        self.done += counts
         if self.watcher is None or monotonic() < self.next:
             return
         elapsed = float(self.rows[-1]["Elapsed [s]"]) if self.rows else 0.0

@@ -54,7 +54,7 @@ def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | N
 
 def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: Watcher | None) -> Result:
     given, batches = source(m.scenario, file), num_batches(m.scenario, file)
-    meter = Meter(progress, batches * (2 if m.scenario.run.training else 1))
+    meter = Meter(progress, batches)
     amounts = _count(m, given, batches, meter)
     if not m.scenario.run.training:
         done, _ = run(m, amounts, None, lambda segment, _: _miniature(m, segment))
@@ -77,7 +77,7 @@ def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
         rows[n], raw_share[n] = unique.sum(), raw.sum() / ids.size
         if m.system.memory == "ssd":
             cache, misses[n] = admit(cache, ids)
-        meter.step(f"counting batch {n}")
+        meter.step(f"counted rows of batch {n}", counts=not m.scenario.run.training)
     return traffic(m.scenario, rows, raw_share, misses)
 
 
