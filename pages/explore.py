@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.parts import address, charts, downloads, estimates, frame, session, tables, tiles, training_panel
+from pages.parts.headline import headline
 from pages.parts.plain import plain
 
 frame.guard()
@@ -12,7 +13,9 @@ with st.spinner("Estimating; the very first time takes some seconds more"):
     results = estimates.beside(scenario)
 result = results[scenario.system]
 
-st.header(plain(result.finding or result.outcome), anchor=False)
+st.header(plain(headline(result, results)), anchor=False)
+if result.finding:
+    st.markdown(plain(result.finding))
 for warning in result.warnings:
     st.caption(f"Note: {plain(warning)}")
 if result.ran:

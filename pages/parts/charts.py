@@ -13,7 +13,8 @@ Spec = dict[str, Any]
 INK = "#858b94"  # readable on white and on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
 FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
-AGAINST = {"elapsed": "Simulated time [s]", "batch": "Batch"}
+AGAINST = {"running": "Simulated time without outages [s]", "elapsed": "Simulated time [s]", "batch": "Batch"}
+SMOOTH = 20  # batches on either side of the mean loss
 
 
 def axis(title: str, **more: Any) -> Spec:
@@ -28,13 +29,13 @@ def rows(pixels: int) -> Spec:
 
 @cache
 def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
-    """One bar a training system, stacked by part; needs system, part, amount, chosen. The chosen one is marked."""
+    """One bar a training system, stacked by part; needs system, part, amount, drawn, chosen. The chosen one is marked."""
     order = list(palette.systems())
     bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": axis("Training system", labelFontSize=13)}}
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
+            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend},
             "order": {"field": "rank", "type": "quantitative"},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.5},
@@ -57,14 +58,19 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
 def _totals() -> Spec:
     return {
         "transform": [
-            {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "chosen"]},
             {
-                "calculate": FIGURE.format("total") + " + (datum.chosen ? '  ◀ this one' : '')",
+                "aggregate": [{"op": "sum", "field": name, "as": f"{name}_total"} for name in ("amount", "drawn")],
+                "groupby": ["system", "chosen"],
+            },
+            {
+                "calculate": FIGURE.format("amount_total")
+                + " + (datum.drawn_total < 0.999 * datum.amount_total ? ' (bar cut)' : '')"
+                + " + (datum.chosen ? '  ◀ this one' : '')",
                 "as": "label",
             },
         ],
         "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
-        "encoding": {"x": {"field": "total", "type": "quantitative"}, "text": {"field": "label"}},
+        "encoding": {"x": {"field": "drawn_total", "type": "quantitative"}, "text": {"field": "label"}},
     }
 
 
@@ -130,7 +136,10 @@ def utilisation() -> Spec:
 
 @cache
 def curve(field: str, title: str, against: str) -> Spec:
-    """Loss or AUC over `elapsed` or `batch`, with a rule at each fault and recovery; needs the frame of tables.curve."""
+    """Loss or AUC over one of AGAINST, with a rule at each fault and recovery; needs the frame of tables.curve.
+
+    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it.
+    """
     time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
     point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
     tip = [
@@ -143,6 +152,21 @@ def curve(field: str, title: str, against: str) -> Spec:
         "mark": {"type": "line", "color": "#d9622b", "point": {"color": "#d9622b"} if field == "auc" else False},
         "encoding": {"x": time, "y": point, "order": {"field": "elapsed"}, "tooltip": tip},
     }
+    mean = {
+        **line,
+        "transform": [
+            *line["transform"],
+            {
+                "window": [{"op": "mean", "field": field, "as": "mean"}],
+                "frame": [-SMOOTH, SMOOTH],
+                "sort": [{"field": "elapsed"}],
+            },
+        ],
+        "mark": {"type": "line", "color": "#d9622b", "strokeWidth": 2.5},
+        "encoding": {**line["encoding"], "y": {**point, "field": "mean"}},
+    }
+    pale = {**line, "mark": {**line["mark"], "opacity": 0.3, "strokeWidth": 1}}
+    curves = [pale, mean] if field == "loss" else [line]
     rule = {
         "transform": [{"filter": "isValid(datum.kind)"}],
         "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
@@ -157,4 +181,4 @@ def curve(field: str, title: str, against: str) -> Spec:
             "tooltip": [{"field": "kind", "title": "Event"}, {"field": "what", "title": "What happened"}],
         },
     }
-    return {"height": 240, "layer": [line, rule]}
+    return {"height": 240, "layer": [*curves, rule]}

@@ -51,7 +51,7 @@ def _finished(result: Result, estimate: Result) -> None:
 def curves(frame: pd.DataFrame) -> None:
     """Draw loss and AUC beside each other; after an outage batches tell more than time."""
     against = st.segmented_control(
-        "Against", charts.AGAINST, default="elapsed", required=True, format_func=charts.AGAINST.get, key="against"
+        "Against", charts.AGAINST, default="running", required=True, format_func=charts.AGAINST.get, key="against"
     )
     left, right = st.columns(2)
     with left:
