@@ -1,5 +1,7 @@
 """Charts: is each specification valid Vega-Lite, fed by the columns it names, and coloured alike for any subset?"""
 
+from dataclasses import replace
+
 import altair
 import pytest
 from hypothesis import given
@@ -25,7 +27,7 @@ CHARTS = {
     "heat map": (sweep_charts.heat_map("a", "b", "AUC"), None),
 }
 every_chart = pytest.mark.parametrize(("spec", "frame"), CHARTS.values(), ids=list(CHARTS))
-MADE_INSIDE = {"rank", "total", "label", "figure"}
+MADE_INSIDE = {"rank", "amount_total", "drawn_total", "mean", "label", "figure"}
 
 
 def fields(spec):
@@ -55,6 +57,23 @@ def test_the_bars_of_a_system_sum_to_its_step_time_and_its_energy():
     for name, result in RESULTS.items():
         assert stages[stages.system == name].amount.sum() == pytest.approx(result.results["Step time [ms]"], rel=1e-12)
         assert parts[parts.system == name].amount.sum() == pytest.approx(result.results["Energy [J]"], rel=1e-12)
+
+
+def test_a_bar_that_dwarfs_the_others_is_cut_and_keeps_its_amount():
+    slow = replace(RESULTS["ssd"], breakdown=tuple({**row, "Exposed [s]": 100 * row["Exposed [s]"]} for row in RUN.breakdown))
+    stages = tables.by_stage({**RESULTS, "ssd": slow}, "cxl")
+    drawn, amount = stages.groupby("system").drawn.sum(), stages.groupby("system").amount.sum()
+    assert drawn["ssd"] == pytest.approx(tables.CUT * drawn.drop("ssd").max()) and amount["ssd"] > 4 * amount.drop("ssd").max()
+    assert (drawn.drop("ssd") == amount.drop("ssd")).all()
+
+
+def test_time_without_outages_stops_between_a_fault_and_its_recovery():
+    rows = [{"Batch": n, "Elapsed [s]": at, "Loss": 0.5, "AUC": None} for n, at in enumerate((1.0, 9.0, 12.0, 31.0))]
+    events = [
+        {"Elapsed [s]": at, "Kind": kind, "Batch": 0, "What": ""}
+        for at, kind in ((2.0, "fault"), (8.0, "recovered"), (13.0, "fault"), (30.0, "recovered"))
+    ]
+    assert list(tables.curve(rows, events).running) == [1.0, 3.0, 6.0, 8.0, 2.0, 2.0, 7.0, 7.0]
 
 
 def test_exactly_one_system_is_marked_as_chosen():

@@ -14,6 +14,7 @@ INK = "#858b94"  # readable on white and on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
 FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
 AGAINST = {"running": "Simulated time without outages [s]", "elapsed": "Simulated time [s]", "batch": "Batch"}
+CURVE = "#d9622b"
 SMOOTH = 20  # batches on either side of the mean loss
 
 
@@ -147,31 +148,36 @@ def curve(field: str, title: str, against: str) -> Spec:
         {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
         {"field": field, "title": title, "type": "quantitative", "format": ".5f"},
     ]
-    line = {
-        "transform": [{"filter": f"isValid(datum.{field})"}],
-        "mark": {"type": "line", "color": "#d9622b", "point": {"color": "#d9622b"} if field == "auc" else False},
-        "encoding": {"x": time, "y": point, "order": {"field": "elapsed"}, "tooltip": tip},
+    layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
+    return {"height": 240, "layer": [*layers, _outages(time)]}
+
+
+def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
+    return {
+        "transform": [{"filter": f"isValid(datum.{y['field']})"}],
+        "mark": {"type": "line", "color": CURVE, **mark},
+        "encoding": {"x": x, "y": y, "order": {"field": "elapsed"}, "tooltip": tip},
     }
-    mean = {
-        **line,
-        "transform": [
-            *line["transform"],
-            {
-                "window": [{"op": "mean", "field": field, "as": "mean"}],
-                "frame": [-SMOOTH, SMOOTH],
-                "sort": [{"field": "elapsed"}],
-            },
-        ],
-        "mark": {"type": "line", "color": "#d9622b", "strokeWidth": 2.5},
-        "encoding": {**line["encoding"], "y": {**point, "field": "mean"}},
+
+
+def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+    """The single values, pale, under the mean of those around each."""
+    pale = _line(x, y, tip, {"opacity": 0.3, "strokeWidth": 1})
+    window = {
+        "window": [{"op": "mean", "field": y["field"], "as": "mean"}],
+        "frame": [-SMOOTH, SMOOTH],
+        "sort": [{"field": "elapsed"}],
     }
-    pale = {**line, "mark": {**line["mark"], "opacity": 0.3, "strokeWidth": 1}}
-    curves = [pale, mean] if field == "loss" else [line]
-    rule = {
+    mean = _line(x, {**y, "field": "mean"}, tip, {"strokeWidth": 2.5})
+    return [pale, {**mean, "transform": [*pale["transform"], window]}]
+
+
+def _outages(x: Spec) -> Spec:
+    return {
         "transform": [{"filter": "isValid(datum.kind)"}],
         "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
         "encoding": {
-            "x": time,
+            "x": x,
             "color": {
                 "field": "kind",
                 "type": "nominal",
@@ -181,4 +187,3 @@ def curve(field: str, title: str, against: str) -> Spec:
             "tooltip": [{"field": "kind", "title": "Event"}, {"field": "what", "title": "What happened"}],
         },
     }
-    return {"height": 240, "layer": [*curves, rule]}

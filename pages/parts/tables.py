@@ -51,6 +51,8 @@ def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["system", "part", "amount", "chosen"])
     frame = frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
     totals = frame.groupby("system")["amount"].sum()
+    if totals.empty:
+        return frame.assign(drawn=frame["amount"])
     longest, next_longest = totals.max(), totals.drop(totals.idxmax()).max() if len(totals) > 1 else 0.0
     share = CUT * next_longest / longest if longest > DWARFED * next_longest > 0 else 1.0
     return frame.assign(drawn=frame["amount"].where(frame["system"] != totals.idxmax(), frame["amount"] * share))
