@@ -153,6 +153,12 @@ class Machine:
     pcie_bandwidth_GBps: float = knob(
         26.0, "float", "PCIe copy rate", "Pinned host-device copies, one direction.", unit="GB/s", low=0.1, high=1000, log=True
     )
+    all_powered: bool = knob(
+        False,
+        "switch",
+        "Everything powered",
+        "Every part of the machine draws idle power and is paid for, also parts that the chosen system leaves unused.",
+    )
     ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
     num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)
 

@@ -9,7 +9,7 @@ from engine import system
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
-from engine.registry import every, load
+from engine.registry import every, load, names
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.timeline import Timeline, timeline
@@ -81,9 +81,9 @@ Resolve = Callable[[Segment, State], tuple[int, int, State]]
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    devices = {name: load("devices", name).build(scenario.machine) for name in chosen.devices}
-    if chosen.near_data and not scenario.machine.near_data_compute:
-        del devices["near-data"]
+    present = names("devices") if scenario.machine.all_powered else chosen.devices
+    off = {"near-data"} if not scenario.machine.near_data_compute else set()
+    devices = {name: load("devices", name).build(scenario.machine) for name in present if name not in off}
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
 
 

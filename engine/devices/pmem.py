@@ -109,8 +109,8 @@ def _trainingcxl() -> Media:
         persist=Constant("64 B persist", 567, "ns", 100, 714, "stated", TCXL, "7 x DRAM's 81 ns"),
         raw=Constant("read-after-write stall", 279, "ns", 0, 1000, "calibrated", FIT),
         idle=Constant("module idle power", 5, "W", 3, 8, "unsourced", "a DIMM's worth"),
-        read_energy=Constant("read energy", 1.45, "nJ/B", 0.2, 2, "unsourced", "as Optane"),
-        write_energy=Constant("write energy", 4.73, "nJ/B", 0.2, 5.5, "unsourced", "as Optane"),
+        read_energy=Constant("read energy", 0.16, "nJ/B", 0.11, 2, "derived", "DRAMsim3: the emulated media is DRAM"),
+        write_energy=Constant("write energy", 0.16, "nJ/B", 0.11, 5.5, "derived", "DRAMsim3: the emulated media is DRAM"),
         price=Constant("price", 6, "USD/GB", 4.5, 15.6, "unsourced", "as Optane"),
     )
 
