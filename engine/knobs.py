@@ -61,7 +61,7 @@ def parse(knob: Knob, text: str) -> Any:
     if knob.kind in ("choice", "text"):
         return check(knob, word)
     if knob.kind in SEPARATOR:
-        parts = [part for part in word.split(SEPARATOR[knob.kind]) if part.strip()]
+        parts = word.split(SEPARATOR[knob.kind]) if word else []
         return check(knob, tuple(_number(knob, part) for part in parts))
     return check(knob, _number(knob, word))
 

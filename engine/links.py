@@ -3,9 +3,10 @@
 `/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote
 
 from engine import knobs, version
 from engine.errors import BadInput, BadLink
@@ -13,6 +14,7 @@ from engine.presets import DEFAULT, preset
 from engine.scenario import KNOBS, Scenario, known, values, with_values
 
 MOST_CHARACTERS = 8000
+BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 Pairs = list[tuple[str, str]]
 
 
@@ -41,7 +43,7 @@ def query(scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = ()) -> 
 
 def link(scenario: Scenario, base: str = DEFAULT, page: str = "explore", axes: Iterable[str] = ()) -> str:
     """Return the link's path and query, to be put behind a host."""
-    parts = (f"{quote(key)}={quote(value, safe='.;:,-+')}" for key, value in query(scenario, base, axes))
+    parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes))
     return f"/{page}?" + "&".join(parts)
 
 
@@ -49,7 +51,9 @@ def read(url: str) -> Opened:
     """Open a whole link, or the part behind its question mark; raises BadLink or BadKnob."""
     if len(url) > MOST_CHARACTERS:
         raise BadLink(f"The link has {len(url)} characters; at most {MOST_CHARACTERS} can be opened.")
-    text = urlsplit(url).query if "?" in url else url
+    text = url.partition("?")[2].partition("#")[0] if "?" in url else url
+    if BROKEN_ESCAPE.search(text):
+        raise BadLink("The link has a '%' without its two hexadecimal digits; copy it again.")
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=500)
     except ValueError as error:
@@ -62,6 +66,8 @@ def open_pairs(pairs: Pairs) -> Opened:
     seen: dict[str, str] = {}
     axes = []
     for key, value in pairs:
+        if "\ufffd" in key + value or not (key + value).isprintable():
+            raise BadLink(f"The link's parameter {key[:80]!r} has characters that are no printable text; copy it again.")
         if key == "axis":
             axes.append(value)
         elif key in seen:
@@ -76,9 +82,9 @@ def open_pairs(pairs: Pairs) -> Opened:
 
 
 def _check_link_version(text: str) -> None:
-    if not text.isdigit() or int(text) > version.LINK:
+    if text not in {str(number) for number in range(1, version.LINK + 1)}:
         raise BadLink(
-            f"The link has format v={text!r}; this Emberpool opens v=1 to v={version.LINK}. Update it to open the link."
+            f"The link has format v={text[:20]!r}; this Emberpool opens v=1 to v={version.LINK}; update it to open the link."
         )
 
 

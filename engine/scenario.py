@@ -64,7 +64,7 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
             path = prefix + item.name
             yield path, replace(item.metadata["knob"], path=path)
         elif is_dataclass(item.default_factory):
-            yield from _declared(item.default_factory, item.name + ".")  # type: ignore[arg-type]
+            yield from _declared(item.default_factory, item.name + ".")
 
 
 KNOBS: Mapping[str, Knob] = dict(_declared(Scenario))

@@ -1,0 +1,33 @@
+"""Persistent memory, the logs that protect training on it, and recovery.
+
+Reading order: `media` (the seam), `layout`, `records` (one log record and its flag), `protocol` (the operations),
+`undo` and `redo` (their orders), `recovery`, `cut` (from a timeline's events to the bytes that survived), and
+the media: `functional` (bytes, with power loss) and `counting` (bytes moved, per region).
+"""
+
+from engine.persistence.counting import CountingMedia
+from engine.persistence.cut import BatchChange, PersistEvent, Start, survive
+from engine.persistence.functional import FunctionalMedia
+from engine.persistence.layout import Layout
+from engine.persistence.media import Media, NearData, PowerLost
+from engine.persistence.protocol import BatchBytes, Position, format_media, log_bytes
+from engine.persistence.recovery import Recovered, recover
+
+__all__ = [
+    "BatchBytes",
+    "BatchChange",
+    "CountingMedia",
+    "FunctionalMedia",
+    "Layout",
+    "Media",
+    "NearData",
+    "PersistEvent",
+    "Position",
+    "PowerLost",
+    "Recovered",
+    "Start",
+    "format_media",
+    "log_bytes",
+    "recover",
+    "survive",
+]

@@ -1,0 +1,45 @@
+"""CXL-D: tables in CXL-MEM, hardware moves the data, redo log at batch end by the checkpointing logic."""
+
+from engine import blocks
+from engine.graph import TaskGraph
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """As PCIe without hand-offs: each side starts when its inputs are there."""
+    pooling = blocks.gpu_pooling(s, t, "Pooling", ("Embedding lookup",))
+    spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
+    trained = ("Gradient spreading",) if spreading else ("Top MLP",)
+    return TaskGraph(
+        (
+            blocks.sparse_features(t, "cxl"),
+            blocks.bottom_forward(s, ("Commit",)),
+            blocks.near_lookup(s, t, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Commit",)),
+            *pooling,
+            blocks.top(s, ("Bottom MLP forward", "Pooling" if pooling else "Embedding lookup")),
+            *spreading,
+            blocks.bottom_backward(s, trained),
+            blocks.near_update(s, t, "pmem", "cxl", trained),
+            *blocks.redo_checkpoint(t, "pmem", "cxl", ("Bottom MLP backward", "Embedding update")),
+        )
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Rows and MLP come back from the redo log in CXL-MEM."""
+    return blocks.restore("pmem", "cxl", recovery)
+
+
+SYSTEM = System(
+    title="CXL-D",
+    summary="Tables in CXL-MEM with near-data logic; hardware moves data; redo log after every batch.",
+    devices=("host", "gpu", "cxl", "near-data", "pmem"),
+    memory="pmem",
+    plan=plan,
+    recover=recover,
+    ways=Ways("redo", 0, False),
+    near_data=True,
+    cites=("Kwon et al., IEEE Micro 43(2), 2023",),
+)

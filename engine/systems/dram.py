@@ -1,0 +1,45 @@
+"""DRAM: CXL with DRAM instead of PMEM and no checkpoint; fast, and everything is lost with the power."""
+
+from engine import blocks
+from engine.graph import TaskGraph
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Lookup beside the bottom MLP, update beside its backward, nothing logged."""
+    pooling = blocks.gpu_pooling(s, t, "Pooling", ("Embedding lookup",))
+    spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
+    trained = ("Gradient spreading",) if spreading else ("Top MLP",)
+    barrier = ("Embedding update", "Bottom MLP backward")
+    return TaskGraph(
+        (
+            blocks.sparse_features(t, "cxl"),
+            blocks.bottom_forward(s, barrier),
+            blocks.near_lookup(s, t, "dram", "cxl", "Embedding lookup", ("Sparse features",), barrier),
+            *pooling,
+            blocks.top(s, ("Bottom MLP forward", "Pooling" if pooling else "Embedding lookup")),
+            *spreading,
+            blocks.bottom_backward(s, trained),
+            blocks.near_update(s, t, "dram", "cxl", trained),
+        )
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: the first parameters are loaded again and training starts over."""
+    return blocks.restore("dram", "cxl", recovery)
+
+
+SYSTEM = System(
+    title="DRAM",
+    summary="The ideal: all tables in DRAM behind CXL, no checkpoint; a power loss starts training again.",
+    devices=("host", "gpu", "cxl", "near-data", "dram"),
+    memory="dram",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    near_data=True,
+    cites=("Kwon et al., IEEE Micro 43(2), 2023",),
+)

@@ -1,0 +1,51 @@
+"""PCIe: tables on a PMEM card with near-data logic, data moved by software, redo log at batch end."""
+
+from engine import blocks
+from engine.graph import TaskGraph
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Three hand-offs a batch, around forward, backward and checkpoint; pooled vectors cross if the card pools."""
+    near = s.machine.near_data_compute
+    forward = t.pooled_bytes if near else t.lookup_bytes
+    pooling = blocks.gpu_pooling(s, t, "Pooling", ("Forward hand-off",))
+    spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
+    looked_up = ("Pooling",) if pooling else ("Forward hand-off",)
+    trained = ("Gradient spreading",) if spreading else ("Top MLP",)
+    return TaskGraph(
+        (
+            blocks.sparse_features(t, "pcie"),
+            blocks.bottom_forward(s, ("Commit",)),
+            blocks.near_lookup(s, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
+            blocks.handoff("Forward hand-off", forward, ("Bottom MLP forward", "Embedding lookup")),
+            *pooling,
+            blocks.top(s, looked_up),
+            *spreading,
+            blocks.handoff("Backward hand-off", t.pooled_bytes if near else t.rows * t.row_bytes, trained),
+            blocks.bottom_backward(s, ("Backward hand-off",)),
+            blocks.near_update(s, t, "pmem", "pcie", ("Backward hand-off",)),
+            blocks.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
+            *blocks.redo_checkpoint(t, "pmem", "pcie", ("Checkpoint hand-off",)),
+        )
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Rows and MLP come back from the redo log on the card."""
+    return blocks.restore("pmem", "pcie", recovery)
+
+
+SYSTEM = System(
+    title="PCIe",
+    summary="Tables on a PCIe card of PMEM with near-data logic; software moves data and drives the redo log.",
+    devices=("host", "gpu", "pcie", "near-data", "pmem"),
+    memory="pmem",
+    plan=plan,
+    recover=recover,
+    ways=Ways("redo", 0, False),
+    near_data=True,
+    cites=("Kwon et al., IEEE Micro 43(2), 2023",),
+)

@@ -1,0 +1,44 @@
+"""PMEM: tables in the host's persistent memory, embedding work on the host CPU, redo log at batch end."""
+
+from engine import blocks
+from engine.graph import Demand, TaskGraph
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.traffic import Traffic
+from engine.work import RowReads, RowUpdates
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time."""
+    reads = (Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share)),)
+    updates = (Demand("pmem", RowUpdates(t.rows, t.row_bytes)),)
+    return TaskGraph(
+        (
+            blocks.bottom_forward(s, ("Commit",)),
+            blocks.host_embedding(t, "Embedding lookup", reads, after_previous=("Commit",)),
+            blocks.handoff("Forward hand-off", t.lookup_bytes, ("Bottom MLP forward", "Embedding lookup")),
+            blocks.top(s, ("Forward hand-off",)),
+            blocks.handoff("Backward hand-off", t.lookup_bytes, ("Top MLP",)),
+            blocks.bottom_backward(s, ("Backward hand-off",)),
+            blocks.host_embedding(t, "Embedding update", updates, ("Backward hand-off",)),
+            blocks.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
+            *blocks.redo_checkpoint(t, "pmem", "pcie", ("Checkpoint hand-off",)),
+        )
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Rows and MLP come back from the redo log in PMEM."""
+    return blocks.restore("pmem", "pcie", recovery)
+
+
+SYSTEM = System(
+    title="PMEM",
+    summary="Tables in host persistent memory, embedding work on the host CPU, redo log after every batch.",
+    devices=("host", "gpu", "pcie", "pmem"),
+    memory="pmem",
+    plan=plan,
+    recover=recover,
+    ways=Ways("redo", 0, False),
+    cites=("Kwon et al., IEEE Micro 43(2), 2023",),
+)

@@ -1,0 +1,57 @@
+# Emberpool's commands; each sets up what it needs by itself.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+PORT ?= 8501
+ADDRESS ?= 127.0.0.1
+DATA ?=
+export PYTHON PORT ADDRESS DATA
+
+BIN := .venv/bin
+READY := .venv/.ready
+SLOW_READY := .venv/.ready-slow
+COMPILED := .venv/.compiled
+
+.PHONY: help setup run test check slow bench golden
+
+help: # list these targets
+	@awk -F ':.*# ' '/^[a-z]+:.*# / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) # the environment only: .venv from the pinned requirements
+	@:
+
+$(READY): requirements.txt requirements-dev.txt constraints.txt scripts/setup.sh
+	@sh scripts/setup.sh requirements-dev.txt
+	@touch $@
+
+$(SLOW_READY): $(READY) requirements-slow.txt
+	@sh scripts/setup.sh requirements-slow.txt
+	@touch $@
+
+$(COMPILED): $(READY) $(shell find engine -name '*.py')
+	@echo "Compiling the engine's kernels; about 20 s, once."
+	@$(BIN)/python scripts/compile.py
+	@touch $@
+
+run: $(COMPILED) # the explorer on http://localhost:8501 (PORT= another port, DATA= a Criteo file to train on)
+	@$(BIN)/streamlit run app.py --server.address "$$ADDRESS" --server.port "$$PORT" -- $${DATA:+--data "$$DATA"}
+
+test: $(READY) # all tests, those in the browser included
+	@sh scripts/chromium.sh
+	@$(BIN)/python -m pytest -m "not slow"
+
+check: $(READY) # format, lint, types, import layers, budgets
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest tests/test_layers.py
+
+slow: $(SLOW_READY) # the long suites; installs PyTorch, their oracle
+	@$(BIN)/python -m pytest -m slow
+
+bench: $(READY) # speed beside whichever peers are installed (benchmarks/requirements.txt)
+	@$(BIN)/python -m engine bench
+
+golden: $(READY) # rewrite the golden files and print what changed
+	@$(BIN)/python -m pytest -m "not slow and not browser" --golden -k golden
+	@git --no-pager diff --stat -- tests/golden
+	@git --no-pager diff -- tests/golden

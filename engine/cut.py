@@ -1,0 +1,87 @@
+"""A fault is a cut of the timeline: which persists had ended by then, which were under way, what was started."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.persistence import PersistEvent
+from engine.timeline import Timeline
+
+ALMOST = 1 - 2**-20
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a power loss at `at` seconds of a timeline leaves; batches count from the timeline's first.
+
+    `started` batches had begun, `finished` had ended; `committed` is the newest committed batch or -1. `since` is
+    a batch at whose start a checkpoint was complete, with the MLP log of batch `since_mlp` the newest flagged
+    then; `events` are the persists from there on, in the order of the protocol.
+    """
+
+    at: float
+    started: int
+    finished: int
+    committed: int
+    since: int
+    since_mlp: int
+    events: tuple[PersistEvent, ...]
+
+
+def cut(timeline: Timeline, at: float) -> Cut:
+    """Cut a timeline at `at` seconds; a task that ends exactly then has ended."""
+    first_start = np.nanmin(timeline.start, axis=1)
+    committed = _newest_commit(timeline, at)
+    since = max(committed - 1, 0)
+    return Cut(
+        at=at,
+        started=int(np.searchsorted(first_start, at, side="left")),
+        finished=int(np.searchsorted(timeline.batch_ends, at, side="right")),
+        committed=committed,
+        since=since,
+        since_mlp=_flagged_mlp(timeline, since),
+        events=_events(timeline, at, since),
+    )
+
+
+def _task(timeline: Timeline, persists: str) -> int | None:
+    return next((k for k, task in enumerate(timeline.graph.tasks) if task.persists == persists), None)
+
+
+def _newest_commit(timeline: Timeline, at: float) -> int:
+    commit = _task(timeline, "commit")
+    return -1 if commit is None else int(np.searchsorted(timeline.end[:, commit], at, side="right")) - 1
+
+
+def _flagged_mlp(timeline: Timeline, since: int) -> int:
+    """Return the newest MLP log that a commit before batch `since` has flagged; 0 is the first checkpoint's."""
+    commit, log = _task(timeline, "commit"), _task(timeline, "mlp log")
+    if commit is None or log is None or since == 0:
+        return 0
+    ended = np.flatnonzero(timeline.end[:since, log] <= timeline.start[since - 1, commit])
+    return int(ended[-1]) if len(ended) else 0
+
+
+def _events(timeline: Timeline, at: float, since: int) -> tuple[PersistEvent, ...]:
+    """Return ended persists by their end, then those under way by their start, from batch `since` on.
+
+    An MLP log that spans batches counts from where it ends, so an older one may be among them.
+    """
+    commit = _task(timeline, "commit")
+    if commit is None:
+        return ()
+    begun = timeline.start[since - 1, commit] if since else 0.0
+    found = []
+    for k, task in enumerate(timeline.graph.tasks):
+        for batch in range(0 if task.during else since, timeline.start.shape[0]) if task.persists else ():
+            start, end = float(timeline.start[batch, k]), float(timeline.end[batch, k])
+            if not start < at and not (start == at == end):
+                if not task.during:
+                    break
+                continue
+            ended = end <= at
+            if task.during and ended and end <= begun:
+                continue
+            done = 1.0 if ended else min((at - start) / max(timeline.template.durations[batch, k], at - start), ALMOST)
+            found.append(((not ended, end if ended else start, batch, k), PersistEvent(task.persists, batch, done)))
+    return tuple(event for _, event in sorted(found, key=lambda item: item[0]))

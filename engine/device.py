@@ -1,0 +1,63 @@
+"""A device turns amounts of work into seconds and joules; this is the only place where rates become time."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.constants import Constant
+from engine.groups import Machine
+from engine.work import Work
+
+Cost = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Device:
+    """One powered device of a machine.
+
+    `seconds` and `joules` map a kind of work to its duration and to its energy per amount; `idle_watts` are
+    drawn for the whole run, `busy_watts` more than that while the device works; `price` is in USD.
+    """
+
+    name: str
+    title: str
+    seconds: Mapping[type, Cost]
+    joules: Mapping[type, Cost] = field(default_factory=dict)
+    idle_watts: float = 0.0
+    busy_watts: float = 0.0
+    price: float = 0.0
+    modules: int = 1
+    constants: tuple[Constant, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a device file exports: how to build the device for a machine, and its catalogue of constants."""
+
+    title: str
+    build: Callable[[Machine], Device]
+    constants: Callable[[], tuple[Constant, ...]]
+
+
+def seconds(device: Device, work: Work) -> NDArray[np.float64]:
+    """Return how long `device` takes for `work`, one value per batch; exactly 0 where there is nothing to do."""
+    return np.asarray(device.seconds[type(work)](work), dtype=np.float64)
+
+
+def joules(device: Device, work: Work) -> NDArray[np.float64]:
+    """Return the energy that `work` costs by its amounts, without the power drawn while busy."""
+    price = device.joules.get(type(work))
+    return np.zeros(1) if price is None else np.asarray(price(work), dtype=np.float64)
+
+
+def some(amount: Any) -> Any:
+    """Return 1 where there is an amount and 0 where there is none: a latency is paid only once work exists."""
+    return np.asarray(amount, dtype=np.float64) > 0
+
+
+def pick(parts: Mapping[str, Any], name: str) -> Any:
+    """Return the part called `name`; the scenario has already checked that it exists."""
+    return parts[name]

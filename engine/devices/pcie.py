@@ -1,0 +1,30 @@
+"""PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
+
+from engine.constants import Constant
+from engine.device import Device, Kind
+from engine.groups import Machine
+from engine.units import GB, US
+from engine.work import Copy
+
+FIT = "fitted to TrainingCXL RM1 and RM4 by scripts/calibrate_trainingcxl.py"
+HANDOFF = {
+    "server": Constant("software hand-off", 40, "us", 20, 100, "derived", "te42kyfo/gpu-benches", "sync, copy call, dispatch"),
+    "trainingcxl": Constant("software hand-off", 372.4, "us", 300, 420, "calibrated", FIT, "outside the range of real systems"),
+}
+PHY = Constant("link energy", 7.5, "pJ/bit", 4, 10, "stated", "XHarvest, CXL/PCIe PHY", "counted at both ends")
+
+
+def build(machine: Machine) -> Device:
+    """Build the PCIe path between host memory or a card and the GPU."""
+    handoff = HANDOFF[machine.host]
+    rate = machine.pcie_bandwidth_GBps * GB
+    return Device(
+        name="pcie",
+        title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
+        seconds={Copy: lambda work: work.handoffs * handoff.value * US + work.nbytes / rate},
+        joules={Copy: lambda work: work.nbytes * 8 * 2 * PHY.value * 1e-12},
+        constants=(handoff, PHY),
+    )
+
+
+DEVICE = Kind("PCIe link", build, lambda: (*HANDOFF.values(), PHY))

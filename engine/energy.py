@@ -1,0 +1,55 @@
+"""Where the joules of a run went: static power of every powered device, and the work done until each cut."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device import Device
+from engine.timeline import Timeline
+from engine.work import written
+
+Floats = NDArray[np.float64]
+
+
+def dynamic(timeline: Timeline, devices: Mapping[str, Device], until: float) -> dict[str, float]:
+    """Return joules by device, beyond static power, of the work done in the first `until` seconds."""
+    joules = dict.fromkeys(devices, 0.0)
+    done = fraction_done(timeline, until)
+    for (task, name), busy, energy in zip(timeline.demands, timeline.busy, timeline.dynamic, strict=True):
+        swing = 0.0 if timeline.graph.tasks[task].persists == "home write" else devices[name].busy_watts
+        joules[name] += float(done[:, task] @ (energy + busy * swing))
+    return joules
+
+
+def busy(timeline: Timeline, devices: Mapping[str, Device], until: float) -> dict[str, float]:
+    """Return by device the seconds of work done in the first `until` seconds."""
+    seconds = dict.fromkeys(devices, 0.0)
+    done = fraction_done(timeline, until)
+    for (task, name), spent in zip(timeline.demands, timeline.busy, strict=True):
+        if timeline.graph.tasks[task].persists != "home write":
+            seconds[name] += float(done[:, task] @ spent)
+    return seconds
+
+
+def pmem_written(timeline: Timeline, until: float) -> float:
+    """Return the bytes stored into persistent memory in the first `until` seconds."""
+    done = fraction_done(timeline, until)
+    total = 0.0
+    for k, task in enumerate(timeline.graph.tasks):
+        for demand in task.demands:
+            if demand.device == "pmem":
+                total += float(np.sum(done[:, k] * written(demand.work)))
+    return total
+
+
+def fraction_done(timeline: Timeline, until: float) -> Floats:
+    """Return for each task, (N, K), the share of its work done by `until`; skipped logs did nothing."""
+    start = np.where(np.isnan(timeline.start), np.inf, timeline.start)
+    end = np.where(np.isnan(timeline.end), np.inf, timeline.end)
+    span = np.maximum(timeline.template.durations, np.finfo(float).tiny)
+    share = np.clip((until - start) / span, 0.0, 1.0)
+    unfinished = np.clip(1 - timeline.state.left / span, 0.0, 1.0)
+    share = np.where(np.isinf(end), np.minimum(share, unfinished), share)
+    done: Floats = np.where(end <= until, 1.0, share)
+    return done

@@ -1,0 +1,67 @@
+"""The instant estimate: expected accesses instead of ids, the same systems, devices and schedule, no training."""
+
+import numpy as np
+
+from engine.fit import cached_rows, fit
+from engine.report import Report
+from engine.result import Result
+from engine.run import Machinery, machinery, schedule
+from engine.scenario import Scenario
+from engine.steady import Steady, steady
+from engine.story import cannot_run, sketch
+from engine.timeline import Timeline
+from engine.traffic import Traffic, traffic
+from engine.traffic import steady as repeated
+from engine.workload.accesses import expected, expected_misses
+
+WINDOW = 64
+LONGEST = 2048
+
+
+def estimate(scenario: Scenario) -> Result:
+    """Estimate a scenario's steady state in milliseconds of computing; faults and training are left out.
+
+    What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
+    """
+    settled = fit(scenario)
+    m = machinery(settled.scenario)
+    if settled.problems:
+        return cannot_run(scenario, settled.problems)
+    line = schedule(m, repeated(_expected(m), _window(m)))
+    average = steady(line, m.devices)
+    return sketch(scenario, line, _report(m, line, average), _notes(scenario))
+
+
+def _expected(m: Machinery) -> Traffic:
+    accesses = expected(m.scenario)
+    rows = accesses.unique_rows.sum(axis=1)
+    raw_share = accesses.raw_lookups.sum(axis=1) / accesses.lookups.sum()
+    misses = np.minimum(expected_misses(m.scenario, cached_rows(m.scenario)), rows) if m.system.memory == "ssd" else 0 * rows
+    return traffic(m.scenario, rows, raw_share, np.atleast_1d(misses))
+
+
+def _window(m: Machinery) -> int:
+    """Return how many batches show the steady state: a staleness bound must have had the time to bite."""
+    return int(min(WINDOW + 3 * m.ways.bound, LONGEST))
+
+
+def _report(m: Machinery, line: Timeline, average: Steady) -> Report:
+    """Scale the steady state to the scenario's number of batches."""
+    batches = m.scenario.run.batches
+    return Report(
+        machinery=m,
+        steady=average,
+        batches=batches,
+        elapsed=average.step * batches,
+        static={name: joules * batches for name, joules in average.static.items()},
+        dynamic={name: joules * batches for name, joules in average.dynamic.items()},
+        busy={name: seconds * batches for name, seconds in average.busy.items()},
+        pmem_written=average.written * batches,
+        staleness=int(line.state.stale.max(initial=0)) if m.ways.log else None,
+    )
+
+
+def _notes(scenario: Scenario) -> tuple[str, ...]:
+    if not scenario.data.digest:
+        return ()
+    return (f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids.",)

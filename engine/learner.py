@@ -1,0 +1,143 @@
+"""Functional training beside the simulated machine: what it has learned, and what a crash takes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.crash import Before, events, survived
+from engine.persistence import BatchChange
+from engine.run import Machinery, Segment
+from engine.scenario import Scenario
+from engine.training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, localise, train
+from engine.workload.batch import Batch
+from engine.workload.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """The trained model at the start of batch `batch`; `first` are the weights before any training."""
+
+    shape: Shape
+    source: Source
+    held_out: Batch
+    weights: Weights
+    first: Weights
+    batch: int = 0
+
+
+def learner(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.int64], scenario: Scenario) -> Learner:
+    """Return an untrained model whose table holds the `touched` rows."""
+    weights = initial(shape, touched, scenario.data.seed)
+    return Learner(shape, source, held_out, weights, weights)
+
+
+def advance(pupil: Learner, m: Machinery, last: int, evaluations: frozenset[int], on_batch: OnBatch) -> tuple[Learner, Trained]:
+    """Train up to the start of batch `last`."""
+    done = train(
+        pupil.shape,
+        pupil.weights,
+        pupil.source.batch,
+        pupil.batch,
+        last,
+        held_out=pupil.held_out,
+        evaluations=evaluations,
+        relaxed=m.ways.relaxed_lookup,
+        on_batch=on_batch,
+    )
+    return replace(pupil, weights=done.weights, batch=last), done
+
+
+def crash(
+    pupil: Learner, m: Machinery, segment: Segment, evaluations: frozenset[int], on_batch: OnBatch
+) -> tuple[Learner, int, Trained]:
+    """Train what the segment had begun, lose power at its cut, recover.
+
+    Returns the model to resume with, the batch of its recovered MLP, and what was trained.
+    """
+    cut = segment.cut
+    if cut is None or m.ways.log == "":
+        last = segment.first + (cut.started if cut else 0)
+        _, done = advance(pupil, m, last, evaluations, on_batch)
+        return replace(pupil, weights=pupil.first, batch=0), 0, done
+    since = segment.first + cut.since
+    played = events(segment)
+    last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
+    mlps = frozenset({segment.first + cut.since_mlp, *(event.batch for event in played)})
+    done = train(
+        pupil.shape,
+        pupil.weights,
+        pupil.source.batch,
+        pupil.batch,
+        last,
+        keep=frozenset(range(since, last)) | mlps,
+        record=frozenset(range(since, last)),
+        held_out=pupil.held_out,
+        evaluations=evaluations,
+        relaxed=m.ways.relaxed_lookup,
+        on_batch=on_batch,
+    )
+    changes = {n: _change(done, n, last) for n in range(since, last)}
+    changes |= {n: _mlp_only(done, n, pupil) for n in mlps if n < since}
+    before = _before(pupil, done, since, segment.first + cut.since_mlp, changes)
+    seeds = (m.scenario.data.seed, m.scenario.faults.seed)
+    found = survived(segment, m.ways, before, changes, m.scenario.data.batch_size, seeds)
+    weights = _from_bytes(pupil.weights, found.table, found.mlp)
+    return replace(pupil, weights=weights, batch=found.embedding_batch), found.mlp_batch, done
+
+
+def score(pupil: Learner) -> Evaluation:
+    """Evaluate the model on the held-out samples."""
+    return evaluate(pupil.shape, pupil.weights, localise(pupil.shape, pupil.weights, pupil.held_out))
+
+
+def _row_bytes(table: NDArray[np.float32], state: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Return (rows, row bytes): each vector followed by its optimizer state, where there is one."""
+    columns = [table, state[:, None]] if state.size else [table]
+    return np.ascontiguousarray(np.concatenate(columns, axis=1)).view(np.uint8)
+
+
+def _mlp_bytes(mlp: NDArray[np.float32], state: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return np.concatenate([mlp, state]).view(np.uint8)
+
+
+def _change(done: Trained, n: int, last: int) -> BatchChange:
+    rows = done.recorded[n]
+    after = done.kept[n + 1] if n + 1 < last else done.weights
+    return BatchChange(
+        rows=rows.places.astype(np.int64),
+        before=_row_bytes(rows.vectors_before, rows.states_before),
+        after=_row_bytes(rows.vectors_after, rows.states_after),
+        mlp_before=_mlp_bytes(done.kept[n].mlp, done.kept[n].mlp_state),
+        mlp_after=_mlp_bytes(after.mlp, after.mlp_state),
+    )
+
+
+def _mlp_only(done: Trained, n: int, pupil: Learner) -> BatchChange:
+    """Return the change of an earlier batch whose MLP log is still under way; its rows are settled."""
+    mlp = _mlp_bytes(done.kept[n].mlp, done.kept[n].mlp_state)
+    none = _row_bytes(pupil.weights.table[:0], pupil.weights.row_state[:0])
+    return BatchChange(np.empty(0, np.int64), none, none, mlp, mlp)
+
+
+def _before(pupil: Learner, done: Trained, since: int, flagged: int, changes: Mapping[int, BatchChange]) -> Before:
+    """Return the state at the start of batch `since`: the trained table with the recorded batches taken back."""
+    table = _row_bytes(done.weights.table, done.weights.row_state).copy()
+    for n in sorted((n for n in changes if n >= since), reverse=True):
+        table[changes[n].rows] = changes[n].before
+    kept = done.kept.get(flagged, pupil.weights)
+    return Before(since, table, _mlp_bytes(kept.mlp, kept.mlp_state), flagged)
+
+
+def _from_bytes(like: Weights, table: NDArray[np.uint8], mlp: NDArray[np.uint8]) -> Weights:
+    rows = np.ascontiguousarray(table).view(np.float32)
+    flat = np.ascontiguousarray(mlp).view(np.float32)
+    dim, size = like.table.shape[1], like.mlp.size
+    return replace(
+        like,
+        table=rows[:, :dim].copy(),
+        row_state=rows[:, dim].copy() if like.row_state.size else like.row_state,
+        mlp=flat[:size].copy(),
+        mlp_state=flat[size:].copy(),
+    )

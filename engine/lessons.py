@@ -1,0 +1,87 @@
+"""Training along a run: the learner's state between segments, and the curve it leaves behind."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learner import Learner, advance, crash, score
+from engine.meter import Meter
+from engine.report import Scores
+from engine.result import Row
+from engine.run import Machinery, Run, Segment
+from engine.training import Evaluation, Step, auc
+from engine.training.lookup import LocalBatch
+
+Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """A learner on its way: `rows` is the training curve, `predictions` of the last pass are by batch.
+
+    `evaluations` are the numbers of batches after which to evaluate; the last pass starts at `last_pass`.
+    """
+
+    machinery: Machinery
+    pupil: Learner
+    meter: Meter
+    evaluations: frozenset[int]
+    last_pass: int
+    rows: tuple[Row, ...] = ()
+    predictions: dict[int, Prediction] = field(default_factory=dict)
+
+
+def recover(segment: Segment, lessons: Lessons) -> tuple[int, int, Lessons]:
+    """Train what the segment had begun, lose power, recover: engine.run's Resolve."""
+    listener = _Listener(lessons, segment)
+    pupil, mlp_batch, _ = crash(lessons.pupil, lessons.machinery, segment, lessons.evaluations, listener.hear)
+    return pupil.batch, mlp_batch, listener.after(pupil)
+
+
+def finish(lessons: Lessons, run: Run) -> Lessons:
+    """Train the run's last segment to its end, if there was one after the last power loss."""
+    segment = run.segments[-1]
+    if segment.cut:
+        return lessons
+    listener = _Listener(lessons, segment)
+    last = segment.first + segment.timeline.start.shape[0]
+    pupil, _ = advance(lessons.pupil, lessons.machinery, last, lessons.evaluations, listener.hear)
+    return listener.after(pupil)
+
+
+def scores(lessons: Lessons) -> Scores:
+    """Return what the model reached, on held-out samples and on the last pass of training."""
+    final = score(lessons.pupil)
+    heard = [lessons.predictions[n] for n in sorted(lessons.predictions)]
+    losses = [loss for loss, _, _ in heard]
+    labels, logits = (np.concatenate([item[i] for item in heard]) if heard else np.zeros(0, np.float32) for i in (1, 2))
+    return Scores(final.loss, final.auc, final.accuracy, float(np.mean(losses)) if losses else None, auc(labels, logits))
+
+
+class _Listener:
+    """Hears every batch of one segment: curve, predictions, progress."""
+
+    def __init__(self, lessons: Lessons, segment: Segment) -> None:
+        self.lessons, self.segment = lessons, segment
+        self.ends = segment.timeline.batch_ends
+        self.finished = segment.cut.finished if segment.cut else len(self.ends)
+        self.rows: list[Row] = list(lessons.rows)
+        self.predictions = dict(lessons.predictions)
+
+    def hear(self, n: int, step: Step, batch: LocalBatch, evaluation: Evaluation | None) -> bool:
+        """Note one trained batch, if it had ended before the cut; training's OnBatch."""
+        index = n - self.segment.first
+        if index < self.finished:
+            elapsed = self.segment.begin + float(self.ends[index])
+            reached = evaluation.auc if evaluation else None
+            self.rows.append({"Batch": n, "Elapsed [s]": elapsed, "Loss": step.loss, "AUC": reached})
+            if n >= self.lessons.last_pass:
+                self.predictions[n] = (step.loss, batch.labels, step.logits)
+        self.lessons.meter.rows = self.rows
+        self.lessons.meter.step(f"trained batch {n}")
+        return False
+
+    def after(self, pupil: Learner) -> Lessons:
+        """Return the lessons with the learner and the curve as they are now."""
+        return replace(self.lessons, pupil=pupil, rows=tuple(self.rows), predictions=self.predictions)

@@ -1,0 +1,12 @@
+"""Energy: all powered devices for the whole run, at device level."""
+
+from engine.metric import Metric
+from engine.report import Report
+
+
+def of(report: Report) -> float | None:
+    """Return it in J."""
+    return report.joules
+
+
+METRIC = Metric("Energy", "J", "lower", "All powered devices for the whole run, at device level.", of, 40)

@@ -1,0 +1,126 @@
+"""From a timeline to bytes: what the medium holds when power is lost among the events of a run."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import BadInput, nearest
+from engine.persistence import protocol, redo, undo
+from engine.persistence.functional import FunctionalMedia
+from engine.persistence.layout import Layout
+from engine.persistence.media import Media
+from engine.persistence.protocol import LogName, Position, Rows
+from engine.persistence.records import Pending
+
+LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
+OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
+
+
+@dataclass(frozen=True, slots=True)
+class PersistEvent:
+    """One operation of the log: `done` is 1 when it had ended, less when the fault met it under way.
+
+    `op` is "embedding log", "mlp log", "commit", "embedding update" (undo) or "home write" (redo). The batch of
+    an MLP log is the one at whose start (undo) or after which (redo) the parameters were captured.
+    """
+
+    op: str
+    batch: int
+    done: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchChange:
+    """What one batch changed: row numbers, their values before and after, (rows, row_bytes), and the MLP's.
+
+    `reader_before` and `reader_after` are the reader's positions at the batch's start and end.
+    """
+
+    rows: Rows
+    before: NDArray[Any]
+    after: NDArray[Any]
+    mlp_before: NDArray[Any]
+    mlp_after: NDArray[Any]
+    reader_before: int = 0
+    reader_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A batch boundary whose checkpoint is complete: the state from which the events lead on."""
+
+    table: NDArray[Any]
+    mlp: NDArray[Any]
+    position: Position
+
+
+class Unfenced:
+    """A medium whose fences return at once: all that an operation writes stays pending, in order."""
+
+    def __init__(self, media: Media) -> None:
+        self.load, self.store, self.flush = media.load, media.store, media.flush
+        self.device_write, self.poisoned = media.device_write, media.poisoned
+
+    def fence(self) -> None:
+        """Do nothing: the operation is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The logs written so far: of rows by batch, the MLP log that waits for its flag, and the last one flagged."""
+
+    rows: Mapping[int, Pending]
+    mlp: Pending | None = None
+    flagged_mlp: Pending | None = None
+
+
+def survive(
+    layout: Layout,
+    start: Start,
+    events: Iterable[PersistEvent],
+    changes: Mapping[int, BatchChange],
+    log: LogName,
+    rng: np.random.Generator,
+) -> FunctionalMedia:
+    """Return what is durable after power loss, for `recover` to work on.
+
+    Events come in the order of the protocol. Those under way keep the first `done` of their lines and a random
+    word prefix of the next; each is torn on its own. An MLP log is flagged by the next commit after its end.
+    """
+    media = FunctionalMedia(layout.nbytes)
+    protocol.format_media(media, layout, start.table, start.mlp, start.position)
+    written = Written({})
+    for event in events:
+        ended, change = event.done >= 1, changes[event.batch]
+        written = carry_out(media if ended else Unfenced(media), layout, log, event, change, start.position.seed, written)
+        if ended:
+            media.fence()
+        else:
+            media.tear(max(event.done, 0.0), rng)
+    return media.survivor()
+
+
+def carry_out(
+    media: Media, layout: Layout, log: LogName, event: PersistEvent, change: BatchChange, seed: tuple[int, int], written: Written
+) -> Written:
+    """Carry out one event by the protocol's own operations, and return the logs written by then."""
+    steps, undoing, batch = LOGS[log], log == "undo", event.batch
+    match event.op:
+        case "embedding log":
+            pending = steps.log_rows(media, layout, batch, change.rows, change.before if undoing else change.after)
+            return replace(written, rows={**written.rows, batch: pending})
+        case "mlp log":
+            pending = steps.log_mlp(media, layout, batch, change.mlp_before if undoing else change.mlp_after)
+            return replace(written, mlp=pending) if event.done >= 1 else written
+        case "commit":
+            reader = change.reader_before if undoing else change.reader_after
+            steps.commit(media, layout, written.rows[batch], written.mlp, reader, seed)
+            return replace(written, mlp=None, flagged_mlp=written.mlp)
+        case "embedding update" | "home write":
+            steps.rewrite(media, layout, written.rows[batch], written.flagged_mlp, change.rows, change.after)
+            return written
+    raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, OPS)}")

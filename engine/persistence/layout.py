@@ -1,0 +1,109 @@
+"""Where everything lies on the medium: superblock, table rows, two row-log slots, three MLP-log slots."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.errors import CannotRun
+from engine.persistence.media import LINE, WORD
+
+DATA = 4096  # the table starts on a page of its own
+ROW_SLOTS = 2  # the log being written and the one kept until it is complete
+MLP_SLOTS = 3  # a log may start while the one before it still waits for its flag
+ROW_ID = 8  # bytes of a row number in a row log
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Room for one log record: a header line, which is its flag, and `capacity` bytes of payload."""
+
+    header: int
+    capacity: int
+
+    @property
+    def payload(self) -> int:
+        """Address of the first payload byte."""
+        return self.header + LINE
+
+    @property
+    def stop(self) -> int:
+        """First address behind the slot, on a line border."""
+        return _round(self.payload + self.capacity, LINE)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The map of one medium; made by `layout`. All sizes in bytes.
+
+    Rows start on word borders, so that no atomic word ever holds pieces of two rows.
+    """
+
+    num_rows: int
+    row_bytes: int
+    mlp_bytes: int
+    max_log_rows: int
+
+    @cached_property
+    def row_stride(self) -> int:
+        """Distance between the first bytes of two neighbouring rows."""
+        return _round(self.row_bytes, WORD)
+
+    @cached_property
+    def entry_bytes(self) -> int:
+        """Bytes that one row takes in a row log: its number and its values."""
+        return ROW_ID + self.row_bytes
+
+    @cached_property
+    def row_slots(self) -> tuple[Slot, ...]:
+        """Slots of the embedding log."""
+        start = _round(DATA + self.num_rows * self.row_stride, LINE)
+        return _slots(start, self.max_log_rows * self.entry_bytes, ROW_SLOTS)
+
+    @cached_property
+    def mlp_slots(self) -> tuple[Slot, ...]:
+        """Slots of the MLP log."""
+        return _slots(self.row_slots[-1].stop, self.mlp_bytes, MLP_SLOTS)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Every slot of the log region."""
+        return self.row_slots + self.mlp_slots
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the medium that the layout needs."""
+        return self.mlp_slots[-1].stop
+
+    def row(self, row: int) -> int:
+        """Return the address of a table row."""
+        return DATA + row * self.row_stride
+
+    def region(self, address: int) -> str:
+        """Name the region that holds an address: superblock, data, flags, row log or mlp log."""
+        if address < DATA:
+            return "superblock"
+        if address < self.row_slots[0].header:
+            return "data"
+        if any(slot.header <= address < slot.payload for slot in self.slots):
+            return "flags"
+        return "row log" if address < self.mlp_slots[0].header else "mlp log"
+
+
+def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int) -> Layout:
+    """Return the map for a table of `num_rows` rows; `row_bytes` and `mlp_bytes` include optimizer state.
+
+    `max_log_rows` is the largest number of rows that one batch touches. Raises CannotRun.
+    """
+    sizes = {"num_rows": num_rows, "row_bytes": row_bytes, "mlp_bytes": mlp_bytes, "max_log_rows": max_log_rows}
+    for name, size in sizes.items():
+        if size < 1:
+            raise CannotRun(f"persistence.{name}={size} must be at least 1; a log needs rows and an MLP to protect.")
+    return Layout(num_rows, row_bytes, mlp_bytes, min(max_log_rows, num_rows))
+
+
+def _slots(start: int, capacity: int, count: int) -> tuple[Slot, ...]:
+    size = Slot(0, capacity).stop
+    return tuple(Slot(start + index * size, capacity) for index in range(count))
+
+
+def _round(nbytes: int, unit: int) -> int:
+    return -(-nbytes // unit) * unit

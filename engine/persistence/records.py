@@ -1,0 +1,149 @@
+"""A log record: a payload, made durable first, and one header line that says what it is and vouches for it.
+
+The header is the record's flag. Its last word is a checksum over payload and header, so that neither a torn
+header, nor a torn or stale payload, nor a region of zeros is ever taken for a record.
+"""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from engine.errors import CannotRun
+from engine.persistence.layout import Slot
+from engine.persistence.media import LINE, WORD, Media, Octets, octets, put
+
+MAGIC = int.from_bytes(b"emberlog", "little")
+FIELDS = struct.Struct("<7Q")
+CHECKSUM = struct.Struct("<Q")
+FREE = np.zeros(LINE, np.uint8)
+
+
+class Kind(IntEnum):
+    """What a record holds; a checkpoint of the rows has no payload: the table itself is its content."""
+
+    UNDO_ROWS = 1
+    REDO_ROWS = 2
+    MLP = 3
+    ROWS_CHECKPOINT = 4
+    MLP_CHECKPOINT = 5
+
+
+KINDS = frozenset(int(kind) for kind in Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A record whose payload is being written and whose flag is not set; `batch` is the one to resume at."""
+
+    slot: Slot
+    kind: Kind
+    batch: int
+    nbytes: int
+    digest: hashlib.blake2b
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record that was found intact."""
+
+    slot: Slot
+    kind: Kind
+    batch: int
+    reader: int
+    seed: tuple[int, int]
+    payload: bytes
+
+
+def begin(media: Media, slots: Sequence[Slot], kind: Kind, batch: int) -> Pending:
+    """Claim a free slot for a record, by turns; raises CannotRun rather than overwrite a live one."""
+    turns = [slots[(batch + turn) % len(slots)] for turn in range(len(slots))]
+    for slot in turns:
+        if is_free(media, slot):
+            return Pending(slot, kind, batch, 0, new_digest())
+    raise CannotRun(
+        f"The {kind.name.lower()} record of batch {batch} finds all {len(slots)} log slots in use; release the older ones first."
+    )
+
+
+def append(media: Media, pending: Pending, data: Octets) -> Pending:
+    """Write the next piece of the payload; it is durable after the next fence."""
+    if pending.nbytes + data.size > pending.slot.capacity:
+        raise CannotRun(
+            f"The {pending.kind.name.lower()} record of batch {pending.batch} needs {pending.nbytes + data.size} bytes, "
+            f"but its log slot holds {pending.slot.capacity}; lay the medium out for larger batches."
+        )
+    put(media, pending.slot.payload + pending.nbytes, data)
+    digest = pending.digest.copy()
+    digest.update(data.data)
+    return replace(pending, nbytes=pending.nbytes + data.size, digest=digest)
+
+
+def seal(media: Media, pending: Pending, reader: int, seed: tuple[int, int]) -> None:
+    """Set the record's flag, once its payload is durable; the flag is durable after the next fence."""
+    fields = FIELDS.pack(MAGIC, pending.batch, pending.kind, pending.nbytes, reader, *seed)
+    put(media, pending.slot.header, octets(fields + CHECKSUM.pack(checksum(pending.digest, fields))))
+
+
+def is_free(media: Media, slot: Slot) -> bool:
+    """Say whether nothing was ever flagged in the slot since it was released."""
+    return not media.poisoned(slot.header, LINE) and not any(media.load(slot.header, LINE))
+
+
+def drop(media: Media, slot: Slot) -> None:
+    """Release a slot that is in use, by clearing its flag; durable after the next fence."""
+    if not is_free(media, slot):
+        put(media, slot.header, FREE)
+
+
+def superseded(media: Media, slots: Sequence[Slot], by: Pending) -> list[Slot]:
+    """Return the slots in use whose record is of the same or an older batch, but not `by`'s own."""
+    return [slot for slot in slots if slot != by.slot and not is_free(media, slot) and _batch(media, slot) <= by.batch]
+
+
+def is_damaged(media: Media, slot: Slot) -> bool:
+    """Say whether the slot's record was complete and is unreadable; torn flags lack the last word or the first."""
+    if media.poisoned(slot.header, LINE):
+        return True
+    header = media.load(slot.header, LINE)
+    return any(header[:WORD]) and any(header[-WORD:]) and read(media, slot) is None
+
+
+def read(media: Media, slot: Slot) -> Record | None:
+    """Return the record in a slot, or None where no intact one is."""
+    header = intact(media, slot.header, LINE)
+    magic, batch, kind, nbytes, reader, *seed = FIELDS.unpack_from(header) if header else [0] * 7
+    if header is None or magic != MAGIC or kind not in KINDS or nbytes > slot.capacity:
+        return None
+    payload = intact(media, slot.payload, nbytes)
+    if payload is None:
+        return None
+    digest = new_digest()
+    digest.update(payload)
+    if checksum(digest, header[: FIELDS.size]) != CHECKSUM.unpack_from(header, FIELDS.size)[0]:
+        return None
+    return Record(slot, Kind(kind), batch, reader, (seed[0], seed[1]), payload)
+
+
+def _batch(media: Media, slot: Slot) -> int:
+    return int(FIELDS.unpack(media.load(slot.header, FIELDS.size))[1])
+
+
+def intact(media: Media, address: int, nbytes: int) -> bytes | None:
+    """Return the bytes, or None when a line of them is poisoned."""
+    return None if media.poisoned(address, nbytes) else media.load(address, nbytes)
+
+
+def new_digest() -> hashlib.blake2b:
+    """Return an empty 64-bit BLAKE2b: one word wide, and unlike a CRC not linear in the torn words."""
+    return hashlib.blake2b(digest_size=CHECKSUM.size)
+
+
+def checksum(payload: hashlib.blake2b, fields: bytes) -> int:
+    """Return the checksum over a payload's digest so far and the header's fields."""
+    digest = payload.copy()
+    digest.update(fields)
+    return int.from_bytes(digest.digest(), "little")

@@ -1,0 +1,132 @@
+"""Recovery: find the newest batch that can be restored, repair the table, make that state a checkpoint again.
+
+It may itself lose power anywhere and start over: repairs only write values that the log keeps, and the log is
+released only after the new checkpoint is durable.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import CannotRun
+from engine.persistence import protocol, records
+from engine.persistence.layout import DATA, ROW_ID, Layout, Slot
+from engine.persistence.media import Media, Octets, octets
+from engine.persistence.protocol import LogName, Position, Rows
+from engine.persistence.records import Kind, Record
+
+CHECKPOINTS = (Kind.ROWS_CHECKPOINT, Kind.MLP_CHECKPOINT)
+ROW_LOG = {"undo": Kind.UNDO_ROWS, "redo": Kind.REDO_ROWS}
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The state to resume from: embeddings at the start of one batch, the MLP at that of the same or an older one.
+
+    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes; `rows_repaired` counts rows written back.
+    """
+
+    embedding_batch: int
+    mlp_batch: int
+    reader_position: int
+    seed: tuple[int, int]
+    table: Octets
+    mlp: Octets
+    rows_repaired: int
+
+
+def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0) -> Recovered:
+    """Repair the medium and read it back; the MLP may be `staleness_bound` batches older, 0 is strict.
+
+    Raises CannotRun when no valid checkpoint is left, or when lost lines of the table cannot be restored.
+    """
+    protocol.check_superblock(media, layout)
+    if log == "redo":
+        report_damaged_logs(media, layout)
+    rows = survey(media, layout.row_slots, (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
+    mlps = survey(media, layout.mlp_slots, (Kind.MLP, Kind.MLP_CHECKPOINT))
+    chosen, mlp = choose(rows, mlps, staleness_bound)
+    repaired = repair(media, layout, to_replay(rows, chosen.batch, log))
+    report_losses(media, layout)
+    settle(media, layout, chosen, mlp)
+    table = protocol.read_table(media, layout)
+    return Recovered(chosen.batch, mlp.batch, chosen.reader, chosen.seed, table, octets(mlp.payload), repaired)
+
+
+def survey(media: Media, slots: Sequence[Slot], kinds: tuple[Kind, ...]) -> tuple[Record, ...]:
+    """Return the intact records of some kinds, oldest first, a checkpoint after the log of the same batch."""
+    found = [record for slot in slots if (record := records.read(media, slot)) and record.kind in kinds]
+    return tuple(sorted(found, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
+
+
+def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
+    """Return the newest row record that has an MLP record of its batch, or of one at most `bound` batches older."""
+    for row in reversed(rows):
+        for mlp in reversed(mlps):
+            if 0 <= row.batch - mlp.batch <= bound:
+                return row, mlp
+    raise CannotRun(
+        f"The persistent memory holds no complete checkpoint: intact are row logs of batches {_batches(rows)} and MLP logs "
+        f"of batches {_batches(mlps)}, which may be {bound} batches older; training has to start again at batch 0."
+    )
+
+
+def to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
+    """Return the row logs to write home: undo, from the newest back to `batch`; redo, from the oldest up to it."""
+    if log == "undo":
+        return [record for record in reversed(rows) if record.batch >= batch]
+    return [record for record in rows if record.batch <= batch]
+
+
+def repair(media: Media, layout: Layout, logs: Sequence[Record]) -> int:
+    """Write the logged values home, durably; return the number of rows written."""
+    total = 0
+    for record in logs:
+        numbers, values = logged(layout, record)
+        protocol.write_rows(media, layout, numbers, values)
+        total += numbers.size
+    media.fence()
+    return total
+
+
+def logged(layout: Layout, record: Record) -> tuple[Rows, Octets]:
+    """Return row numbers and values, (rows, row_bytes), of a row log."""
+    count = len(record.payload) // layout.entry_bytes
+    numbers = np.frombuffer(record.payload, "<i8", count).astype(np.int64)
+    return numbers, np.frombuffer(record.payload, np.uint8, offset=count * ROW_ID).reshape(count, layout.row_bytes)
+
+
+def report_damaged_logs(media: Media, layout: Layout) -> None:
+    """Raise CannotRun if a redo log that may not have reached home is damaged; in an undo log its age tells."""
+    damaged = [slot for slot in layout.row_slots if records.is_damaged(media, slot)]
+    if damaged:
+        raise CannotRun(
+            f"The redo log at byte {damaged[0].header} of the persistent memory is damaged, and its rows may not have "
+            "reached the table; restore a full checkpoint or start again at batch 0."
+        )
+
+
+def report_losses(media: Media, layout: Layout) -> None:
+    """Raise CannotRun if, after the repair, lines of the table are still lost."""
+    if not media.poisoned(DATA, layout.row(layout.num_rows) - DATA):
+        return
+    lost = [row for row in range(layout.num_rows) if media.poisoned(layout.row(row), layout.row_bytes)]
+    raise CannotRun(
+        f"{len(lost)} of {layout.num_rows} embedding rows are lost to media errors, the first is row {lost[0]}, "
+        "and no log holds them; restore a full checkpoint or start again at batch 0."
+    )
+
+
+def settle(media: Media, layout: Layout, rows: Record, mlp: Record) -> None:
+    """Make the repaired state a checkpoint of its own, so that the logs it came from can be reused."""
+    for slots, keep in ((layout.row_slots, rows.slot), (layout.mlp_slots, mlp.slot)):
+        protocol.clear(media, [slot for slot in slots if slot != keep])
+    media.fence()
+    if not {rows.kind, mlp.kind} <= set(CHECKPOINTS):
+        position = Position(rows.batch, mlp.batch, rows.reader, rows.seed)
+        protocol.checkpoint(media, layout, octets(mlp.payload), position)
+
+
+def _batches(found: Sequence[Record]) -> str:
+    return ", ".join(str(record.batch) for record in found) or "none"

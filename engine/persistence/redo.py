@@ -1,0 +1,38 @@
+"""The redo log: new values are durable before a row changes at home, so a finished batch can be repeated.
+
+Order of batch n: log_rows, log_mlp (both as they are after it), commit, write_home. The log of n stays until
+the home writes of n+1 begin: those of n are durable by then, and until then it says where training stands.
+"""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from engine.persistence import protocol
+from engine.persistence.layout import Layout
+from engine.persistence.media import Media
+from engine.persistence.protocol import Rows
+from engine.persistence.records import Kind, Pending
+
+
+def log_rows(media: Media, layout: Layout, batch: int, rows: Rows, new_values: NDArray[Any]) -> Pending:
+    """Log the rows that the batch has changed, as they are after it."""
+    return protocol.log_rows(media, layout, Kind.REDO_ROWS, batch + 1, rows, new_values)
+
+
+def log_mlp(
+    media: Media, layout: Layout, batch: int, mlp: NDArray[Any], stop: int | None = None, pending: Pending | None = None
+) -> Pending:
+    """Log the parameters as they are after `batch`, up to byte `stop`."""
+    return protocol.log_mlp(media, layout, batch + 1, mlp, stop, pending)
+
+
+def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, reader: int, seed: tuple[int, int]) -> None:
+    """Set both flags: the batch is done. The log before it stays, for its home writes may not have ended."""
+    protocol.commit(media, layout, rows, mlp, reader, seed)
+
+
+def rewrite(media: Media, layout: Layout, log: Pending, mlp: Pending | None, rows: Rows, new_values: NDArray[Any]) -> None:
+    """Free the log before this one, then write the rows at home."""
+    protocol.release(media, layout, log, mlp)
+    protocol.write_rows(media, layout, rows, new_values)

@@ -1,0 +1,37 @@
+"""The undo log: old values are durable before a row changes in place, so an unfinished batch can be taken back.
+
+Order of batch n: log_rows, log_mlp (the parameters at its start), commit, update_rows.
+"""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from engine.persistence import protocol
+from engine.persistence.layout import Layout
+from engine.persistence.media import Media
+from engine.persistence.protocol import Rows
+from engine.persistence.records import Kind, Pending
+
+
+def log_rows(media: Media, layout: Layout, batch: int, rows: Rows, old_values: NDArray[Any]) -> Pending:
+    """Log the rows that the batch will change, as they are at its start."""
+    return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows, old_values)
+
+
+def log_mlp(
+    media: Media, layout: Layout, batch: int, mlp: NDArray[Any], stop: int | None = None, pending: Pending | None = None
+) -> Pending:
+    """Log the parameters as they are at the start of `batch`, up to byte `stop`."""
+    return protocol.log_mlp(media, layout, batch, mlp, stop, pending)
+
+
+def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, reader: int, seed: tuple[int, int]) -> None:
+    """Set both flags, then delete the checkpoint of the batch before; `mlp` is None while its log goes on."""
+    protocol.commit(media, layout, rows, mlp, reader, seed)
+    protocol.release(media, layout, rows, mlp)
+
+
+def rewrite(media: Media, layout: Layout, log: Pending, mlp: Pending | None, rows: Rows, new_values: NDArray[Any]) -> None:
+    """Update the rows in place; their log must be committed."""
+    protocol.write_rows(media, layout, rows, new_values)

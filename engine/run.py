@@ -1,0 +1,171 @@
+"""A run is a fold over segments: run, cut, recover, resume."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import merge
+from typing import TypeVar
+
+from engine import system
+from engine.cut import Cut, cut
+from engine.device import Device
+from engine.graph import check
+from engine.registry import every, load
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.timeline import Timeline, timeline
+from engine.traffic import INDEX_BYTES, Traffic, part
+
+State = TypeVar("State")
+MOST_CRASHES = 10_000
+HOPELESS = 50
+
+
+@dataclass(frozen=True)
+class Machinery:
+    """A scenario made ready to run: its system, policies in force, and devices by name."""
+
+    scenario: Scenario
+    system: System
+    ways: Ways
+    devices: Mapping[str, Device]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One stretch of training from batch `first`, begun at `begin` seconds, run for `length` seconds."""
+
+    first: int
+    begin: float
+    length: float
+    timeline: Timeline
+    cut: Cut | None
+
+
+@dataclass(frozen=True)
+class Crash:
+    """A power loss at `at` seconds in batch `batch`, and where training went on, at `resumed` seconds.
+
+    `embedding_batch` and `mlp_batch` are the recovered states; `lost` batches had begun and are run again.
+    `again` counts further power losses during the recovery.
+    """
+
+    at: float
+    batch: int
+    embedding_batch: int
+    mlp_batch: int
+    lost: int
+    restore: float
+    resumed: float
+    again: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that happened: segments and the crashes that cut them, in `elapsed` simulated seconds.
+
+    `outcome` is a sentence. The last segment is cut too where the power loss came after the last commit.
+    """
+
+    machinery: Machinery
+    segments: tuple[Segment, ...]
+    crashes: tuple[Crash, ...]
+    elapsed: float
+    completed: bool
+    outcome: str
+
+
+# Recovers a cut segment: the embeddings' batch, the MLP's batch, and the learner's state to go on with.
+Resolve = Callable[[Segment, State], tuple[int, int, State]]
+
+
+def machinery(scenario: Scenario) -> Machinery:
+    """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
+    chosen: System = load("systems", scenario.system)
+    devices = {name: load("devices", name).build(scenario.machine) for name in chosen.devices}
+    if chosen.near_data and not scenario.machine.near_data_compute:
+        del devices["near-data"]
+    return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+
+
+def schedule(m: Machinery, traffic: Traffic) -> Timeline:
+    """Plan the batches of `traffic` and schedule them."""
+    graph = m.system.plan(m.scenario, m.ways, traffic)
+    check(graph, frozenset(m.devices))
+    return timeline(graph, m.devices, traffic.batches)
+
+
+def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
+    """Run all batches of `traffic`; `resolve` recovers each cut segment and carries the learner's state on."""
+    strikes = _strikes(m.scenario)
+    strike = next(strikes, None)
+    segments: list[Segment] = []
+    crashes: list[Crash] = []
+    first, begin = 0, 0.0
+    while first < traffic.batches:
+        line = schedule(m, part(traffic, first, traffic.batches))
+        if strike is None or strike - begin >= line.makespan:
+            segments.append(Segment(first, begin, line.makespan, line, None))
+            first, begin = traffic.batches, begin + line.makespan
+            break
+        segment = Segment(first, begin, strike - begin, line, cut(line, strike - begin))
+        segments.append(segment)
+        embedding, mlp, state = resolve(segment, state)
+        crash, strike = _crash(m, traffic, segment, (embedding, mlp), strikes)
+        crashes.append(crash)
+        first, begin = crash.embedding_batch, crash.resumed
+        if len(crashes) >= MOST_CRASHES or _hopeless(crashes):
+            break
+    completed = first == traffic.batches
+    outcome = _completed(crashes) if completed else _gave_up(m.scenario, crashes)
+    return Run(m, tuple(segments), tuple(crashes), begin, completed, outcome), state
+
+
+def _strikes(scenario: Scenario) -> Iterator[float]:
+    return merge(*(fault.strikes(scenario) for fault in every("faults").values()))
+
+
+def _crash(
+    m: Machinery, traffic: Traffic, segment: Segment, batches: tuple[int, int], strikes: Iterator[float]
+) -> tuple[Crash, float | None]:
+    """Recover; a power loss during the recovery starts it over. Returns also the next strike after it."""
+    at = segment.begin + segment.length
+    restore = timeline(m.system.recover(m.scenario, _recovery(m, traffic, segment)), m.devices, 1).makespan
+    down = m.scenario.faults.detect_seconds + m.scenario.faults.restart_seconds + restore
+    resumed, again = at + down, 0
+    strike = next(strikes, None)
+    while strike is not None and strike < resumed:
+        resumed, again = strike + down, again + 1
+        strike = next(strikes, None)
+    started = segment.first + (segment.cut.started if segment.cut else 0)
+    embedding, mlp = batches
+    crash = Crash(at, max(started - 1, segment.first), embedding, mlp, started - embedding, restore, resumed, again)
+    return crash, strike
+
+
+def _recovery(m: Machinery, traffic: Traffic, segment: Segment) -> Recovery:
+    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
+    committed = segment.cut.committed if segment.cut else -1
+    if not m.ways.log or committed < 0:
+        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes)
+    rows = float(traffic.rows[segment.first + committed])
+    return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes)
+
+
+def _hopeless(crashes: list[Crash]) -> bool:
+    """Tell whether the last many crashes all resumed at the same batch: no progress is being made."""
+    last = crashes[-HOPELESS:]
+    return len(last) == HOPELESS and len({crash.embedding_batch for crash in last}) == 1
+
+
+def _completed(crashes: list[Crash]) -> str:
+    if not crashes:
+        return "completed without a fault"
+    lost = sum(crash.lost for crash in crashes)
+    return f"completed after {len(crashes)} power loss{'es' if len(crashes) > 1 else ''}; {lost} batches were run again"
+
+
+def _gave_up(scenario: Scenario, crashes: list[Crash]) -> str:
+    return (
+        f"unrecoverable: power failed {len(crashes)} times and training no longer got past batch {crashes[-1].embedding_batch}; "
+        "lengthen faults.power_loss_mtbf_hours, shorten the run, or choose a system that logs every batch."
+    )

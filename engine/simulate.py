@@ -1,0 +1,97 @@
+"""The main idea on one screen: scenario, accesses, task graph, timeline, run with faults, result.
+
+Timing never depends on weights, so each segment is scheduled first and trained after; at a fault both meet in
+the log protocol, which decides where training resumes.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from engine.crash import in_miniature
+from engine.errors import CannotRun
+from engine.fit import cached_rows, fit
+from engine.learner import learner
+from engine.lessons import Lessons, finish, recover, scores
+from engine.meter import Meter
+from engine.progress import Watcher
+from engine.report import Scores, report
+from engine.result import Result
+from engine.run import Machinery, Segment, machinery, run
+from engine.scenario import Scenario, with_values
+from engine.single_thread import single_thread
+from engine.steady import steady
+from engine.story import cannot_run, tell
+from engine.traffic import Traffic, traffic
+from engine.training import boundaries, rows_of, scale_note, twin
+from engine.workload.criteo import CriteoFile, read
+from engine.workload.lru import admit, lru
+from engine.workload.recent import recent, tally
+from engine.workload.source import Source, num_batches, source
+
+MOST_PREDICTIONS = 10_000
+
+
+def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | None = None) -> Result:
+    """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
+
+    `data` is a Criteo file. `progress` is told now and then, and stops the run by answering True (Cancelled).
+    What cannot run comes back as a result that says why; BadInput is raised for what cannot be read.
+    """
+    file = read(data) if data else None
+    if file and not scenario.data.digest:
+        scenario = with_values(scenario, {"data.digest": file.digest})
+    ready = machinery(fit(scenario).scenario)
+    problems = fit(scenario).problems
+    if problems:
+        return cannot_run(scenario, problems)
+    try:
+        with single_thread():
+            return _simulate(scenario, ready, file, progress)
+    except CannotRun as error:
+        return cannot_run(scenario, (str(error),))
+
+
+def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: Watcher | None) -> Result:
+    given, batches = source(m.scenario, file), num_batches(m.scenario, file)
+    meter = Meter(progress, batches)
+    amounts = _count(m, given, batches, meter)
+    if not m.scenario.run.training:
+        done, _ = run(m, amounts, None, lambda segment, _: _miniature(m, segment))
+        return tell(asked, done, report(done, steady(done.segments[0].timeline, m.devices), batches, Scores()), (), ())
+    first = _first_lesson(m, given, batches, meter)
+    done, lessons = run(m, amounts, first, recover)
+    lessons = finish(lessons, done) if done.completed else lessons
+    accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, scores(lessons))
+    note = scale_note(first.pupil.shape)
+    return tell(asked, done, accounts, lessons.rows, (note,) if note else ())
+
+
+def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
+    """Count each batch's rows from its real ids, and what system ssd's row cache misses."""
+    rows, raw_share, misses = np.zeros(batches), np.zeros(batches), np.zeros(batches)
+    memory, cache = recent(m.scenario.model, m.scenario.data.batch_size), lru(cached_rows(m.scenario))
+    for n in range(batches):
+        ids = given.ids(n)
+        unique, _, raw = tally(memory, ids)
+        rows[n], raw_share[n] = unique.sum(), raw.sum() / ids.size
+        if m.system.memory == "ssd":
+            cache, misses[n] = admit(cache, ids)
+        meter.step(f"counted rows of batch {n}", counts=not m.scenario.run.training)
+    return traffic(m.scenario, rows, raw_share, misses)
+
+
+def _first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Lessons:
+    held_out = given.held_out()
+    touched = rows_of([*(given.ids(n) for n in range(batches)), held_out.ids])
+    pupil = learner(twin(m.scenario, touched), given, held_out, touched, m.scenario)
+    one_pass = -(-given.training_samples // m.scenario.data.batch_size) if given.training_samples else batches
+    last_pass = batches - min(one_pass, batches, MOST_PREDICTIONS)
+    return Lessons(m, pupil, meter, boundaries(batches, m.scenario.run.evaluations), last_pass)
+
+
+def _miniature(m: Machinery, segment: Segment) -> tuple[int, int, None]:
+    """Recover without training; a system without a log starts again at batch 0."""
+    if not m.ways.log:
+        return 0, 0, None
+    return *in_miniature(segment, m.ways, (m.scenario.data.seed, m.scenario.faults.seed)), None

@@ -1,0 +1,56 @@
+"""Tells a run as a result: metrics, tables, warnings, and the finding in a sentence."""
+
+from engine import tables
+from engine.finding import finding
+from engine.metric import measure, metrics
+from engine.report import Report
+from engine.result import Result, Row
+from engine.run import Run
+from engine.scenario import Scenario
+from engine.timeline import Timeline
+
+SHORT_RUN = 3
+
+
+def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
+    """Return the result of a full run of the scenario as it was asked for."""
+    return Result(
+        scenario=asked,
+        ran=run.completed,
+        outcome=run.outcome,
+        results=measure(report),
+        breakdown=report.steady.rows,
+        devices=tables.device_rows(report),
+        training=tables.thinned(list(curve)),
+        events=tables.event_rows(run),
+        timeline=tables.timeline_rows(run.segments[0].timeline),
+        warnings=(*notes, *_short(report)),
+        finding=finding(report),
+    )
+
+
+def sketch(asked: Scenario, line: Timeline, report: Report, notes: tuple[str, ...]) -> Result:
+    """Return the result of an estimate."""
+    return Result(
+        scenario=asked,
+        ran=True,
+        outcome="estimated from expected accesses, without faults",
+        results=measure(report),
+        breakdown=report.steady.rows,
+        devices=tables.device_rows(report),
+        timeline=tables.timeline_rows(line),
+        warnings=notes,
+        finding=finding(report),
+    )
+
+
+def cannot_run(asked: Scenario, problems: tuple[str, ...]) -> Result:
+    """Return the result of a scenario that does not fit: the first problem is the outcome, the rest are warnings."""
+    nothing: dict[str, float | None] = {metric.name: None for metric in metrics()}
+    return Result(scenario=asked, ran=False, outcome=problems[0], results=nothing, warnings=problems[1:])
+
+
+def _short(report: Report) -> tuple[str, ...]:
+    if report.batches >= SHORT_RUN:
+        return ()
+    return (f"run.batches={report.batches} is too short for a steady state; step time is the mean from the start.",)

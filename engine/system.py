@@ -1,0 +1,83 @@
+"""A training system: how batches become tasks, how a fault is recovered, and which policies it can have."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.errors import BadKnob
+from engine.graph import TaskGraph
+from engine.scenario import Scenario
+from engine.traffic import Traffic
+
+Log = Literal["", "undo", "redo"]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The policies in force: the log, the MLP log's staleness bound in batches, relaxed lookup."""
+
+    log: Log
+    bound: int
+    relaxed_lookup: bool
+
+    @property
+    def strict(self) -> bool:
+        """Whether recovery gives back the fault-free run to the bit."""
+        return self.log != "" and self.bound == 0 and not self.relaxed_lookup
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What a recovery has to do: rows to put back, bytes of logs to read, parameters to load."""
+
+    rows: float
+    row_bytes: int
+    log_bytes: float
+    mlp_bytes: float
+
+
+@dataclass(frozen=True)
+class System:
+    """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
+
+    `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen.
+    `confidence` says how well its inner workings are known.
+    """
+
+    title: str
+    summary: str
+    devices: tuple[str, ...]
+    memory: str
+    plan: Callable[[Scenario, Ways, Traffic], TaskGraph]
+    recover: Callable[[Scenario, Recovery], TaskGraph]
+    ways: Ways
+    near_data: bool = False
+    relaxes: bool = False
+    cites: tuple[str, ...] = ()
+    confidence: str = "source"
+
+
+def ways(scenario: Scenario, system: System) -> Ways:
+    """Return the policies in force; raises BadKnob where the system cannot have the one asked for."""
+    policy, own = scenario.policy, system.ways
+    if policy.log is not None and policy.log != own.log:
+        has = f"uses a {own.log} log" if own.log else "keeps no log"
+        raise BadKnob(f"policy.log={policy.log} is not possible: system={scenario.system} {has}; set policy.log=auto.")
+    bound = own.bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
+    relaxed = own.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
+    if not system.relaxes and bound != own.bound:
+        raise BadKnob(
+            f"policy.mlp_staleness_bound_batches={bound} is not possible: system={scenario.system} "
+            "logs the MLP with every batch; set it to auto or 0, or choose system=cxl."
+        )
+    if not system.relaxes and relaxed:
+        raise BadKnob(
+            f"policy.relaxed_lookup=on is not possible: system={scenario.system} looks rows up after the update; "
+            "set it to auto or off, or choose system=cxl."
+        )
+    if relaxed and scenario.model.optimizer != "sgd":
+        raise BadKnob(
+            f"policy.relaxed_lookup=on is exact only for plain SGD, not model.optimizer={scenario.model.optimizer}; "
+            "set policy.relaxed_lookup=off or model.optimizer=sgd."
+        )
+    return Ways(own.log, bound, relaxed)

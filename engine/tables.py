@@ -1,0 +1,99 @@
+"""The tables of a result: devices, training curve, events and a stretch of the timeline, ready to show."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from engine.report import Report
+from engine.result import Row
+from engine.run import Crash, Run
+from engine.timeline import Timeline
+from engine.units import MS
+
+SHOWN_BATCHES = 3
+FROM_BATCH = 4
+MOST_POINTS = 2000
+
+
+def device_rows(report: Report) -> tuple[Row, ...]:
+    """Return busy share and energy of each device over the whole run."""
+    rows = []
+    for name, device in report.machinery.devices.items():
+        static, dynamic = report.static[name], report.dynamic[name]
+        busy = 100 * report.busy[name] / report.elapsed if report.elapsed else 0.0
+        rows.append(
+            {
+                "Device": name,
+                "Busy [%]": busy,
+                "Static energy [J]": static,
+                "Dynamic energy [J]": dynamic,
+                "Energy [J]": static + dynamic,
+                "Note": device.title,
+            }
+        )
+    return tuple(rows)
+
+
+def timeline_rows(line: Timeline) -> tuple[Row, ...]:
+    """Return what ran during a few steady-state batches, times in ms from the end of the batch before them."""
+    ends = line.batch_ends
+    first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
+    low = float(ends[first - 1]) if first else 0.0
+    high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
+    rows = []
+    for n, k in np.argwhere((line.start < high) & ((line.end > low) | np.isnan(line.end))):
+        task = line.graph.tasks[k]
+        for start, end in _pieces(line, int(n), int(k), low, high):
+            rows.append(
+                {
+                    "Device": " ".join(part for part in task.server if part),
+                    "Task": task.name,
+                    "Stage": task.stage,
+                    "Batch": int(n),
+                    "Start [ms]": (start - low) / MS,
+                    "End [ms]": (end - low) / MS,
+                    "Background": task.background or bool(task.during),
+                }
+            )
+    return tuple(rows)
+
+
+def _pieces(line: Timeline, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
+    """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
+    start, end = float(line.start[n, k]), float(np.nan_to_num(line.end[n, k], nan=np.inf))
+    pieces = [(start, end)]
+    if line.graph.tasks[k].during:
+        gates = np.stack([line.start[:, line.template.gate], line.end[:, line.template.gate]], axis=1)
+        beside = gates[(gates[:, 1] > start) & (gates[:, 0] < end)]
+        pieces = [(max(start, float(a)), min(end, float(b))) for a, b in beside]
+        waited = end < np.inf and pieces and pieces[-1][1] < end
+        pieces += [(pieces[-1][1], end)] if waited else []
+    clipped = [(max(a, low), min(b, high)) for a, b in pieces]
+    return [(a, b) for a, b in clipped if b > a]
+
+
+def event_rows(run: Run) -> tuple[Row, ...]:
+    """Return faults and recoveries in order, each with a sentence."""
+    return tuple(row for crash in run.crashes for row in _crash_rows(run, crash))
+
+
+def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
+    strict = run.machinery.ways.strict or not run.machinery.ways.log
+    again = f" ({crash.again} more during the recovery)" if crash.again else ""
+    yield {"Elapsed [s]": crash.at, "Kind": "fault", "Batch": crash.batch, "What": f"power lost in batch {crash.batch}{again}"}
+    state = (
+        f"embeddings and MLP at the start of batch {crash.embedding_batch}"
+        if strict
+        else f"embeddings at the start of batch {crash.embedding_batch}, MLP of batch {crash.mlp_batch}, "
+        f"{crash.embedding_batch - crash.mlp_batch} batches older"
+    )
+    what = f"recovered to {state}; {crash.lost} batches are run again, restore took {crash.restore / MS:.3g} ms"
+    yield {"Elapsed [s]": crash.resumed, "Kind": "recovered", "Batch": crash.embedding_batch, "What": what}
+
+
+def thinned(rows: list[Row], most: int = MOST_POINTS) -> tuple[Row, ...]:
+    """Keep at most `most` rows, evenly, and every one that carries an AUC."""
+    if len(rows) <= most:
+        return tuple(rows)
+    every = -(-len(rows) // most)
+    return tuple(row for i, row in enumerate(rows) if i % every == 0 or row["AUC"] is not None or i == len(rows) - 1)

@@ -1,0 +1,119 @@
+"""A timeline: when each task of each batch starts and ends, what it costs, and what was durable at an instant."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.critical_path import exposed
+from engine.device import Device, joules, seconds
+from engine.graph import Task, TaskGraph
+from engine.schedule import advance
+from engine.template import State, Template
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A scheduled graph: N batches, K tasks, times in seconds from the timeline's own start.
+
+    `busy` has the seconds each demand keeps its device working and `dynamic` its joules, both (N,), in the
+    order of `demands`, which lists (task position, device).
+    """
+
+    graph: TaskGraph
+    template: Template
+    state: State
+    demands: tuple[tuple[int, str], ...]
+    busy: tuple[Floats, ...]
+    dynamic: tuple[Floats, ...]
+
+    @property
+    def start(self) -> Floats:
+        """Start of each task, (N, K); NaN for a rolling log that was skipped."""
+        return self.state.start
+
+    @property
+    def end(self) -> Floats:
+        """End of each task, (N, K); NaN for a rolling log that was skipped or had not ended."""
+        return self.state.end
+
+    @property
+    def batch_ends(self) -> Floats:
+        """When the last foreground task of each batch ends, (N,)."""
+        ends: Floats = self.end[:, ~self.template.background & self._not_rolling].max(axis=1)
+        return ends
+
+    @property
+    def makespan(self) -> float:
+        """When everything but an unfinished rolling log has ended."""
+        return float(self.end[:, self._not_rolling].max())
+
+    @property
+    def _not_rolling(self) -> NDArray[np.bool_]:
+        return np.array([not task.during for task in self.graph.tasks])
+
+    def window(self) -> tuple[float, float, int]:
+        """Return start, end and number of batches of the steady state: all batches after the first two."""
+        ends = self.batch_ends
+        return (float(ends[1]), float(ends[-1]), len(ends) - 2) if len(ends) > 2 else (0.0, float(ends[-1]), len(ends))
+
+    def exposed(self) -> Floats:
+        """Return each task's seconds on the critical path of a steady-state batch, (K,); they sum to the step time."""
+        low, _, batches = self.window()
+        foreground = np.where(self.template.background | ~self._not_rolling, -np.inf, self.end[-1])
+        last = (self.end.shape[0] - 1) * self.end.shape[1] + int(np.argmax(foreground))
+        shares: Floats = exposed(self.template, self.state, last, low) / batches
+        return shares
+
+
+def timeline(graph: TaskGraph, devices: Mapping[str, Device], batches: int) -> Timeline:
+    """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch."""
+    demands = tuple((k, demand.device) for k, task in enumerate(graph.tasks) for demand in task.demands)
+    asked = [(demand.device, demand.work) for task in graph.tasks for demand in task.demands]
+    busy = tuple(np.broadcast_to(seconds(devices[name], work), (batches,)) for name, work in asked)
+    dynamic = tuple(np.broadcast_to(joules(devices[name], work), (batches,)) for name, work in asked)
+    durations = np.zeros((batches, len(graph.tasks)))
+    for (k, _), some in zip(demands, busy, strict=True):
+        durations[:, k] = np.maximum(durations[:, k], some)
+    template = _template(graph, durations)
+    return Timeline(graph, template, advance(template), demands, busy, dynamic)
+
+
+def _template(graph: TaskGraph, durations: Floats) -> Template:
+    tasks = graph.tasks
+    servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
+    rolls = [k for k, task in enumerate(tasks) if task.during]
+    if len(rolls) > 1:
+        raise ValueError("a graph can have one rolling log.")
+    same_pointers, same = _successors(tasks, {k: task.after for k, task in enumerate(tasks)}, graph)
+    next_pointers, following = _successors(tasks, {k: task.after_previous for k, task in enumerate(tasks)}, graph)
+    first_needs = np.array([len(set(task.after)) for task in tasks], dtype=np.int64)
+    return Template(
+        durations=durations,
+        server=np.array([servers[task.server] for task in tasks], dtype=np.int64),
+        background=np.array([task.background for task in tasks], dtype=np.bool_),
+        same_pointers=same_pointers,
+        same=same,
+        next_pointers=next_pointers,
+        next=following,
+        first_needs=first_needs,
+        needs=first_needs + np.array([len(set(task.after_previous)) for task in tasks], dtype=np.int64),
+        roll=rolls[0] if rolls else -1,
+        gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
+        bound=tasks[rolls[0]].bound if rolls else 0,
+        servers=len(servers),
+    )
+
+
+def _successors(
+    tasks: tuple[Task, ...], needs: Mapping[int, tuple[str, ...]], graph: TaskGraph
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    after: list[list[int]] = [[] for _ in tasks]
+    for k, names in needs.items():
+        for name in sorted(set(names)):
+            after[graph.index(name)].append(k)
+    pointers = np.cumsum([0, *[len(items) for items in after]], dtype=np.int64)
+    return pointers, np.array([k for items in after for k in items], dtype=np.int64)

@@ -1,0 +1,105 @@
+"""What the batches of a run ask of a machine, in rows and bytes: the systems' view of the workload."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.scenario import Scenario, per_table
+from engine.units import FLOAT32
+from engine.work import mlp_parameters
+
+Floats = NDArray[np.float64]
+INDEX_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Amounts of one run; arrays have one value per batch.
+
+    `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows
+    that system ssd must fetch. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
+    lookups, of the sparse features, of all MLP parameters with optimizer state.
+    """
+
+    rows: Floats
+    raw_share: Floats
+    misses: Floats
+    lookups: float
+    row_bytes: int
+    vector_bytes: int
+    pooled_bytes: float
+    mlp_bytes: float
+
+    @property
+    def batches(self) -> int:
+        """The number of batches."""
+        return len(self.rows)
+
+    @property
+    def lookup_bytes(self) -> float:
+        """Bytes of all looked-up vectors before pooling."""
+        return self.lookups * self.vector_bytes
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of one row in a row log: its number and its values."""
+        return self.row_bytes + INDEX_BYTES
+
+    @property
+    def feature_bytes(self) -> float:
+        """Bytes of the sparse features: one row index per lookup."""
+        return self.lookups * INDEX_BYTES
+
+
+def traffic(scenario: Scenario, rows: Floats, raw_share: Floats, misses: Floats) -> Traffic:
+    """Return the traffic of batches with these unique rows, read-after-write shares and cache misses."""
+    model, samples = scenario.model, scenario.data.batch_size
+    vector = model.embedding_dim * FLOAT32
+    return Traffic(
+        rows=rows,
+        raw_share=raw_share,
+        misses=misses,
+        lookups=float(samples * sum(per_table(model, "pooling"))),
+        row_bytes=row_bytes(scenario),
+        vector_bytes=vector,
+        pooled_bytes=float(samples * model.num_tables * vector),
+        mlp_bytes=mlp_bytes(scenario),
+    )
+
+
+def row_bytes(scenario: Scenario) -> int:
+    """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word)."""
+    return FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
+
+
+def mlp_bytes(scenario: Scenario) -> float:
+    """Return the bytes of all MLP parameters with their optimizer state (Adagrad keeps one word each)."""
+    model = scenario.model
+    parameters = mlp_parameters(model.bottom_mlp) + mlp_parameters(top_widths(scenario))
+    return float(FLOAT32 * parameters * (2 if model.optimizer == "adagrad" else 1))
+
+
+def top_widths(scenario: Scenario) -> tuple[int, ...]:
+    """Return the top MLP's widths with its input, which the feature interaction implies."""
+    model = scenario.model
+    bottom, vectors = model.bottom_mlp[-1], model.num_tables + 1
+    pairs = vectors * (vectors - 1) // 2
+    inputs = bottom + pairs if model.interaction == "dot" else bottom + model.num_tables * model.embedding_dim
+    return (inputs, *model.top_mlp)
+
+
+def part(amounts: Traffic, first: int, last: int) -> Traffic:
+    """Return the traffic of batches `first` to `last` - 1."""
+    sliced = {f.name: getattr(amounts, f.name)[first:last] for f in fields(amounts) if f.name in ("rows", "raw_share", "misses")}
+    return replace(amounts, **sliced)
+
+
+def steady(amounts: Traffic, batches: int) -> Traffic:
+    """Return `batches` batches of the expected amounts given as arrays of one value."""
+    return replace(
+        amounts,
+        rows=np.repeat(amounts.rows, batches),
+        raw_share=np.repeat(amounts.raw_share, batches),
+        misses=np.repeat(amounts.misses, batches),
+    )

@@ -1,0 +1,54 @@
+"""Functional training: a real DLRM, forward, backward and sparse update, over only the rows that a run touches.
+
+Read in this order: `shape` and `twin` (what is trained), `rows`, `guide` and `weights` (the state), `lookup`,
+`interaction`, `mlp`, `loss` and `update` (the pieces), `step` (one batch, on one screen), `evaluate`, `revert`,
+and `fold` (many batches).
+
+    seen = touched([*batches, held_out])
+    shape = twin(scenario, seen)
+    trained = train(shape, initial(shape, seen, seed), source.batch, 0, 1000, held_out=held_out)
+"""
+
+from engine.training.evaluate import Evaluation, auc, evaluate
+from engine.training.fold import KeptMlp, OnBatch, Recorded, Trained, boundaries, train
+from engine.training.lookup import LocalBatch, Uses, localise, look_up, uses
+from engine.training.revert import revert, revert_mlp
+from engine.training.rows import rows_of, touched
+from engine.training.shape import Shape
+from engine.training.step import Early, Step, step
+from engine.training.twin import full, scale_note, twin
+from engine.training.weights import Layer, Weights, copy, initial, layers, local
+
+__all__ = [
+    "Early",
+    "Evaluation",
+    "KeptMlp",
+    "Layer",
+    "LocalBatch",
+    "OnBatch",
+    "Recorded",
+    "Shape",
+    "Step",
+    "Trained",
+    "Uses",
+    "Weights",
+    "auc",
+    "boundaries",
+    "copy",
+    "evaluate",
+    "full",
+    "initial",
+    "layers",
+    "local",
+    "localise",
+    "look_up",
+    "revert",
+    "revert_mlp",
+    "rows_of",
+    "scale_note",
+    "step",
+    "touched",
+    "train",
+    "twin",
+    "uses",
+]

@@ -1,0 +1,146 @@
+"""Training is a fold over batches, in order: the same weights and batches give the same bytes, wherever it is cut."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from engine.errors import Cancelled, CannotRun
+from engine.training.evaluate import Evaluation, evaluate
+from engine.training.guide import Locals
+from engine.training.lookup import LocalBatch, localise
+from engine.training.shape import Shape
+from engine.training.step import Early, Step, relaxed_allowed, step
+from engine.training.weights import Weights, copy
+from engine.workload.arrays import Singles
+from engine.workload.batch import Batch
+
+OnBatch = Callable[[int, Step, LocalBatch, Evaluation | None], bool | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptMlp:
+    """Both MLPs as they were when a batch began, with their Adagrad state (length 0 for SGD)."""
+
+    mlp: Singles
+    mlp_state: Singles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """The rows that one batch updated: their places, vectors (U, dim) and Adagrad states (U,) before and after."""
+
+    places: Locals
+    vectors_before: Singles
+    states_before: Singles
+    vectors_after: Singles
+    states_after: Singles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """What training batches first..last-1 gave.
+
+    `losses` has one mean loss per batch; `evaluations[n]` is the model after n batches, for n in first+1..last;
+    `kept[n]` are the MLPs as batch n began, for n in first..last-1, `recorded[n]` the rows that batch n updated;
+    `weights` are as batch `last` would find them.
+    """
+
+    losses: tuple[float, ...]
+    evaluations: Mapping[int, Evaluation]
+    kept: Mapping[int, KeptMlp]
+    recorded: Mapping[int, Recorded]
+    weights: Weights
+
+
+def train(
+    shape: Shape,
+    weights: Weights,
+    source_batch: Callable[[int], Batch],
+    first: int,
+    last: int,
+    *,
+    keep: frozenset[int] = frozenset(),
+    record: frozenset[int] = frozenset(),
+    held_out: Batch | None = None,
+    evaluations: frozenset[int] = frozenset(),
+    relaxed: bool = False,
+    on_batch: OnBatch = lambda number, step, batch, evaluation: None,
+) -> Trained:
+    """Train batches first..last-1 on a copy of `weights`.
+
+    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed
+    lookup starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only
+    (bit by bit with pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with an optimizer
+    other than SGD.
+    """
+    relaxed_allowed(shape, relaxed)
+    mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None
+    notes = _Notes(shape, mine)
+    early: Early | None = None
+    for n, batch, following in _with_next(shape, mine, source_batch, first, last):
+        notes.before(n, batch, n in keep, n in record)
+        done = step(shape, mine, batch, early, following if relaxed else None)
+        early = done.early
+        notes.after(n, done, test if n + 1 in evaluations else None)
+        if on_batch(n, done, batch, notes.evaluations.get(n + 1)):
+            raise Cancelled(f"Training was stopped after batch {n}.")
+    return Trained(tuple(notes.losses), notes.evaluations, notes.kept, notes.recorded, mine)
+
+
+@dataclass
+class _Notes:
+    """What is noted down while the batches go by."""
+
+    shape: Shape
+    weights: Weights
+    losses: list[float] = field(default_factory=list)
+    evaluations: dict[int, Evaluation] = field(default_factory=dict)
+    kept: dict[int, KeptMlp] = field(default_factory=dict)
+    recorded: dict[int, Recorded] = field(default_factory=dict)
+    rows: tuple[Locals, Singles, Singles] | None = None
+
+    def before(self, n: int, batch: LocalBatch, keep: bool, record: bool) -> None:
+        """Note the MLPs as batch n begins, and the rows that it will update."""
+        if keep:
+            self.kept[n] = KeptMlp(self.weights.mlp.copy(), self.weights.mlp_state.copy())
+        self.rows = _rows_of(self.weights, np.unique(batch.places)) if record else None
+
+    def after(self, n: int, done: Step, test: LocalBatch | None) -> None:
+        """Note the loss, the rows as updated, and how well the model does on `test`."""
+        self.losses.append(_finite(self.shape, n, done.loss))
+        if self.rows:
+            self.recorded[n] = Recorded(*self.rows, *_rows_of(self.weights, self.rows[0])[1:])
+        if test:
+            self.evaluations[n + 1] = evaluate(self.shape, self.weights, test)
+            _finite(self.shape, n, self.evaluations[n + 1].loss)
+
+
+def boundaries(batches: int, count: int) -> frozenset[int]:
+    """Return `count` numbers of batches, evenly spread and ending in `batches`, after which to evaluate."""
+    return frozenset(-(-batches * part // count) for part in range(1, count + 1))
+
+
+def _rows_of(weights: Weights, places: Locals) -> tuple[Locals, Singles, Singles]:
+    """Return places with copies of their vectors and Adagrad states."""
+    return places, weights.table[places], weights.row_state[places if weights.row_state.size else []]
+
+
+def _with_next(
+    shape: Shape, weights: Weights, source_batch: Callable[[int], Batch], first: int, last: int
+) -> Iterator[tuple[int, LocalBatch, LocalBatch | None]]:
+    """Yield each batch's number, the batch, and the one after it, None at the end."""
+    following = localise(shape, weights, source_batch(first)) if first < last else None
+    for n in range(first, last):
+        batch, following = following, localise(shape, weights, source_batch(n + 1)) if n + 1 < last else None
+        if batch:
+            yield n, batch, following
+
+
+def _finite(shape: Shape, batch: int, loss: float) -> float:
+    if not isfinite(loss):
+        raise CannotRun(
+            f"Training diverged at batch {batch}: its loss is {loss}; lower model.learning_rate={shape.learning_rate:g}."
+        )
+    return loss

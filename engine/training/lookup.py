@@ -1,0 +1,128 @@
+"""Embedding bags: pooled vectors of a batch, and the same lookups turned round: which samples use each row."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from engine.training.guide import Locals
+from engine.training.shape import Shape
+from engine.training.weights import Weights, local
+from engine.workload.arrays import Ints, Singles, Slots
+from engine.workload.batch import Batch
+
+WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their larger histogram
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalBatch:
+    """A batch whose lookups are places in the weights' rows: `places` is laid out as `Batch.ids`."""
+
+    dense: Singles
+    labels: Singles
+    places: Locals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uses:
+    """Which samples use each row of a batch, so that the gradients of duplicate rows are summed in a fixed order.
+
+    `unique` (U,) are the places used, ascending; the samples that use `unique[u]`, in their order in the batch, are
+    `samples[first[u]:first[u + 1]]`; table t owns `unique[table[t]:table[t + 1]]`.
+    """
+
+    unique: Locals
+    first: Ints
+    samples: Slots
+    table: Ints
+
+
+def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
+    """Return `batch` with the places of its rows; raises CannotRun for a row that does not exist."""
+    return LocalBatch(batch.dense, batch.labels, local(shape, weights, batch.ids))
+
+
+def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, stop: int | None = None) -> Singles:
+    """Return (B, features) of samples start..stop-1: room for the dense vector, then a sum-pooled vector per table."""
+    size = len(batch.labels)
+    stop = size if stop is None else min(stop, size)
+    features = np.empty((stop - start, shape.features_width), np.float32)
+    _pool(weights.table, batch.places, np.array(shape.pooling), size, start, shape.bottom[-1], features)
+    return features
+
+
+def uses(shape: Shape, batch: LocalBatch) -> Uses:
+    """Return the lookups of `batch` by row."""
+    count = batch.places.size
+    unique, first = np.empty(count, np.uint32), np.empty(count + 1, np.int64)
+    samples, table = np.empty(count, np.int32), np.zeros(shape.num_tables + 1, np.int64)
+    found = _turn_round(batch.places, np.array(shape.pooling), len(batch.labels), unique, first, samples, table)
+    return Uses(unique[:found], first[: found + 1], samples, table)
+
+
+@njit(cache=True, nogil=True)
+def _pool(vectors, places, pooling, batch_size, start, column, features):  # type: ignore[no-untyped-def]
+    """Write each bag's sum into its columns of `features`, table by table."""
+    dim = vectors.shape[1]
+    begin = 0
+    for length in pooling:
+        for sample in range(features.shape[0]):
+            pooled = features[sample, column : column + dim]
+            at = begin + (start + sample) * length
+            for d in range(dim):
+                pooled[d] = np.float32(0.0)
+            for lookup in range(at, at + length):
+                vector = vectors[places[lookup]]
+                for d in range(dim):
+                    pooled[d] += vector[d]
+        begin += batch_size * length
+        column += dim
+
+
+@njit(cache=True, nogil=True)
+def _turn_round(places, pooling, batch_size, unique, first, samples, table):  # type: ignore[no-untyped-def]
+    """Sort each table's lookups by place, stably, and mark where a new place begins; return their number."""
+    most = batch_size * pooling.max()
+    keys, spare = np.empty(most, np.uint32), np.empty(most, np.uint32)
+    spare_samples = np.empty(most, np.int32)
+    begin, found = 0, 0
+    for t in range(pooling.size):
+        count = batch_size * pooling[t]
+        mine = samples[begin : begin + count]
+        for k in range(count):
+            keys[k] = places[begin + k]
+            mine[k] = k // pooling[t]
+        _sort(keys[:count], mine, spare[:count], spare_samples[:count])
+        for k in range(count):
+            if k == 0 or keys[k] != keys[k - 1]:
+                unique[found] = keys[k]
+                first[found] = begin + k
+                found += 1
+        begin += count
+        table[t + 1] = found
+    first[found] = begin
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _sort(keys, values, spare_keys, spare_values):  # type: ignore[no-untyped-def]
+    """Sort keys and the values beside them in place: radix sort, the lowest digit first, over the bits that differ."""
+    bits = 11 if keys.size >= WIDE_SORT else 8
+    low, high = keys.min(), keys.max()
+    mask = np.uint32((1 << bits) - 1)
+    ends = np.empty(1 << bits, np.int64)
+    for shift in range(0, 32, bits):
+        if (high - low) >> np.uint32(shift) == 0:
+            return
+        ends[:] = 0
+        for key in keys:
+            ends[((key - low) >> np.uint32(shift)) & mask] += 1
+        total = 0
+        for digit in range(ends.size):
+            total, ends[digit] = total + ends[digit], total
+        for k in range(keys.size):
+            digit = ((keys[k] - low) >> np.uint32(shift)) & mask
+            spare_keys[ends[digit]], spare_values[ends[digit]] = keys[k], values[k]
+            ends[digit] += 1
+        keys[:] = spare_keys
+        values[:] = spare_values

@@ -1,0 +1,89 @@
+"""One training step, on one screen: look up, forward, loss, backward, update."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import BadKnob
+from engine.training.guide import Locals
+from engine.training.interaction import interact, interact_back
+from engine.training.lookup import LocalBatch, Uses, look_up, uses
+from engine.training.loss import loss_gradient, losses
+from engine.training.mlp import backward, forward
+from engine.training.shape import Shape
+from engine.training.update import update_mlp, update_rows
+from engine.training.weights import Weights, layers
+from engine.workload.arrays import Singles
+
+Outputs = list[Singles]  # the input of an MLP, then what each of its layers gives
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Early:
+    """The next batch's lookup, done before an update and corrected after it, with the uses of its rows."""
+
+    features: Singles
+    uses: Uses
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What a step gives: mean loss in nats, (B,) logits, the places it updated, and the next batch's early lookup."""
+
+    loss: float
+    logits: Singles
+    touched: Locals
+    early: Early | None = None
+
+
+def step(
+    shape: Shape, weights: Weights, batch: LocalBatch, early: Early | None = None, next_batch: LocalBatch | None = None
+) -> Step:
+    """Train on `batch`, changing `weights` in place.
+
+    Relaxed lookup: given `next_batch`, its rows are read before this update, and its pooled vectors corrected by the
+    same steps as the rows they share with `batch`; hand the result's `early` to the next step, which overwrites it.
+    Raises BadKnob for a relaxed lookup with an optimizer other than SGD, whose update is not a sum.
+    """
+    relaxed_allowed(shape, next_batch is not None)
+    used = early.uses if early else uses(shape, batch)
+    features = early.features if early else look_up(shape, weights, batch)
+    later = Early(look_up(shape, weights, next_batch), uses(shape, next_batch)) if next_batch else None
+
+    with np.errstate(all="ignore"):  # a run that diverges says so by its loss
+        dense, clicks = forward_pass(shape, weights, batch.dense, features)
+        logits = clicks[-1].ravel()
+        loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
+        mlp_gradient, gradient = _backward_pass(shape, weights, features, dense, clicks, loss_gradient(logits, batch.labels))
+        update_rows(shape, weights, used, gradient, (later.features, later.uses) if later else None)
+        update_mlp(shape, weights, mlp_gradient)
+    return Step(loss, logits, used.unique, later)
+
+
+def forward_pass(shape: Shape, weights: Weights, dense: Singles, features: Singles) -> tuple[Outputs, Outputs]:
+    """Return the outputs of the layers of both MLPs, the last being the logits; `features` gets its dense vector."""
+    bottom = forward(layers(shape, weights.mlp, "bottom"), dense, last_relu=True)
+    features[:, : shape.bottom[-1]] = bottom[-1]
+    return bottom, forward(layers(shape, weights.mlp, "top"), interact(shape, features), last_relu=False)
+
+
+def _backward_pass(
+    shape: Shape, weights: Weights, features: Singles, dense: Outputs, clicks: Outputs, gradient: Singles
+) -> tuple[Singles, Singles]:
+    """Return the gradients of the flat MLPs and of the features, given that of the logits."""
+    mlp_gradient = np.empty_like(weights.mlp)
+    bottom, top = layers(shape, weights.mlp, "bottom"), layers(shape, weights.mlp, "top")
+    back = backward(top, layers(shape, mlp_gradient, "top"), clicks, gradient[:, None], last_relu=False)
+    of_features = interact_back(shape, features, back @ top[0].weight)
+    back = of_features[:, : shape.bottom[-1]].copy()
+    backward(bottom, layers(shape, mlp_gradient, "bottom"), dense, back, last_relu=True)
+    return mlp_gradient, of_features
+
+
+def relaxed_allowed(shape: Shape, relaxed: bool) -> None:
+    """Raise BadKnob where a relaxed lookup would not be exact: it needs updates that are plain sums."""
+    if relaxed and shape.adagrad:
+        raise BadKnob(
+            f"policy.relaxed_lookup=on is exact for model.optimizer=sgd alone, not for {shape.optimizer}; "
+            "set policy.relaxed_lookup=off or model.optimizer=sgd."
+        )

@@ -1,0 +1,106 @@
+"""The state that training changes: the rows that exist, and one flat vector of both MLPs.
+
+`mlp` holds the bottom MLP's layers, then the top's; each layer is its (out, in) weights row by row, then its biases.
+A checkpoint, a log or a copy of the MLPs is thus one contiguous piece of memory.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.errors import CannotRun
+from engine.training.guide import Guide, Locals, find, guide
+from engine.training.rows import distinct, first_values
+from engine.training.shape import Part, Shape, fold, mlp_size, offsets
+from engine.workload.arrays import Ints, Singles
+
+MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.workload.hashing.Purpose
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """All that a step reads and changes in place; whoever makes one owns it.
+
+    `rows` (R,) are the sorted global rows that exist, `table` (R, dim) their vectors and `row_state` (R,) their
+    row-wise Adagrad sums; `mlp` (P,) has its Adagrad sums in `mlp_state` (P,). With SGD both states have length 0.
+    """
+
+    rows: Ints
+    guide: Guide
+    table: Singles
+    row_state: Singles
+    mlp: Singles
+    mlp_state: Singles
+
+
+class Layer(NamedTuple):
+    """One fully connected layer: (out, in) weights and (out,) biases."""
+
+    weight: Singles
+    bias: Singles
+
+
+def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
+    """Return the weights before the first batch; any order of `touched` global rows, with or without duplicates."""
+    rows = distinct(fold(shape, _inside(shape, touched)))
+    mlp = first_mlp(shape, seed)
+    return Weights(
+        rows=rows,
+        guide=guide(rows),
+        table=first_values(shape, rows, seed),
+        row_state=np.zeros(len(rows) if shape.adagrad else 0, np.float32),
+        mlp=mlp,
+        mlp_state=np.zeros(mlp.size if shape.adagrad else 0, np.float32),
+    )
+
+
+def first_mlp(shape: Shape, seed: int) -> Singles:
+    """Return (P,) initial MLPs: normal, of standard deviation sqrt(2/(in+out)) and sqrt(1/out) for biases.
+
+    Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`).
+    """
+    random = np.random.default_rng([seed, MLP_STREAM])
+    mlp = np.empty(mlp_size(shape), np.float32)
+    for weight, bias in (*layers(shape, mlp, "bottom"), *layers(shape, mlp, "top")):
+        n, m = weight.shape
+        weight[:] = random.normal(0.0, np.sqrt(2.0 / (m + n)), (n, m))
+        bias[:] = random.normal(0.0, np.sqrt(1.0 / n), n)
+    return mlp
+
+
+def copy(weights: Weights) -> Weights:
+    """Return weights that share nothing that a step changes."""
+    changed = ("table", "row_state", "mlp", "mlp_state")
+    return replace(weights, **{name: getattr(weights, name).copy() for name in changed})
+
+
+def local(shape: Shape, weights: Weights, ids: Ints) -> Locals:
+    """Return the places of global `ids` in `weights.rows`; raises CannotRun for a row that does not exist."""
+    rows = fold(shape, ids)
+    places = np.empty(rows.size, np.uint32)
+    missing = find(weights.rows, weights.guide.first, weights.guide.shift, rows, places)
+    if missing >= 0:
+        raise CannotRun(
+            f"Row {ids[missing]} is not among the {len(weights.rows)} rows of these weights; "
+            "make them with the rows of every batch, the held-out samples included."
+        )
+    return places
+
+
+def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
+    """Return the layers of one MLP as views of the flat vector `mlp`, or of one that is like it."""
+    at = mlp_size(shape, "bottom") if part == "top" else 0
+    views = []
+    for m, n in pairwise(shape.widths(part)):
+        views.append(Layer(mlp[at : at + n * m].reshape(n, m), mlp[at + n * m : at + n * m + n]))
+        at += n * m + n
+    return tuple(views)
+
+
+def _inside(shape: Shape, ids: Ints) -> Ints:
+    end = int(offsets(shape)[-1])
+    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < end:
+        raise CannotRun(f"The rows to train reach from {ids.min()} to {ids.max()}, but the tables hold rows 0 to {end - 1}.")
+    return ids

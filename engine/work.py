@@ -1,0 +1,137 @@
+"""The kinds of work a system can ask of a device: amounts only, no seconds and no joules.
+
+Amounts are floats or arrays with one value per batch (or per design point); zero amounts cost nothing.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Amount = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RowReads:
+    """Read embedding rows at random; `raw_share` of the lookups meet rows written just before."""
+
+    rows: Amount
+    row_bytes: int
+    raw_share: Amount = 0.0
+
+
+@dataclass(frozen=True)
+class RowUpdates:
+    """Read, modify and write embedding rows in place."""
+
+    rows: Amount
+    row_bytes: int
+
+
+@dataclass(frozen=True)
+class RowLog:
+    """Copy embedding rows to the log region of the same memory: read them, append entries of row and number."""
+
+    rows: Amount
+    row_bytes: int
+    entry_bytes: int
+
+
+@dataclass(frozen=True)
+class HomeWrites:
+    """Write already updated rows from a volatile buffer to their home; paid for by the update."""
+
+    rows: Amount
+    row_bytes: int
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Read or write `nbytes` in sequence."""
+
+    nbytes: Amount
+    write: bool = True
+
+
+@dataclass(frozen=True)
+class Persist:
+    """Make `flags` small words durable."""
+
+    flags: Amount
+
+
+@dataclass(frozen=True)
+class Move:
+    """Carry `nbytes` over a link that needs no software, line by line."""
+
+    nbytes: Amount
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Carry `nbytes` over a link by software, after `handoffs` of synchronise, copy call and dispatch."""
+
+    nbytes: Amount
+    handoffs: float = 0
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Pass `nbytes` of rows through adders: pooling, or applying gradients."""
+
+    nbytes: Amount
+
+
+@dataclass(frozen=True)
+class HostEmbedding:
+    """Embedding work on the host CPU, a `share` of one batch's lookup-and-update software path."""
+
+    lookups: Amount
+    nbytes: Amount
+    share: float
+
+
+@dataclass(frozen=True)
+class BottomMLP:
+    """One direction of the bottom MLP of `widths` (dense features first) for `samples` samples."""
+
+    samples: int
+    widths: tuple[int, ...]
+    direction: Literal["forward", "backward"]
+
+
+@dataclass(frozen=True)
+class TopPart:
+    """Feature interaction of `vectors` vectors of `dim` and the top MLP of `widths`, forward and backward."""
+
+    samples: int
+    widths: tuple[int, ...]
+    vectors: int
+    dim: int
+
+
+Work = RowReads | RowUpdates | RowLog | HomeWrites | Stream | Persist | Move | Copy | Pool | HostEmbedding | BottomMLP | TopPart
+
+
+def amounts(work: Work) -> dict[str, Any]:
+    """Return the numeric amounts of a piece of work by field name."""
+    given = {name: getattr(work, name) for name in work.__dataclass_fields__}
+    return {name: value for name, value in given.items() if not isinstance(value, str | tuple | bool)}
+
+
+def written(work: Work) -> Amount:
+    """Return the bytes that the work stores into its memory."""
+    if isinstance(work, RowUpdates):
+        return work.rows * work.row_bytes
+    if isinstance(work, RowLog):
+        return work.rows * work.entry_bytes
+    if isinstance(work, Stream) and work.write:
+        return work.nbytes
+    return work.flags * 64 if isinstance(work, Persist) else 0.0
+
+
+def mlp_parameters(widths: tuple[int, ...]) -> int:
+    """Return the number of weights and biases of an MLP with these widths, input first."""
+    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))

@@ -1,0 +1,59 @@
+"""How often a batch touches rows: counted from real ids, or expected from the popularity."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.scenario import Scenario, per_table
+from engine.workload.arrays import Floats
+from engine.workload.expectation import hit_rate, touched
+from engine.workload.popularity import popularities
+from engine.workload.recent import recent, tally
+from engine.workload.source import Source
+from engine.workload.spectrum import id_space, spectra
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accesses:
+    """Accesses per batch and table; N batches, or one expected batch of the steady state.
+
+    `lookups` is (T,); the others are (N, T): `unique_rows`, `shared_rows` (unique rows also in the batch before) and
+    `raw_lookups` (lookups of a row of the batch before). A run's first batch has no batch before it.
+    """
+
+    lookups: Floats
+    unique_rows: Floats
+    shared_rows: Floats
+    raw_lookups: Floats
+
+
+def count(scenario: Scenario, source: Source, num_batches: int) -> Accesses:
+    """Return the accesses of the first batches, one pass over their ids; memory grows with the result alone."""
+    memory = recent(scenario.model, scenario.data.batch_size)
+    counts = np.empty((3, num_batches, scenario.model.num_tables))
+    for n in range(num_batches):
+        counts[:, n] = tally(memory, source.ids(n))
+    return Accesses(lookups(scenario), *counts)
+
+
+def expected(scenario: Scenario) -> Accesses:
+    """Return what a batch of the generator's steady state is expected to touch; N is 1."""
+    per_batch = lookups(scenario)
+    steady = touched(spectra(popularities(scenario)), per_batch, scenario.data.locality)
+    return Accesses(per_batch, *(part[None] for part in steady))
+
+
+def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats:
+    """Return the lookups per batch that miss an LRU cache of `capacity_rows` rows over all tables, one per capacity.
+
+    Lookups count as mixed over tables: within 0.5 points of the exact cache where it holds the rows of ten batches;
+    in one of a few batches, where the tables' turns inside a batch still show, within some 2 points.
+    """
+    space = id_space(popularities(scenario), per_table(scenario.model, "pooling"))
+    misses: Floats = lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))
+    return misses
+
+
+def lookups(scenario: Scenario) -> Floats:
+    """Return (T,) lookups of a batch per table."""
+    return np.array(per_table(scenario.model, "pooling"), dtype=np.float64) * scenario.data.batch_size

@@ -1,0 +1,112 @@
+"""Draws the ids of a batch: one alias table over all cells of a popularity, then a rank inside the cell.
+
+An id costs one or two mixed words and one look into the alias table (Walker 1974, Vose 1991), whatever the skew and
+however many ranks there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from engine.workload.arrays import Floats, Ints, Slots
+from engine.workload.cells import Cells, cells
+from engine.workload.hashing import GOLDEN, fold, mix, unit
+from engine.workload.popularity import Popularity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampler:
+    """Alias tables of several popularities, end to end; table t uses the cells `start[law[t]]` to `start[law[t] + 1]`.
+
+    `keep` is the chance that a cell keeps what falls on it, else `alias` takes it; `first` and `width` are its ranks.
+    """
+
+    law: Ints
+    start: Ints
+    keep: Floats
+    alias: Slots
+    first: Ints
+    width: Ints
+
+
+def sampler(popularities: Sequence[Popularity]) -> Sampler:
+    """Return the tables to draw from; tables that differ in their rows alone share them."""
+    laws: dict[int, int] = {}
+    parts: list[Cells] = []
+    law = []
+    for part in map(cells, popularities):
+        if id(part) not in laws:
+            laws[id(part)] = len(parts)
+            parts.append(part)
+        law.append(laws[id(part)])
+    tables = [alias_table(part.mass) for part in parts]
+    start = np.cumsum([0] + [len(part.mass) for part in parts])
+    keep, alias = (np.concatenate(column) for column in zip(*tables, strict=True))
+    first, width = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "width"))
+    return Sampler(np.array(law), start, keep, alias, first, width)
+
+
+@njit(cache=True, nogil=True)
+def alias_table(mass):  # type: ignore[no-untyped-def]
+    """Return (keep, alias) for masses that sum to 1, by Vose's method."""
+    count = len(mass)
+    keep = mass * (count / mass.sum())
+    alias = np.arange(count).astype(np.int32)
+    order = np.empty(count, dtype=np.int64)
+    small, large = 0, count
+    for cell in range(count):
+        if keep[cell] < 1.0:
+            order[small] = cell
+            small += 1
+        else:
+            large -= 1
+            order[large] = cell
+    while small > 0 and large < count:
+        poor, rich = order[small - 1], order[large]
+        alias[poor] = rich
+        keep[rich] -= 1.0 - keep[poor]
+        small -= 1
+        if keep[rich] < 1.0:
+            order[small] = rich
+            small += 1
+            large += 1
+    for rest in range(small):
+        keep[order[rest]] = 1.0
+    return keep, alias
+
+
+@njit(cache=True, nogil=True)
+def draw_rank(word, low, count, keep, alias, first, width):  # type: ignore[no-untyped-def]
+    """Return the rank that 64 random bits fall on, among the `count` cells from `low` on."""
+    spot = unit(word) * count
+    column = np.uint64(np.int64(spot))
+    # Both draws are always made: a wrongly guessed branch costs more than a second mix.
+    cell = low + (column if spot - column < keep[low + column] else np.uint64(alias[low + column]))
+    return first[cell] + np.int64(unit(mix(word ^ GOLDEN)) * width[cell])
+
+
+@njit(cache=True, nogil=True)
+def draw_ids(key, layout, offsets, law, start, keep, alias, first, width):  # type: ignore[no-untyped-def]
+    """Return the global ids of a batch whose table t has `layout[t]` to `layout[t + 1]` as its lookups."""
+    ids = np.empty(layout[-1], dtype=np.int64)
+    for table in range(len(law)):
+        low = np.uint64(start[law[table]])
+        count = start[law[table] + 1] - start[law[table]]
+        rows = offsets[table + 1] - offsets[table]
+        for slot in range(layout[table], layout[table + 1]):
+            word = mix(key + np.uint64(slot + 1) * GOLDEN)
+            rank = draw_rank(word, low, count, keep, alias, first, width)
+            if rank >= rows:
+                rank = fold(rank, rows)
+            ids[slot] = offsets[table] + rank
+    return ids
+
+
+def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
+    """Return a batch's ids, independent of each other, from the stream that `key` starts."""
+    ids: Ints = draw_ids(
+        key, layout, offsets, sampler.law, sampler.start, sampler.keep, sampler.alias, sampler.first, sampler.width
+    )
+    return ids

@@ -1,0 +1,74 @@
+"""The inputs that the generator makes: dense features, and ids that are independent of each other."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from engine.scenario import Scenario, per_table
+from engine.workload import draw
+from engine.workload.arrays import Floats, Ints, Singles
+from engine.workload.hashing import Purpose, key, stream
+from engine.workload.popularity import Popularity, popularities
+
+# Numbers of batches that no run reaches, for samples outside training.
+HELD_OUT = 2**40
+CALIBRATION = 2**41
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What generated samples depend on, apart from their grouping into batches and their locality."""
+
+    popularities: tuple[Popularity, ...]
+    pooling: tuple[int, ...]
+    num_dense: int
+    seed: int
+
+
+def recipe(scenario: Scenario) -> Recipe:
+    """Return the recipe of a scenario's generated data."""
+    model = scenario.model
+    return Recipe(popularities(scenario), per_table(model, "pooling"), model.bottom_mlp[0], scenario.data.seed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A recipe with the arrays that drawing needs: tables to draw from, first rows, lookups per sample, log-normal shapes."""
+
+    recipe: Recipe
+    sampler: draw.Sampler
+    offsets: Ints
+    bags: Ints
+    location: Singles
+    spread: Singles
+
+
+@lru_cache(maxsize=8)
+def prepare(recipe: Recipe) -> Prepared:
+    """Return a recipe ready to draw from; each dense feature gets its own location and spread from the seed."""
+    shapes = stream(recipe.seed, Purpose.SHAPES)
+    location = shapes.uniform(-0.5, 3.0, recipe.num_dense).astype(np.float32)
+    spread = shapes.uniform(0.8, 1.6, recipe.num_dense).astype(np.float32)
+    rows = np.concatenate(([0], np.cumsum([item.rows for item in recipe.popularities], dtype=np.int64)))
+    bags = np.concatenate(([0], np.cumsum(recipe.pooling, dtype=np.int64)))
+    return Prepared(recipe, draw.sampler(recipe.popularities), rows, bags, location, spread)
+
+
+def dense(prepared: Prepared, n: int, samples: int) -> Singles:
+    """Return (samples, F) dense features of batch n: log(1+x) of log-normal counts x, as Criteo's are after reading."""
+    normal = stream(prepared.recipe.seed, Purpose.DENSE, n).standard_normal((samples, len(prepared.spread)), dtype=np.float32)
+    normal *= prepared.spread
+    normal += prepared.location
+    features: Singles = np.log1p(np.exp(normal, out=normal), out=normal)
+    return features
+
+
+def ids(prepared: Prepared, n: int, samples: int) -> Ints:
+    """Return the ids of batch n, each independent of all others."""
+    return draw.draw(prepared.sampler, key(prepared.recipe.seed, Purpose.IDS, n), prepared.bags * samples, prepared.offsets)
+
+
+def chances(prepared: Prepared, n: int, samples: int) -> Floats:
+    """Return (samples,) uniform numbers that decide the clicks of batch n."""
+    return stream(prepared.recipe.seed, Purpose.CLICKS, n).random(samples)

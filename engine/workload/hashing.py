@@ -1,0 +1,52 @@
+"""Stateless random numbers: 64 bits in, 64 well mixed bits out.
+
+The mixing is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), so that the k-th number of a
+stream, and the row that a rank folds to, can be had alone and are the same in every process.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+from numba import njit
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Purpose(IntEnum):
+    """What a random stream of the workload is for; with the seed and a batch's number it names the stream."""
+
+    IDS = 101
+    DENSE = 102
+    CLICKS = 103
+    SHAPES = 104
+    TEACHER = 105
+
+
+def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:
+    """Return the random stream that belongs to a seed, a purpose and a batch."""
+    return np.random.default_rng([seed, int(purpose), batch])
+
+
+def key(seed: int, purpose: Purpose, batch: int = 0) -> np.uint64:
+    """Return the 64 bits from which kernels derive a stream of their own."""
+    return stream(seed, purpose, batch).integers(2**64, dtype=np.uint64)
+
+
+@njit(cache=True, nogil=True)
+def mix(word):  # type: ignore[no-untyped-def]
+    """Return `word` with its 64 bits mixed, one to one."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def unit(word):  # type: ignore[no-untyped-def]
+    """Return the upper 53 bits of `word` as a number in [0, 1)."""
+    return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
+
+
+@njit(cache=True, nogil=True)
+def fold(rank, rows):  # type: ignore[no-untyped-def]
+    """Return the row, of `rows`, that a rank beyond a table's end shares."""
+    return np.int64(unit(mix(np.uint64(rank) + GOLDEN)) * rows)

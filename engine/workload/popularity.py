@@ -1,0 +1,59 @@
+"""How the lookups of a table spread over its rows: a few heavy hitters, then p(r) ~ (r+q)^-s over V ranks."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.scenario import Scenario, per_table
+
+FOLDER = Path(__file__).parent / "data"
+FIELDS = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """The distribution of one table's lookups (Zipf-Mandelbrot with heavy hitters).
+
+    `heavy` are the shares of rows 0, 1, ...; `mass` is the share of the V ranks that follow, rank r with weight
+    (r+q)^-s. Ranks beyond the table's `rows` share rows by a stable hash, so V may exceed them by far.
+    """
+
+    heavy: tuple[float, ...]
+    mass: float
+    s: float
+    q: float
+    V: int
+    rows: int
+
+
+def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
+    """Return the popularity of every table; table i follows Criteo field (i mod 26) + 1 where one is fitted."""
+    rows = per_table(scenario.model, "num_embeddings")
+    data = scenario.data
+    if data.popularity == "kaggle":
+        return tuple(_kaggle(table % FIELDS + 1, n) for table, n in enumerate(rows))
+    if data.popularity == "terabyte":
+        return tuple(_terabyte(table % FIELDS + 1, n) for table, n in enumerate(rows))
+    exponent = data.zipf_exponent if data.popularity == "zipf" else 0.0
+    return tuple(Popularity((), 1.0, exponent, 0.0, n, n) for n in rows)
+
+
+def _kaggle(field: int, rows: int) -> Popularity:
+    fit = fits("kaggle")[str(field)]
+    return Popularity(tuple(fit["heavy"]), fit["mass"], fit["s"], fit["q"], fit["V"], rows)
+
+
+def _terabyte(field: int, rows: int) -> Popularity:
+    """Small fields have no fit of their own: they take what the fitted small fields share, s=0.8 and q=1, over all rows."""
+    fit = fits("tb").get(str(field), {"s": 0.8, "q": 1.0, "V": rows})
+    return Popularity((), 1.0, fit["s"], fit["q"], fit["V"], rows)
+
+
+@cache
+def fits(name: str) -> Mapping[str, Any]:
+    """Return the fits of `kaggle` or `tb` by field number, as their file states them."""
+    content = json.loads((FOLDER / f"{name}_fit.json").read_text(encoding="utf-8"))
+    return dict(content["fields"])

@@ -1,0 +1,127 @@
+"""Where batches come from, behind one value: the generator, or a Criteo file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+
+import numpy as np
+from numba import njit
+
+from engine.errors import BadInput
+from engine.scenario import Scenario
+from engine.workload import features
+from engine.workload.arrays import Ints
+from engine.workload.batch import Batch, offsets
+from engine.workload.criteo import CriteoFile
+from engine.workload.criteo_parse import DENSE, FIELDS
+from engine.workload.features import HELD_OUT, Recipe, prepare, recipe
+from engine.workload.hashing import GOLDEN, mix
+from engine.workload.locality import Stream
+from engine.workload.teacher import clicks, logits, teacher
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Batches by number: `batch(n)` whole, `ids(n)` its ids alone, and `held_out()` for evaluation.
+
+    `training_samples` is the length of a pass, None for the generator, which never ends; `digest` is the file's.
+    """
+
+    batch: Callable[[int], Batch]
+    ids: Callable[[int], Ints]
+    held_out: Callable[[], Batch]
+    training_samples: int | None
+    digest: str
+
+
+def source(scenario: Scenario, file: CriteoFile | None = None) -> Source:
+    """Return the batches of a scenario; raises BadInput where the file is missing, another one, or does not fit the model."""
+    wanted = scenario.data.digest
+    if wanted and (file is None or file.digest != wanted):
+        given = f"{file.name} is another file (SHA-256 {file.digest[:12]}...)" if file else "no file is given"
+        raise BadInput(f"data.digest={wanted[:12]}... names a data file, but {given}; give the file with that SHA-256.")
+    return _generated(scenario) if file is None else _recorded(scenario, file)
+
+
+def num_batches(scenario: Scenario, file: CriteoFile | None = None) -> int:
+    """Return how many batches a run trains: whole passes over a file where `run.passes` says so, else `run.batches`."""
+    if file is None or scenario.run.passes is None:
+        return scenario.run.batches
+    return ceil(scenario.run.passes * file.training_samples / scenario.data.batch_size)
+
+
+def _generated(scenario: Scenario) -> Source:
+    made_of, data = recipe(scenario), scenario.data
+    if data.locality > 0:
+        ids = Stream(made_of, data.batch_size, data.locality).ids
+    else:
+        ids = partial(_independent, made_of, data.batch_size)
+    batch = partial(_labelled, made_of, ids, data.batch_size)
+    held_out = partial(_labelled, made_of, partial(_independent, made_of, data.held_out_samples), data.held_out_samples, HELD_OUT)
+    return Source(batch, ids, held_out, None, "")
+
+
+def _independent(made_of: Recipe, samples: int, n: int) -> Ints:
+    return features.ids(prepare(made_of), n, samples)
+
+
+def _labelled(made_of: Recipe, ids_of: Callable[[int], Ints], samples: int, n: int) -> Batch:
+    prepared, hidden = prepare(made_of), teacher(made_of)
+    ids, dense = ids_of(n), features.dense(prepared, n, samples)
+    return Batch(dense, ids, clicks(logits(hidden, dense, ids, prepared.bags), features.chances(prepared, n, samples)))
+
+
+def _recorded(scenario: Scenario, file: CriteoFile) -> Source:
+    check_fits(scenario, file)
+    first = offsets(scenario.model)
+    training, size = file.training_samples, scenario.data.batch_size
+    ids = partial(_file_ids, file, first, training, size)
+    held_out = partial(_file_batch, file, first, len(file.labels), file.held_out_samples, start=training)
+    return Source(partial(_file_batch, file, first, training, size), ids, held_out, training, file.digest)
+
+
+def check_fits(scenario: Scenario, file: CriteoFile) -> None:
+    """Raise BadInput where the model has another shape than a Criteo file's samples."""
+    model = scenario.model
+    if model.bottom_mlp[0] != DENSE:
+        raise BadInput(
+            f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {file.name} has {DENSE} dense features; start with {DENSE}."
+        )
+    if model.num_tables % FIELDS:
+        raise BadInput(
+            f"model.num_tables={model.num_tables} does not suit {file.name}, which has {FIELDS} categorical fields; "
+            f"choose {FIELDS} or a multiple of it."
+        )
+    if set(model.pooling) != {1}:
+        raise BadInput(f"model.pooling={max(model.pooling)} does not suit {file.name}, which has one id per field; set it to 1.")
+
+
+def _rows(limit: int, samples: int, n: int, start: int = 0) -> Ints:
+    """Return the samples of batch n, wrapping over the end of a pass of `limit` samples."""
+    return (start + n * samples + np.arange(samples)) % limit
+
+
+def _file_ids(file: CriteoFile, first: Ints, limit: int, samples: int, n: int, start: int = 0) -> Ints:
+    ids: Ints = hashed_ids(file.tokens, _rows(limit, samples, n, start), first)
+    return ids
+
+
+def _file_batch(file: CriteoFile, first: Ints, limit: int, samples: int, n: int = 0, start: int = 0) -> Batch:
+    rows = _rows(limit, samples, n, start)
+    return Batch(file.dense[rows], hashed_ids(file.tokens, rows, first), file.labels[rows])
+
+
+@njit(cache=True, nogil=True)
+def hashed_ids(tokens, samples, first):  # type: ignore[no-untyped-def]
+    """Return the global ids of some samples: SplitMix64 of a token and its table's number, modulo the table's rows."""
+    tables, fields = len(first) - 1, tokens.shape[1]
+    ids = np.empty(tables * len(samples), dtype=np.int64)
+    at = 0
+    for table in range(tables):
+        rows = np.uint64(first[table + 1] - first[table])
+        for sample in samples:
+            word = mix(tokens[sample, table % fields] + np.uint64(table + 1) * GOLDEN)
+            ids[at] = first[table] + np.int64(word % rows)
+            at += 1
+    return ids

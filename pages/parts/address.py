@@ -1,0 +1,92 @@
+"""The address bar: opens the link it holds, and keeps it the link of what is on the page."""
+
+from time import monotonic
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+
+from engine import links
+from engine.errors import BadInput
+from engine.presets import preset
+from engine.scenario import KNOBS, values
+from pages.parts import data_file, session
+from pages.parts.plain import plain
+
+WRITTEN, AT, BANNER = "address written", "address written at", "banner"
+SETTLED_SECONDS = 2.0
+
+
+def open_link() -> str:
+    """Take over the link in the address bar if it is new to the session; return the sentence that refuses it, or ""."""
+    pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
+    if session.SCENARIO in st.session_state and not _went_back(pairs):
+        return ""
+    opened = links.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
+    if isinstance(opened, BadInput):
+        return str(opened)
+    try:
+        session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
+    except BadInput as error:
+        return str(error)
+    st.session_state.update({session.AXES: opened.axes, BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
+    return ""
+
+
+def _too_long(pairs: links.Pairs) -> BadInput:
+    try:
+        links.read(urlencode(pairs))
+    except BadInput as error:
+        return error
+    raise ValueError("a link longer than the limit was opened")
+
+
+def _went_back(pairs: links.Pairs) -> bool:
+    """Whether the visitor went through the browser's history, which only changes the address.
+
+    A widget moved just after another one sends the address from before our last write, so that a young
+    write or a changed widget is no journey.
+    """
+    settled = monotonic() - st.session_state[AT] > SETTLED_SECONDS
+    return bool(pairs) and pairs != st.session_state[WRITTEN] and settled and not _touched()
+
+
+def _touched() -> bool:
+    try:
+        held = session.scenario()
+        return any(session.read(path) != value for path, value in values(held).items())
+    except BadInput:
+        return True
+
+
+def write(axes: tuple[str, ...] = ()) -> None:
+    """Put the link of the session's scenario, and of the page's axes, into the address bar."""
+    pairs = links.query(session.scenario(), session.base(), axes)
+    if pairs == st.session_state.get(WRITTEN) and st.query_params:
+        return
+    st.query_params.from_dict({key: [value for name, value in pairs if name == key] for key, _ in pairs})
+    st.session_state.update({WRITTEN: pairs, AT: monotonic()})
+
+
+def host() -> str:
+    """Return the scheme and host that the visitor's browser asked, or "" where there is no browser."""
+    asked = urlsplit(st.context.url or "")
+    return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
+
+
+def bar(page: str, axes: tuple[str, ...] = ()) -> None:
+    """Keep the address current; draw how many knobs differ from the preset, the way back, and the link to copy."""
+    write(axes)
+    start, now = values(preset(session.base()).scenario), values(session.scenario())
+    differing = [KNOBS[path].label for path in KNOBS if now[path] != start[path]]
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        st.caption(_count(len(differing)), help=", ".join(differing) or None, width="content")
+        st.button("Reset", on_click=session.to_preset, disabled=not differing)
+        with st.popover("Share"):
+            st.caption("This link holds every knob and the seed; whoever opens it gets the same numbers.")
+            st.code(host() + links.link(session.scenario(), session.base(), page, axes), language=None, wrap_lines=True)
+    if st.session_state.get(BANNER):
+        st.info(plain(st.session_state[BANNER]))
+
+
+def _count(number: int) -> str:
+    return "As in the preset" if not number else "1 knob differs" if number == 1 else f"{number} knobs differ"

@@ -1,0 +1,160 @@
+"""Charts as values: each is a Vega-Lite specification without data, built once; the page brings the table.
+
+A chart's title stands above it as text, because it is a finding and changes; the specification never does.
+"""
+
+from functools import cache
+from typing import Any
+
+from engine.result import STAGES
+from pages.parts import palette
+
+Spec = dict[str, Any]
+INK = "#858b94"  # readable on white and on near-black
+# Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
+FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
+AGAINST = {"elapsed": "Simulated time [s]", "batch": "Batch"}
+
+
+def axis(title: str, **more: Any) -> Spec:
+    """Return an axis under a plain title, with its unit."""
+    return {"title": title, "titleFontWeight": "normal", **more}
+
+
+def rows(pixels: int) -> Spec:
+    """Return a height that grows with the number of rows; the width is the page's."""
+    return {"height": {"step": pixels}, "autosize": {"type": "fit-x", "contains": "padding"}}
+
+
+@cache
+def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
+    """One bar a training system, stacked by part; needs system, part, amount, chosen. The chosen one is marked."""
+    order = list(palette.systems())
+    bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": axis("Training system", labelFontSize=13)}}
+    stack = {
+        "mark": {"type": "bar", "height": {"band": 0.72}},
+        "encoding": {
+            "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
+            "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend},
+            "order": {"field": "rank", "type": "quantitative"},
+            "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.5},
+            "tooltip": [
+                {"field": "system", "title": "Training system"},
+                {"field": "part", "title": legend},
+                {"field": "amount", "title": unit, "type": "quantitative", "format": ".4s"},
+            ],
+        },
+    }
+    return {
+        **rows(30),
+        "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
+        "encoding": bar,
+        "layer": [stack, _totals()],
+        "config": {"legend": {"orient": "top", "columns": 3, "titleFontWeight": "normal"}},
+    }
+
+
+def _totals() -> Spec:
+    return {
+        "transform": [
+            {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "chosen"]},
+            {
+                "calculate": FIGURE.format("total") + " + (datum.chosen ? '  ◀ this one' : '')",
+                "as": "label",
+            },
+        ],
+        "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
+        "encoding": {"x": {"field": "total", "type": "quantitative"}, "text": {"field": "label"}},
+    }
+
+
+@cache
+def step_time() -> Spec:
+    """Step time by stage, all systems."""
+    return stacked("Step time [ms]", STAGES, "Stage")
+
+
+@cache
+def energy() -> Spec:
+    """Energy of the whole run by component, all systems."""
+    return stacked("Energy of the run [J]", palette.devices(), "Component")
+
+
+@cache
+def timeline() -> Spec:
+    """A lane per device, a bar per task; needs device, task, stage, batch, start, end, background. Drag and wheel zoom."""
+    return {
+        **rows(34),
+        "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
+        "mark": {"type": "bar", "height": {"band": 0.8}, "stroke": "#80808080", "strokeWidth": 0.5, "clip": True},
+        "encoding": {
+            "y": {"field": "device", "type": "nominal", "sort": None, "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "start", "type": "quantitative", "axis": axis("Time in steady state [ms]"), "scale": {"nice": False}},
+            "x2": {"field": "end"},
+            "color": {
+                "field": "stage",
+                "type": "nominal",
+                "scale": palette.colours(STAGES),
+                "legend": {"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
+            },
+            "opacity": {"condition": {"test": "datum.background", "value": 0.55}, "value": 1},
+            "tooltip": [
+                {"field": "task", "title": "Task"},
+                {"field": "stage", "title": "Stage"},
+                {"field": "batch", "title": "Batch"},
+                {"field": "start", "title": "Start [ms]", "type": "quantitative", "format": ".4f"},
+                {"field": "end", "title": "End [ms]", "type": "quantitative", "format": ".4f"},
+                {"field": "background", "title": "In the background"},
+            ],
+        },
+    }
+
+
+@cache
+def utilisation() -> Spec:
+    """How busy each device is; needs device, busy, note."""
+    return {
+        **rows(26),
+        "mark": {"type": "bar", "height": {"band": 0.7}, "color": "#5b7bb4"},
+        "encoding": {
+            "y": {"field": "device", "type": "nominal", "sort": "-x", "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "busy", "type": "quantitative", "axis": axis("Busy [%]"), "scale": {"domain": [0, 100]}},
+            "tooltip": [
+                {"field": "device", "title": "Device"},
+                {"field": "busy", "title": "Busy [%]", "type": "quantitative", "format": ".1f"},
+                {"field": "note", "title": "Note"},
+            ],
+        },
+    }
+
+
+@cache
+def curve(field: str, title: str, against: str) -> Spec:
+    """Loss or AUC over `elapsed` or `batch`, with a rule at each fault and recovery; needs the frame of tables.curve."""
+    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
+    point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
+    tip = [
+        {"field": "batch", "title": "Batch"},
+        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
+        {"field": field, "title": title, "type": "quantitative", "format": ".5f"},
+    ]
+    line = {
+        "transform": [{"filter": f"isValid(datum.{field})"}],
+        "mark": {"type": "line", "color": "#d9622b", "point": {"color": "#d9622b"} if field == "auc" else False},
+        "encoding": {"x": time, "y": point, "order": {"field": "elapsed"}, "tooltip": tip},
+    }
+    rule = {
+        "transform": [{"filter": "isValid(datum.kind)"}],
+        "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
+        "encoding": {
+            "x": time,
+            "color": {
+                "field": "kind",
+                "type": "nominal",
+                "scale": {"domain": ["fault", "recovered"], "range": ["#c23b3b", "#4fa64a"]},
+                "legend": {"orient": "top", "title": None},
+            },
+            "tooltip": [{"field": "kind", "title": "Event"}, {"field": "what", "title": "What happened"}],
+        },
+    }
+    return {"height": 240, "layer": [line, rule]}

@@ -1,0 +1,50 @@
+"""Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
+
+from engine.metric import metrics
+
+PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def unit(name: str) -> str:
+    """Return the unit that a result's name carries in brackets, or ""."""
+    return name[name.index("[") + 1 : -1] if name.endswith("]") else ""
+
+
+def label(name: str) -> str:
+    """Return a result's name without its unit."""
+    return name.split(" [")[0]
+
+
+def readable(value: float | None, unit: str = "") -> str:
+    """Return three significant digits with a prefix where the number is large; "n/a" for None."""
+    if value is None:
+        return "n/a"
+    for size, prefix in PREFIXES:
+        if abs(value) >= size:
+            return f"{value / size:.3g}{prefix} {unit}".rstrip()
+    return f"{value:.3g} {unit}".rstrip()
+
+
+def change(ours: float | None, other: float | None) -> str:
+    """Return the change against another value in percent, or as a factor from double on, or "same"; "" without one."""
+    if ours is None or not other:
+        return ""
+    ratio = ours / other
+    if abs(ratio - 1) < 5e-4:
+        return "same"
+    percent = (ratio - 1) * 100
+    return f"{ratio:.3g}×" if ratio >= 2 else f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
+
+
+def better(name: str) -> str:
+    """Return "lower", "higher" or "neither", as the metric of that name declares."""
+    return next((metric.better for metric in metrics() if metric.name == name), "neither")
+
+
+def duration(seconds: float) -> str:
+    """Return a time to wait for, coarse enough to be true: "a moment", "12 s", "3 min", "2.5 h"."""
+    if seconds < 1.5:
+        return "a moment"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,79 @@
+"""Background runs as pages see them: looked up by what is asked, so that a reload finds them again."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from engine import kept, service, store
+from engine.errors import EmberpoolError
+from engine.keys import How, key
+from engine.result import Result
+from engine.scenario import Scenario
+from engine.service import Status
+from pages.parts import data_file
+from pages.parts.numbers import duration
+from pages.parts.plain import plain
+
+STORE = store.DEFAULT
+REFRESH_SECONDS = 1.0
+FORESEEABLE = 0.03  # the share from which on the time left is more than a guess
+Scenarios = Sequence[Scenario]
+
+
+def request(scenarios: Scenarios, how: How) -> Status | None:
+    """Return the newest request for exactly as many points that starts like these, or None."""
+    number = service.latest(STORE, key(scenarios[0], how))
+    status = None if number is None else service.status(STORE, number)
+    return status if status and status.total == len(scenarios) and status.how == how else None
+
+
+def results(scenarios: Scenarios, how: How) -> list[Result | None]:
+    """Return what is finished, in the order of the scenarios, None for what is not."""
+    return [result for _, result in kept.outcomes(STORE, scenarios, how)]
+
+
+def start(scenarios: Scenarios, how: How) -> None:
+    """Ask for the scenarios in the background; shows the engine's sentence if they are refused."""
+    try:
+        service.submit(STORE, scenarios, how, data_file.path_for(scenarios[0]))
+        service.ensure_service(STORE)
+    except EmberpoolError as error:
+        st.toast(plain(str(error)), duration="infinite")
+
+
+def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]) -> None:
+    """Draw a request, and while it runs draw it again every second; the page is drawn anew when it ends."""
+    first = request(scenarios, how)
+    running = first is not None and not first.ended
+
+    def look() -> None:
+        status = request(scenarios, how)
+        if running != (status is not None and not status.ended):
+            st.rerun()
+        if status and running:
+            service.renew(STORE, status.request)
+            service.ensure_service(STORE)
+        draw(status)
+
+    st.fragment(look, run_every=REFRESH_SECONDS if running else None)()
+
+
+def progress(status: Status) -> None:
+    """Draw how far a request is, how long it still takes, and the way to stop it."""
+    running = [point.progress for point in status.running if point.progress]
+    share = (status.done + sum(point.share for point in running)) / status.total
+    left = "" if status.eta_seconds is None or share < FORESEEABLE else f", about {duration(status.eta_seconds)} left"
+    points = f"{status.done} of {status.total} points, " if status.total > 1 else ""
+    bar, stop = st.columns((6, 1), vertical_alignment="bottom")
+    bar.progress(
+        min(share, 1.0), f"Running: {points}{share:.0%}{left}" if status.state == "running" else "Waiting for a free core"
+    )
+    stop.button("Cancel", key=f"cancel {status.request}", on_click=service.cancel, args=(STORE, status.request), width="stretch")
+
+
+def note(status: Status | None) -> None:
+    """Say why a request ended without all its points, where it did."""
+    if status and status.state == "cancelled":
+        st.info(f"Cancelled after {status.done} of {status.total}. What was finished is kept; running again goes on from there.")
+    elif status and (status.state == "failed" or status.failed):
+        st.warning(plain(status.note) or f"{status.failed} of {status.total} points have no result; the table says why.")

@@ -1,0 +1,87 @@
+"""What a session holds: the widgets of the knobs, the preset under them, and the last good scenario."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from engine import knobs
+from engine.errors import BadKnob
+from engine.knobs import Knob
+from engine.presets import preset
+from engine.scenario import KNOBS, Scenario, values, with_values
+
+PRESET, SCENARIO, AXES = "preset", "scenario", "axes"
+
+
+def widget(path: str) -> str:
+    """Return the session key of a knob's widget."""
+    return f"knob {path}"
+
+
+def scenario() -> Scenario:
+    """Return the last good scenario of this session."""
+    found: Scenario = st.session_state[SCENARIO]
+    return found
+
+
+def base() -> str:
+    """Return the name of the preset that the session started from."""
+    return str(st.session_state[PRESET])
+
+
+def axes() -> tuple[str, ...]:
+    """Return the axes of the sweep that the session holds, as links write them."""
+    return tuple(st.session_state.get(AXES, ()))
+
+
+def put(start: str, new: Scenario) -> None:
+    """Set every widget to `new`, a variation of preset `start`; only before widgets are drawn."""
+    st.session_state[PRESET] = start
+    show(new)
+
+
+def show(new: Scenario) -> None:
+    """Set every knob's widget to its value in `new`; only in a callback or before widgets are drawn."""
+    st.session_state[SCENARIO] = new
+    for path, value in values(new).items():
+        st.session_state[widget(path)] = shown(KNOBS[path], value)
+
+
+def shown(knob: Knob, value: Any) -> str | bool:
+    """Return what a knob's widget holds for `value`: a switch's bool, for all others the text of links."""
+    return value if isinstance(value, bool) and not knob.optional else knobs.write(knob, value)
+
+
+def read(path: str) -> Any:
+    """Return the value of a knob's widget; raises BadKnob with the engine's sentence."""
+    held = st.session_state[widget(path)]
+    return held if isinstance(held, bool) else knobs.parse(KNOBS[path], held)
+
+
+def to_preset() -> None:
+    """Set every knob to the chosen preset: the answer to a new preset, and to reset."""
+    show(preset(base()).scenario)
+
+
+def to_model() -> None:
+    """Set the model's knobs to the named model that was just chosen."""
+    show(with_values(scenario(), {"model.name": st.session_state[widget("model.name")]}))
+
+
+def refusals() -> Mapping[str, str]:
+    """Take the widgets over into the scenario; return a sentence for each knob that was refused, by path.
+
+    A refused knob keeps its last good value. A contradiction between knobs has the path "" and changes nothing.
+    """
+    good, bad = {}, {}
+    for path in KNOBS:
+        try:
+            good[path] = read(path)
+        except BadKnob as error:
+            bad[path] = str(error)
+    try:
+        st.session_state[SCENARIO] = with_values(scenario(), good)
+    except BadKnob as error:
+        bad[""] = str(error)
+    return bad

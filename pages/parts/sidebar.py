@@ -1,0 +1,43 @@
+"""The sidebar of every page: the preset, the main knobs, all other knobs by group."""
+
+import streamlit as st
+
+from engine.presets import preset, preset_names
+from engine.scenario import GROUPS, KNOBS
+from pages.parts import data_file, knob_widgets, session
+from pages.parts.plain import plain
+
+
+def draw() -> None:
+    """Draw the widgets of all knobs and take their values over into the session's scenario."""
+    refused = session.refusals()
+    names = preset_names()
+    st.selectbox("Preset", names, key=session.PRESET, on_change=session.to_preset, format_func=lambda name: preset(name).title)
+    st.caption(plain(preset(session.base()).description))
+    if "" in refused:
+        st.error(plain(refused[""]) + " The charts show the last good values.")
+    _data_switch()
+    for knob in knob_widgets.MAIN:
+        knob_widgets.draw(knob, refused.get(knob.path, ""))
+    for group in GROUPS:
+        _group(group, refused)
+
+
+def _group(group: str, refused: dict[str, str]) -> None:
+    paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main]
+    with st.expander(group.capitalize(), expanded=any(path in refused for path in paths)):
+        for path in paths:
+            knob_widgets.draw(KNOBS[path], refused.get(path, ""))
+
+
+def _data_switch() -> None:
+    file = data_file.served()
+    if not file:
+        return
+    held = session.widget("data.digest")
+    using = st.session_state[held] == file.digest
+    st.button(
+        f"{'Train on generated data' if using else 'Train on ' + file.path.name}",
+        on_click=lambda: st.session_state.update({held: "" if using else file.digest}),
+        width="stretch",
+    )

@@ -1,0 +1,63 @@
+"""Results as the plain tables that charts draw: fixed lower-case columns, one row per mark."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from engine.result import Result, Row
+
+TIMELINE = {
+    "Device": "device",
+    "Task": "task",
+    "Stage": "stage",
+    "Batch": "batch",
+    "Start [ms]": "start",
+    "End [ms]": "end",
+    "Background": "background",
+}
+TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc"}
+EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
+DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
+
+
+def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows as a frame with exactly the given columns, renamed."""
+    return pd.DataFrame([{new: row.get(old) for old, new in columns.items()} for row in rows], columns=list(columns.values()))
+
+
+def by_stage(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
+    """Return exposed milliseconds: system, stage, milliseconds, label (on one row a system), chosen."""
+    rows = [
+        {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen}
+        for system, result in results.items()
+        for row in result.breakdown
+    ]
+    return _summed(rows)
+
+
+def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
+    """Return joules of the whole run: system, component, joules, chosen."""
+    rows = [
+        {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen}
+        for system, result in results.items()
+        for row in result.devices
+    ]
+    return _summed(rows)
+
+
+def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["system", "part", "amount", "chosen"])
+    return frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
+
+
+def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:
+    """Return training points and events in one frame, told apart by their empty columns."""
+    return pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
+
+
+def beside(results: Mapping[str, Result]) -> pd.DataFrame:
+    """Return all results as they are, one row a result and one column a training system."""
+    names = dict.fromkeys(name for result in results.values() for name in result.results)
+    return pd.DataFrame(
+        [{"Result": name} | {system: result.results.get(name) for system, result in results.items()} for name in names]
+    )

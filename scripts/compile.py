@@ -1,0 +1,22 @@
+"""Compiles every kernel that the explorer needs, so that no visitor waits for it; numba keeps them on disk."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from engine.estimate import estimate  # noqa: E402
+from engine.presets import preset  # noqa: E402
+from engine.scenario import with_values  # noqa: E402
+from engine.simulate import simulate  # noqa: E402
+
+tiny = preset("tiny").scenario
+for changes in (
+    {"system": "ssd"},
+    {"model.optimizer": "adagrad", "policy.relaxed_lookup": False},
+    {"model.interaction": "concat", "data.locality": 0.2},
+    {"faults.power_loss_at_seconds": (0.001,)},
+):
+    scenario = with_values(tiny, changes)
+    estimate(scenario)
+    simulate(scenario)

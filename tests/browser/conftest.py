@@ -1,0 +1,117 @@
+"""A real server and a real browser, each started once for all browser tests."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).parent.parent.parent
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+READY = "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
+
+
+def pytest_collection_modifyitems(items):
+    """Mark all tests of this folder as browser tests."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("browser")
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _answers(url):
+    try:
+        return urlopen(f"{url}/_stcore/health", timeout=1).read() == b"ok"
+    except OSError:
+        return False
+
+
+def _stop_owner(folder):
+    """End the background service of this folder's store, which writes its process id into the lock."""
+    lock = folder / ".emberpool" / "store.sqlite.lock"
+    if lock.exists() and (text := lock.read_text().strip()).isdigit():
+        try:
+            os.kill(int(text), signal.SIGTERM)
+        except ProcessLookupError:
+            return
+
+
+@pytest.fixture(scope="session")
+def start_server(tmp_path_factory):
+    """Return a function that starts a fresh, cold server and returns its address."""
+    started = []
+
+    def start():
+        folder, port = tmp_path_factory.mktemp("server"), _free_port()
+        (folder / ".streamlit").symlink_to(ROOT / ".streamlit")
+        command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port)]
+        with open(folder / "server.log", "wb") as log:
+            server = subprocess.Popen([*command, "--server.headless", "true"], cwd=folder, stdout=log, stderr=log)
+        started.append((server, folder))
+        url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 60
+        while not _answers(url):
+            assert server.poll() is None and time.monotonic() < deadline, (folder / "server.log").read_text()
+            time.sleep(0.1)
+        return url
+
+    yield start
+    for server, folder in started:
+        server.terminate()
+        server.wait(20)
+        _stop_owner(folder)
+
+
+@pytest.fixture(scope="session")
+def server(start_server):
+    """Return the address of the server that most tests share."""
+    return start_server()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Return the system's Chromium; a machine without one fails, it never skips."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.fail("There is no Chromium for the browser tests; run scripts/chromium.sh, or make test.")
+    flags = [*QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """Return `visit(url, **context)`, which opens a page as a new visitor and waits until it has been drawn."""
+    contexts = []
+
+    def go(url, **options) -> Page:
+        context = chromium.new_context(**{"viewport": {"width": 1400, "height": 1000}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.outside = []
+        page.on("request", lambda asked: page.outside.append(asked.url) if _is_outside(asked.url) else None)
+        page.goto(url)
+        page.wait_for_selector(READY, timeout=60_000)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+def _is_outside(url):
+    return not url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:"))

@@ -1,0 +1,160 @@
+"""The explorer in a real browser: can a newcomer do the whole job, and does a link bring it all back?"""
+
+import csv
+import io
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from engine import links
+from tests.browser.conftest import READY
+
+ANSWER_MS = 60_000
+
+
+def settled(page):
+    """Wait until the page has begun and ended its answer to the last action."""
+    page.wait_for_timeout(250)
+    page.wait_for_selector(READY, timeout=ANSWER_MS)
+    return page
+
+
+def write(page, label, value):
+    """Write a value into the text field with this label."""
+    field = page.get_by_label(label, exact=True)
+    field.fill(value)
+    field.press("Enter")
+    settled(page)
+
+
+def finding(page):
+    return page.get_by_role("heading", level=2).first.inner_text()
+
+
+def tiles(page):
+    """Return the tiles' numbers by name, the last of each name winning: the full run's stand below the estimate's."""
+    found = page.get_by_test_id("stMetric")
+    texts = [found.nth(index).inner_text().splitlines() for index in range(found.count())]
+    return {lines[0].strip(): lines[1].strip() for lines in ([line for line in text if line.strip()] for text in texts)}
+
+
+def shared_link(page):
+    page.get_by_role("button", name="Share").click()
+    link = page.get_by_test_id("stCode").inner_text().strip()
+    page.keyboard.press("Escape")
+    return link
+
+
+def train(page):
+    """Press the button, see progress, and wait for the end."""
+    page.get_by_role("button", name=re.compile("^Run full training")).click()
+    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=2 * ANSWER_MS)
+    settled(page)
+
+
+def downloaded(page, name):
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=name).click()
+    return list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
+
+
+def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, visit):
+    page = visit(f"{server}/explore?preset=tiny&data.seed=4711")
+    before = finding(page)
+    write(page, "PMEM capacity [GiB], exact", "512")
+    write(page, "CXL bandwidth [GB/s], exact", "16")
+    page.get_by_text("Near-data compute", exact=True).click()
+    settled(page)
+    write(page, "Checkpoint relaxation [batches], exact", "3")
+    assert finding(page) != before
+    page.get_by_text("Faults", exact=True).click()
+    write(page, "Power loss at [s]", "0.002")
+    train(page)
+    assert page.get_by_test_id("stVegaLiteChart").count() >= 5
+    numbers, link = tiles(page), shared_link(page)
+
+    scenario = links.read(link).scenario
+    assert (scenario.machine.pmem_capacity_GiB, scenario.machine.cxl_bandwidth_GBps) == (512, 16)
+    assert (scenario.machine.near_data_compute, scenario.policy.mlp_staleness_bound_batches) == (False, 3)
+    assert scenario.faults.power_loss_at_seconds == (0.002,) and scenario.data.seed == 4711
+
+    (row,) = downloaded(page, "Download this run as CSV")
+    assert float(row["AUC"]) == pytest.approx(float(numbers["AUC"]), rel=1e-2)
+    assert row["machine.cxl_bandwidth_GBps"] == "16.0" and row["policy.mlp_staleness_bound_batches"] == "3"
+
+    again = visit(link)
+    expect(again.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=ANSWER_MS)
+    assert tiles(settled(again)) == numbers and finding(again) == finding(page)
+    assert page.outside == [] and again.outside == []
+
+
+@pytest.mark.parametrize(("page_name", "heading"), [("explore", "trains|train"), ("sweep", "Which design")])
+def test_a_deep_link_to_a_cold_server_opens_its_page_in_its_frame(start_server, visit, page_name, heading):
+    page = visit(f"{start_server()}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.1")
+    expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
+    expect(page.get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("10.0")
+    expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(["Explore", "Sweep"])
+    assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{page_name}?" in page.url
+
+
+@pytest.mark.parametrize("page_name", ["", "explore", "sweep"])
+def test_a_bad_link_shows_only_its_sentence(server, visit, page_name):
+    page = visit(f"{server}/{page_name}?machine.cxl_bandwidth_GBps=nan&v=1")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "machine.cxl_bandwidth_GBps=nan is not finite; choose a number from 0.1 to 1000 GB/s."
+    )
+    assert page.get_by_role("heading").count() == page.get_by_role("textbox").count() == 0
+    assert page.get_by_test_id("stMain").get_by_role("link").count() == page.get_by_test_id("stSidebarNav").count() == 0
+
+
+def test_the_bare_address_leads_to_explore(server, visit):
+    page = visit(server)
+    expect(page).to_have_url(re.compile(r"/explore\?preset=dlrm-kaggle&v=1"), timeout=ANSWER_MS)
+
+
+def test_the_browsers_back_button_takes_a_knob_back(server, visit):
+    page = visit(f"{server}/explore?preset=tiny&machine.cxl_bandwidth_GBps=20&v=1&model=0.1")
+    settled(page).wait_for_timeout(2100)
+    write(page, "CXL bandwidth [GB/s], exact", "30")
+    expect(page).to_have_url(re.compile("GBps=30.0"))
+    page.wait_for_timeout(2100)
+    page.go_back()
+    expect(settled(page).get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("20.0")
+    expect(page).to_have_url(re.compile("GBps=20.0"))
+
+
+def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(server, visit):
+    page = visit(f"{server}/explore?preset=dlrm-kaggle&run.batches=20000&data.seed=99")
+    page.get_by_role("button", name=re.compile("^Run full training")).click()
+    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
+    settled(page).reload()
+    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text(re.compile("^Cancelled after 0 of 1"))).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_role("button", name=re.compile("^Run full training"))).to_be_visible()
+
+
+def test_a_sweep_is_run_drawn_and_downloaded_in_grid_order(server, visit):
+    page = visit(f"{server}/sweep?preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl&v=1&model=0.1")
+    page.get_by_role("button", name="Run 4 points").click()
+    expect(page.get_by_text("4 points, 4 of them finished, all done.")).to_be_visible(timeout=ANSWER_MS)
+    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(1)
+    rows = downloaded(page, "Download CSV")
+    places = [(row["machine.cxl_bandwidth_GBps"], row["system"]) for row in rows]
+    assert places == [("8.0", "pmem"), ("8.0", "cxl"), ("16.0", "pmem"), ("16.0", "cxl")]
+    assert all(float(row["Step time [ms]"]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize("page_name", ["explore", "sweep"])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
+def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
+    page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
+    expect(page.get_by_role("heading", level=2).first).to_be_visible(timeout=ANSWER_MS)
+    settled(page)
+    background = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
+    main = "document.querySelector('[data-testid=stMain]')"
+    assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1
+    assert len(page.screenshot()) > 10_000

@@ -1,0 +1,90 @@
+"""PyTorch's DLRM, trained on the weights and batches of the tests: what the engine's losses are held to.
+
+`python tests/oracles/record_torch_training.py`, in an environment with torch, writes them to tests/data.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+from training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run
+
+from engine.training import Shape, layers
+
+
+def torch_losses(name: str) -> list[float]:
+    """Return PyTorch's loss of each step of one of the oracle's models."""
+    torch.set_num_threads(1)
+    shape = ORACLES[name]
+    weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
+    tables = _tables(shape, weights)
+    bottom, top = (_mlp(layers(shape, weights.mlp, part)) for part in ("bottom", "top"))
+    bottom.append(nn.ReLU())
+    optimizer = _optimizer(shape, [*bottom.parameters(), *top.parameters()], tables)
+    losses = []
+    for batch in batches:
+        logits = top(_interact(shape, bottom(torch.from_numpy(batch.dense)), _pooled(shape, weights, tables, batch)))
+        loss = nn.functional.binary_cross_entropy_with_logits(logits[:, 0], torch.from_numpy(batch.labels))
+        loss.backward()
+        optimizer()
+        losses.append(loss.item())
+    return losses
+
+
+def _tables(shape: Shape, weights) -> list[nn.EmbeddingBag]:
+    """Return one bag per table, of the rows that exist."""
+    ends = np.searchsorted(weights.rows, np.cumsum(shape.rows))
+    parts = np.split(weights.table, ends[:-1])
+    return [nn.EmbeddingBag.from_pretrained(torch.from_numpy(p.copy()), mode="sum", sparse=True, freeze=False) for p in parts]
+
+
+def _mlp(given) -> nn.Sequential:
+    modules: list[nn.Module] = []
+    for weight, bias in given:
+        linear = nn.Linear(weight.shape[1], weight.shape[0])
+        linear.weight.data, linear.bias.data = torch.from_numpy(weight.copy()), torch.from_numpy(bias.copy())
+        modules += [nn.ReLU(), linear] if modules else [linear]
+    return nn.Sequential(*modules)
+
+
+def _pooled(shape: Shape, weights, tables, batch) -> list[torch.Tensor]:
+    size, places = len(batch.labels), np.searchsorted(weights.rows, batch.ids)
+    first = np.searchsorted(weights.rows, np.concatenate(([0], np.cumsum(shape.rows)[:-1])))
+    cuts = np.cumsum([size * pooling for pooling in shape.pooling])[:-1]
+    bags = [part.reshape(size, -1) - start for part, start in zip(np.split(places, cuts), first, strict=True)]
+    return [table(torch.from_numpy(bag)) for table, bag in zip(tables, bags, strict=True)]
+
+
+def _interact(shape: Shape, dense: torch.Tensor, pooled: list[torch.Tensor]) -> torch.Tensor:
+    if shape.interaction == "concat":
+        return torch.cat([dense, *pooled], dim=1)
+    vectors = torch.stack([dense, *pooled], dim=1)
+    low = torch.tril_indices(len(pooled) + 1, len(pooled) + 1, offset=-1)
+    return torch.cat([dense, torch.bmm(vectors, vectors.transpose(1, 2))[:, low[0], low[1]]], dim=1)
+
+
+def _optimizer(shape: Shape, dense_parameters, tables):
+    """Return a function that updates everything: torch's SGD, or its Adagrad and a row-wise one for tables."""
+    rows = [table.weight for table in tables]
+    if shape.optimizer == "sgd":
+        return _stepping(torch.optim.SGD([*dense_parameters, *rows], lr=shape.learning_rate))
+    step_mlp = _stepping(torch.optim.Adagrad(dense_parameters, lr=shape.learning_rate, eps=1e-8))
+    states = [torch.zeros(len(weight)) for weight in rows]
+
+    def step() -> None:
+        step_mlp()
+        for weight, state in zip(rows, states, strict=True):
+            gradient = weight.grad.coalesce()
+            index, values = gradient.indices()[0], gradient.values()
+            state[index] += values.pow(2).mean(dim=1)
+            weight.data[index] -= shape.learning_rate * values / (state[index].sqrt() + 1e-8)[:, None]
+            weight.grad = None
+
+    return step
+
+
+def _stepping(optimizer: torch.optim.Optimizer):
+    def step() -> None:
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step

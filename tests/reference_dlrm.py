@@ -1,0 +1,104 @@
+"""An independent DLRM step in float64 numpy, written from the model's definition and used as an oracle.
+
+Embeddings are dictionaries from row to vector, MLPs lists of (weight, bias); nothing is shared with the engine.
+"""
+
+import numpy as np
+
+
+class ReferenceDlrm:
+    """A DLRM whose `loss` is a plain formula and whose `step` follows the chain rule written out."""
+
+    def __init__(self, shape, weights, bottom, top):
+        self.shape = shape
+        self.table = {int(row): vector.astype(np.float64) for row, vector in zip(weights.rows, weights.table, strict=True)}
+        self.bottom = [(w.astype(np.float64), b.astype(np.float64)) for w, b in bottom]
+        self.top = [(w.astype(np.float64), b.astype(np.float64)) for w, b in top]
+        self.row_state = dict.fromkeys(self.table, 0.0)
+        self.state = [[(np.zeros_like(w), np.zeros_like(b)) for w, b in part] for part in (self.bottom, self.top)]
+
+    def bags(self, batch):
+        """Yield (table, sample, rows of the bag)."""
+        at, size = 0, len(batch.labels)
+        for table, pooling in enumerate(self.shape.pooling):
+            for sample in range(size):
+                yield table, sample, [int(row) for row in batch.ids[at : at + pooling]]
+                at += pooling
+
+    def forward(self, batch):
+        """Return (bottom activations, vectors per sample, top activations)."""
+        dense = [batch.dense.astype(np.float64)]
+        for w, b in self.bottom:
+            dense.append(np.maximum(dense[-1] @ w.T + b, 0.0))
+        pooled = np.zeros((len(batch.labels), len(self.shape.pooling), self.shape.dim))
+        for table, sample, rows in self.bags(batch):
+            pooled[sample, table] = sum(self.table[row] for row in rows)
+        top = [self.interact(dense[-1], pooled)]
+        for k, (w, b) in enumerate(self.top):
+            z = top[-1] @ w.T + b
+            top.append(z if k == len(self.top) - 1 else np.maximum(z, 0.0))
+        return dense, pooled, top
+
+    def interact(self, dense, pooled):
+        """Return the top MLP's input."""
+        if self.shape.interaction == "concat":
+            return np.concatenate([dense, pooled.reshape(len(dense), -1)], axis=1)
+        vectors = np.concatenate([dense[:, None], pooled], axis=1)
+        products = [(vectors[:, i] * vectors[:, j]).sum(1) for i in range(vectors.shape[1]) for j in range(i)]
+        return np.concatenate([dense, np.stack(products, axis=1)], axis=1)
+
+    def loss(self, batch):
+        """Return the mean binary cross-entropy, straight from its definition."""
+        probability = 1.0 / (1.0 + np.exp(-self.forward(batch)[2][-1][:, 0]))
+        clicks = batch.labels.astype(np.float64)
+        return float(-np.mean(clicks * np.log(probability) + (1.0 - clicks) * np.log1p(-probability)))
+
+    def gradients(self, batch):
+        """Return (row gradients, bottom gradients, top gradients)."""
+        dense, pooled, top = self.forward(batch)
+        delta = (1.0 / (1.0 + np.exp(-top[-1])) - batch.labels[:, None]) / len(batch.labels)
+        top_gradient, delta = _mlp_gradient(self.top, top, delta)
+        dense_delta, pooled_delta = self.interact_gradient(dense[-1], pooled, delta)
+        bottom_gradient, _ = _mlp_gradient(self.bottom, dense, dense_delta * (dense[-1] > 0))
+        rows: dict[int, np.ndarray] = {}
+        for table, sample, bag in self.bags(batch):
+            for row in bag:
+                rows[row] = rows.get(row, 0.0) + pooled_delta[sample, table]
+        return rows, bottom_gradient, top_gradient
+
+    def interact_gradient(self, dense, pooled, delta):
+        """Return the gradients of the dense and the pooled vectors."""
+        width = dense.shape[1]
+        if self.shape.interaction == "concat":
+            return delta[:, :width], delta[:, width:].reshape(pooled.shape)
+        vectors = np.concatenate([dense[:, None], pooled], axis=1)
+        square = np.zeros((len(dense), vectors.shape[1], vectors.shape[1]))
+        square[:, *np.tril_indices(vectors.shape[1], -1)] = delta[:, width:]
+        back = (square + square.transpose(0, 2, 1)) @ vectors
+        return back[:, 0] + delta[:, :width], back[:, 1:]
+
+    def step(self, batch):
+        """Train on `batch` and return its loss before the update."""
+        loss, rate = self.loss(batch), self.shape.learning_rate
+        rows, *parts = self.gradients(batch)
+        adagrad = self.shape.optimizer == "adagrad"
+        for row, gradient in rows.items():
+            self.row_state[row] += float(np.mean(gradient**2))
+            self.table[row] = self.table[row] - rate * gradient / (np.sqrt(self.row_state[row]) + 1e-8 if adagrad else 1.0)
+        for layers, states, gradients in zip((self.bottom, self.top), self.state, parts, strict=True):
+            for pair, state, gradient in zip(layers, states, gradients, strict=True):
+                for value, total, slope in zip(pair, state, gradient, strict=True):
+                    total += slope**2
+                    value -= rate * slope / (np.sqrt(total) + 1e-8 if adagrad else 1.0)
+        return loss
+
+
+def _mlp_gradient(layers, outputs, delta):
+    """Return the gradients of each (weight, bias), and that of the input; `delta` is that of the last linear output."""
+    gradients = []
+    for k in range(len(layers) - 1, -1, -1):
+        gradients.insert(0, (delta.T @ outputs[k], delta.sum(0)))
+        delta = delta @ layers[k][0]
+        if k:
+            delta = delta * (outputs[k] > 0)
+    return gradients, delta

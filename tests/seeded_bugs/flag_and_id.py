@@ -1,0 +1,57 @@
+"""Bugs of flags and batch ids: a torn, stale or foreign record is taken for a good one."""
+
+from dataclasses import replace
+
+from engine.persistence.records import begin, checksum, new_digest, read, seal
+from seeded_bugs import bug
+
+
+@bug("records.checksum")
+def no_checksum(payload, fields):
+    return 0
+
+
+@bug("records.checksum")
+def checksum_of_the_header_only(payload, fields):
+    return checksum(new_digest(), fields)
+
+
+@bug("records.checksum")
+def checksum_of_the_payload_only(payload, fields):
+    return checksum(payload, b"")
+
+
+@bug("records.seal")
+def flag_carries_no_batch(media, pending, reader, seed):
+    seal(media, replace(pending, batch=0), reader, seed)
+
+
+@bug("records.seal")
+def batch_id_wraps_after_two(media, pending, reader, seed):
+    seal(media, replace(pending, batch=pending.batch % 2), reader, seed)
+
+
+@bug("records.is_free")
+def live_slots_look_free(media, slot):
+    return True
+
+
+@bug("records.begin")
+def mlp_log_overwrites_the_only_complete_one(media, slots, kind, batch):
+    return replace(begin(media, slots, kind, batch), slot=slots[0]) if len(slots) == 3 else begin(media, slots, kind, batch)
+
+
+@bug("records.seal", log="redo")
+def reader_position_is_off_by_one(media, pending, reader, seed):
+    seal(media, pending, reader + 1, seed)
+
+
+@bug("records.seal")
+def random_state_is_not_kept(media, pending, reader, seed):
+    seal(media, pending, reader, (0, 0))
+
+
+@bug("records.read")
+def stale_mlp_is_taken_for_the_newest(media, slot):
+    found = read(media, slot)
+    return replace(found, batch=found.batch + 1) if found and found.kind == 3 else found

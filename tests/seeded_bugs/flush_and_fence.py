@@ -1,0 +1,62 @@
+"""Bugs of flush and fence: data or flags that are not durable when the next step believes they are."""
+
+from engine.persistence import protocol, records
+from engine.persistence.media import LINE
+from engine.persistence.recovery import logged
+from seeded_bugs import bug
+
+
+@bug("records.put")
+def log_is_never_flushed(media, address, data):
+    media.store(address, data)
+
+
+@bug("records.put")
+def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
+    media.store(address, data)
+    media.flush(address, min(data.size, LINE - address % LINE))
+
+
+@bug("protocol.put")
+def rows_are_never_flushed(media, address, data):
+    media.store(address, data)
+
+
+@bug("protocol.put")
+def only_the_first_line_of_a_straddling_row_is_flushed(media, address, data):
+    media.store(address, data)
+    media.flush(address, min(data.size, LINE - address % LINE))
+
+
+@bug("protocol.commit")
+def no_fence_between_data_and_flag(media, layout, rows, mlp, reader, seed):
+    for pending in filter(None, (rows, mlp)):
+        records.seal(media, pending, reader, seed)
+    media.fence()
+
+
+@bug("protocol.commit")
+def no_fence_after_the_flag(media, layout, rows, mlp, reader, seed):
+    media.fence()
+    for pending in filter(None, (rows, mlp)):
+        records.seal(media, pending, reader, seed)
+
+
+@bug("protocol.commit", near_data=True)
+def near_data_writes_are_not_awaited(media, layout, rows, mlp, reader, seed):
+    for pending in filter(None, (rows, mlp)):
+        records.seal(media, pending, reader, seed)
+
+
+@bug("protocol.release")
+def release_is_not_fenced(media, layout, rows, mlp):
+    protocol.clear(media, records.superseded(media, layout.row_slots, rows))
+    if mlp:
+        protocol.clear(media, records.superseded(media, layout.mlp_slots, mlp))
+
+
+@bug("recovery.repair", log="redo", late_home=True)
+def replay_is_not_fenced(media, layout, logs):
+    for record in logs:
+        protocol.write_rows(media, layout, *logged(layout, record))
+    return 0

@@ -1,0 +1,32 @@
+"""Bugs of order: the old checkpoint goes too early, or rows change too early."""
+
+from engine.persistence import protocol, records
+from engine.persistence.protocol import commit, release, write_rows
+from seeded_bugs import bug
+
+
+@bug("undo.commit")
+def old_checkpoint_is_deleted_before_the_new_flags(media, layout, rows, mlp, reader, seed):
+    release(media, layout, rows, mlp)
+    commit(media, layout, rows, mlp, reader, seed)
+
+
+@bug("undo.commit")
+def old_checkpoint_is_deleted_after_one_flag(media, layout, rows, mlp, reader, seed):
+    commit(media, layout, rows, None, reader, seed)
+    release(media, layout, rows, mlp)
+    records.seal(media, mlp, reader, seed)
+    media.fence()
+
+
+@bug("redo.log_rows", log="redo")
+def home_rows_are_written_before_the_commit(media, layout, batch, rows, values):
+    write_rows(media, layout, rows, values)
+    return protocol.log_rows(media, layout, records.Kind.REDO_ROWS, batch + 1, rows, values)
+
+
+@bug("redo.rewrite", log="redo")
+def redo_log_is_freed_with_the_home_write(media, layout, log, mlp, rows, values):
+    release(media, layout, log, mlp)
+    records.drop(media, log.slot)
+    write_rows(media, layout, rows, values)

@@ -1,0 +1,72 @@
+"""Bugs of recovery: it repairs the wrong way, in the wrong order, or says what is not true."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.persistence import protocol
+from engine.persistence.recovery import choose, logged, settle
+from seeded_bugs import bug
+
+
+@bug("recovery.to_replay")
+def only_the_newest_log_is_rolled_back(rows, batch, log):
+    return list(rows[-1:])
+
+
+@bug("recovery.to_replay")
+def logs_are_rolled_back_oldest_first(rows, batch, log):
+    return [record for record in rows if record.batch >= batch]
+
+
+@bug("recovery.choose")
+def one_flag_is_enough(rows, mlps, bound):
+    return rows[-1], mlps[-1]
+
+
+@bug("recovery.choose", relaxed=True)
+def staleness_is_reported_as_zero(rows, mlps, bound):
+    row, mlp = choose(rows, mlps, bound)
+    return row, replace(mlp, batch=row.batch)
+
+
+@bug("recovery.choose", relaxed=True, batches=5)
+def staleness_bound_is_not_enforced(rows, mlps, bound):
+    return choose(rows, mlps, 2**64)
+
+
+@bug("recovery.repair")
+def flags_are_cleared_before_the_rollback(media, layout, logs):
+    protocol.clear(media, [record.slot for record in logs])
+    media.fence()
+    for record in logs:
+        protocol.write_rows(media, layout, *logged(layout, record))
+    media.fence()
+    return 0
+
+
+@bug("recovery.repair")
+def rollback_adds_a_difference(media, layout, logs):
+    for record in logs:
+        rows, values = logged(layout, record)
+        now = protocol.read_table(media, layout)[rows]
+        protocol.write_rows(media, layout, rows, np.bitwise_xor(now, values) if now.any() else values)
+    media.fence()
+    return 0
+
+
+@bug("recovery.report_losses")
+def lost_rows_are_read_as_zeros(media, layout):
+    return None
+
+
+@bug("recovery.settle")
+def recovered_state_is_not_made_a_checkpoint(media, layout, rows, mlp):
+    return None
+
+
+@bug("recovery.settle")
+def logs_are_released_before_the_new_checkpoint(media, layout, rows, mlp):
+    protocol.clear(media, [slot for slot in layout.slots if slot != mlp.slot])
+    media.fence()
+    settle(media, layout, rows, mlp)

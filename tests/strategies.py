@@ -1,0 +1,44 @@
+"""Hypothesis strategies that follow a knob's declaration: any value it can take, and any scenario."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from engine.errors import BadKnob
+from engine.knobs import Knob
+from engine.presets import preset, preset_names
+from engine.scenario import KNOBS, Scenario, with_values
+
+
+def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
+    """Return every value that `knob` can take, None included where it is optional."""
+    low, high = knob.low, knob.high
+    whole = st.integers(int(low or 0), int(high or 0)) if low is not None else st.integers()
+    real = st.floats(low, high, allow_nan=False)
+    by_kind: dict[str, st.SearchStrategy[Any]] = {
+        "float": real,
+        "int": whole,
+        "floats": st.lists(real, max_size=4).map(tuple),
+        "ints": st.lists(whole, min_size=1, max_size=4).map(tuple),
+        "widths": st.lists(whole, min_size=1, max_size=4).map(tuple),
+        "choice": st.sampled_from(knob.allowed or ("",)),
+        "switch": st.booleans(),
+        "text": st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="\ufffd"), max_size=30),
+    }
+    return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
+
+
+def _scenario(name: str, changes: dict[str, Any]) -> Scenario:
+    try:
+        return with_values(preset(name).scenario, changes)
+    except BadKnob:
+        return preset(name).scenario
+
+
+def changes() -> st.SearchStrategy[dict[str, Any]]:
+    """Return values for up to three knobs, by path."""
+    one = st.sampled_from(sorted(KNOBS)).flatmap(lambda path: st.tuples(st.just(path), knob_values(KNOBS[path])))
+    return st.lists(one, max_size=3).map(dict)
+
+
+scenarios = st.builds(_scenario, st.sampled_from(preset_names()), changes())

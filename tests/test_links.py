@@ -1,0 +1,136 @@
+"""Links: does a link bring back its whole scenario, and is a broken one refused with a sentence?"""
+
+from dataclasses import replace
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine import links, version
+from engine.errors import BadInput, BadLink
+from engine.presets import DEFAULT, preset, preset_names
+from engine.scenario import Scenario, values, with_values
+from tests.strategies import scenarios
+
+
+@given(scenario=scenarios, base=st.sampled_from(preset_names()))
+def test_a_link_brings_back_the_whole_scenario_from_any_preset(scenario, base):
+    opened = links.read(links.link(scenario, base))
+    assert opened.scenario == scenario and opened.preset == base and opened.banner == ""
+
+
+@given(scenario=scenarios)
+def test_a_link_survives_a_host_in_front_and_decoded_parameters(scenario):
+    assert links.read("https://host.example:8501" + links.link(scenario)).scenario == scenario
+    assert links.open_pairs(links.query(scenario)).scenario == scenario
+
+
+@given(st.lists(st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=20), max_size=4))
+def test_a_link_keeps_its_axes_in_order(axes):
+    axes = [axis for axis in axes if "\ufffd" not in axis]
+    assert links.read(links.link(Scenario(), page="sweep", axes=axes)).axes == tuple(axes)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_as_it_stands_needs_nothing_but_its_name_in_the_link(name):
+    pairs = links.query(preset(name).scenario, name)
+    assert pairs == [("preset", name), ("v", str(version.LINK)), ("model", version.MODEL)]
+
+
+def test_an_empty_link_is_the_default_preset():
+    assert links.read("") == links.Opened(DEFAULT, preset(DEFAULT).scenario)
+
+
+def test_a_link_of_another_model_version_opens_with_a_banner():
+    opened = links.read("/explore?v=1&model=0.0")
+    assert opened.scenario == preset(DEFAULT).scenario and "0.0" in opened.banner and version.MODEL in opened.banner
+
+
+def test_a_float_travels_to_the_last_bit():
+    scenario = with_values(Scenario(), {"machine.cxl_bandwidth_GBps": 0.1 + 0.2})
+    assert links.read(links.link(scenario)).scenario.machine.cxl_bandwidth_GBps == 0.1 + 0.2
+
+
+def test_a_plus_sign_is_not_read_as_a_space():
+    scenario = with_values(Scenario(), {"data.digest": "a+b c&d=e%41#f"})
+    assert links.read(links.link(scenario)).scenario == scenario
+
+
+def test_links_of_format_1_still_mean_the_same():
+    opened = links.read("/explore?preset=tiny&system=pmem&data.batch_size=32&faults.power_loss_at_seconds=0.5;1.5&v=1&model=0.1")
+    expected = with_values(
+        preset("tiny").scenario, {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5)}
+    )
+    assert opened.scenario == expected
+
+
+HOSTILE = {
+    "an unknown knob": ("machine.cxl_bandwith=3", "machine.cxl_bandwidth_GBps"),
+    "a knob given twice": ("data.seed=1&data.seed=2", "data.seed"),
+    "a version from the future": ("v=999", "v="),
+    "a version that is no number": ("v=one", "v="),
+    "a version in superscript": ("v=%C2%B2", "v="),
+    "a version of 5000 digits": ("v=" + "1" * 5000, "v="),
+    "version nought": ("v=0", "v="),
+    "not a number": ("machine.cxl_bandwidth_GBps=nan", "machine.cxl_bandwidth_GBps"),
+    "infinity": ("machine.cxl_bandwidth_GBps=1e999", "machine.cxl_bandwidth_GBps"),
+    "a negative size": ("data.batch_size=-5", "data.batch_size"),
+    "an unknown preset": ("preset=../../etc/passwd", "preset"),
+    "an unknown system": ("system=cxll", "cxl"),
+    "bytes that are no text": ("data.digest=%ff%fe", "data.digest"),
+    "a percent sign without its digits": ("data.digest=%zz", "%"),
+    "a control character in a value": ("data.digest=a%00b", "data.digest"),
+    "a line break in a name": ("data%0Aseed=1", "data\\nseed"),
+    "no equals sign": ("garbage", "parameters"),
+    "a link of a megabyte": ("data.digest=" + "a" * 1_000_000, "8000"),
+    "a thousand parameters": ("&".join(f"a{i}=1" for i in range(1000)), "parameters"),
+    "twenty thousand digits between semicolons": ("model.num_embeddings=" + "1;" * 3500, "model.num_embeddings"),
+    "an axis with a control character": ("axis=system%07:cxl", "axis"),
+    "markup": ("preset=" + quote("<script>alert(1)</script>"), "preset"),
+    "a path as data": ("data.path=/etc/passwd", "data.path"),
+}
+
+
+@pytest.mark.parametrize(("text", "named"), HOSTILE.values(), ids=list(HOSTILE))
+def test_a_hostile_link_is_refused_with_one_sentence_that_names_the_parameter(text, named):
+    with pytest.raises(BadInput) as caught:
+        links.read(text if "?" in text else "/explore?" + text)
+    sentence = str(caught.value)
+    assert named in sentence and sentence.isprintable() and sentence.endswith((".", "?"))
+
+
+@given(st.text(max_size=200))
+@example("http://[")
+@example("?v=\u00b2")
+@example("?=&=")
+def test_any_text_is_either_opened_or_refused(text):
+    try:
+        assert isinstance(links.read(text).scenario, Scenario)
+    except BadInput as error:
+        assert str(error).isprintable()
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=20)), max_size=5))
+def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
+    opened = links.opened_or_error(pairs)
+    assert isinstance(opened, links.Opened | BadInput)
+
+
+def test_a_link_longer_than_proxies_allow_is_refused_with_its_length():
+    with pytest.raises(BadLink, match="9000"):
+        links.read("?" + "a" * 8999)
+
+
+@given(scenario=scenarios)
+def test_no_knob_is_left_out_of_a_link(scenario):
+    named = {path for path, _ in links.query(scenario)}
+    start = preset(DEFAULT).scenario
+    if scenario.model.name == start.model.name:
+        differing = {path for path, value in values(scenario).items() if value != values(start)[path]}
+        assert differing <= named
+
+
+def test_axes_do_not_change_the_scenario():
+    with_axes = links.read("/sweep?axis=system:cxl,pmem&axis=data.seed:1,2")
+    assert replace(with_axes, axes=()) == links.read("")

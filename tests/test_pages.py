@@ -1,0 +1,179 @@
+"""Pages: does each page run, open a good link, refuse a bad one, and keep to the last good scenario?"""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import links
+from engine.presets import preset
+from engine.scenario import GROUPS, KNOBS, with_values
+from tests import fakes
+
+ROOT = Path(__file__).parent.parent
+BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBps"
+
+
+@pytest.fixture
+def engine(monkeypatch, tmp_path):
+    """Put the made-up engine in place of the real one, and the store into a folder of its own."""
+    quick = ModuleType("engine.estimate")
+    quick.estimate = fakes.estimate
+    monkeypatch.setitem(sys.modules, "engine.estimate", quick)
+    for name in [name for name in sys.modules if name.startswith("pages.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def opened(engine):
+    """Return `open(query, page)`, which runs the app on a link and returns it."""
+
+    def run(query="", page="explore"):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
+        pairs = [] if not query else [part.split("=", 1) for part in query.split("&")]
+        for key in dict(pairs):
+            app.query_params[key] = [value for name, value in pairs if name == key]
+        app.run()
+        return app if page == "explore" else app.switch_page(f"pages/{page}.py").run()
+
+    return run
+
+
+def headers(app):
+    return [header.value for header in app.header]
+
+
+def address(app):
+    """Return the parameters of the address bar, repeated ones apart."""
+    found = app.query_params.items()
+    return [(key, value) for key, held in found for value in (held if isinstance(held, list) else [held])]
+
+
+def test_the_bare_address_leads_to_explore_with_the_default_scenario(opened):
+    app = opened()
+    assert not app.exception and headers(app) == ["cxl trains dlrm-kaggle in 4.04 ms a batch."]
+    assert address(app) == links.query(preset("dlrm-kaggle").scenario)
+
+
+@pytest.mark.parametrize("page", ["explore", "sweep"])
+def test_each_page_runs_without_an_error(opened, page):
+    app = opened("preset=tiny&system=pmem", page)
+    assert not app.exception and len(app.header) == 1
+
+
+def test_every_knob_has_a_widget_that_shows_its_value(opened):
+    app = opened("preset=tiny&policy.relaxed_lookup=on&data.locality=0.25")
+    for path in KNOBS:
+        assert f"knob {path}" in app.session_state
+    assert app.session_state["knob policy.relaxed_lookup"] == "on"
+    assert app.text_input(key="knob data.locality").value == "0.25"
+    assert [expander.label for expander in app.expander if expander.label.lower() in GROUPS] == [g.capitalize() for g in GROUPS]
+
+
+def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
+    app = opened("preset=dlrm-kaggle&machine.cxl_bandwidth_GBps=10&v=1&model=0.1")
+    assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH}").value == "10.0"
+    assert (BANDWIDTH, "10.0") in address(app)
+
+
+@pytest.mark.parametrize(
+    "query", ["system=cxll", "machine.cxl_bandwidth_GBps=nan", "v=999", "nonsense=1", "data.seed=1&data.seed=2"]
+)
+def test_a_bad_link_draws_its_sentence_and_nothing_else(engine, query):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
+    for key in dict(part.split("=") for part in query.split("&")):
+        app.query_params[key] = [part.split("=")[1] for part in query.split("&") if part.split("=")[0] == key]
+    app.run()
+    assert not app.exception and len(app.error) == 1
+    drawn = (*app.main.children.values(), *app.sidebar.children.values())
+    assert [element.type for element in drawn] == ["alert"] or [e.type for e in drawn] == ["error"]
+
+
+def test_a_moved_slider_changes_the_finding_and_the_link(opened):
+    app = opened()
+    before = headers(app)
+    app.select_slider(key=f"slide {BANDWIDTH}").set_value("4.0").run()
+    assert headers(app) != before and (BANDWIDTH, "4.0") in address(app) and app.text_input(key=EXACT).value == "4.0"
+
+
+def test_a_refused_value_shows_its_sentence_and_the_last_good_scenario_stays(opened):
+    app = opened()
+    app.text_input(key=EXACT).set_value("8").run()
+    good = headers(app)
+    app.text_input(key=EXACT).set_value("fast").run()
+    assert headers(app) == good and (BANDWIDTH, "8.0") in address(app) and not app.exception
+    assert any("not a number" in caption.value for caption in app.sidebar.caption)
+    app.text_input(key=EXACT).set_value("16").run()
+    assert headers(app) != good and not any("not a number" in caption.value for caption in app.sidebar.caption)
+
+
+def test_knobs_that_contradict_each_other_are_refused_together(opened):
+    app = opened()
+    app.text_input(key="knob model.embedding_dim").set_value("32").run()
+    assert any("model.embedding" in error.value.replace("\\", "") for error in app.sidebar.error)
+    app.text_input(key="knob model.bottom_mlp").set_value("13-64-32").run()
+    assert not app.sidebar.error and ("model.embedding_dim", "32") in address(app)
+
+
+def test_a_new_preset_resets_the_knobs(opened):
+    app = opened("machine.cxl_bandwidth_GBps=10")
+    app.selectbox(key="preset").set_value("tiny").run()
+    assert address(app) == links.query(preset("tiny").scenario, "tiny")
+
+
+def test_a_named_model_brings_its_own_knobs(opened):
+    app = opened()
+    app.selectbox(key="knob model.name").set_value("dlrm-terabyte").run()
+    expected = with_values(preset("dlrm-kaggle").scenario, {"model.name": "dlrm-terabyte"})
+    assert links.open_pairs(address(app)).scenario == expected
+
+
+def test_reset_takes_everything_back_to_the_preset(opened):
+    app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
+    assert any("2 knobs differ" in caption.value for caption in app.caption)
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert address(app) == links.query(preset("dlrm-kaggle").scenario)
+
+
+def test_the_share_box_holds_the_engines_own_link(opened):
+    app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
+    scenario = with_values(preset("dlrm-kaggle").scenario, {BANDWIDTH: 10.0, "data.seed": 9})
+    assert links.read(app.code[0].value).scenario == scenario
+
+
+def test_knobs_stay_when_the_page_changes(opened):
+    app = opened("machine.cxl_bandwidth_GBps=10", "sweep")
+    app.switch_page("pages/explore.py").run()
+    assert (BANDWIDTH, "10.0") in address(app)
+
+
+def test_a_scenario_that_cannot_run_shows_its_sentence_instead_of_charts(opened):
+    app = opened("machine.cxl_bandwidth_GBps=13")
+    assert not app.exception and "choose 14" in headers(app)[0] and not app.metric
+
+
+def test_axes_in_a_link_come_back_on_the_sweep_page(opened):
+    app = opened("axis=data.batch_size:8,16&axis=system:cxl,pmem,dram", "sweep")
+    assert app.text_input(key="axis 0 values").value == "8,16" and app.text_input(key="axis 1 values").value == "cxl,pmem,dram"
+    assert [button.label for button in app.button if button.key == "run"] == ["Run 6 points"]
+    assert links.open_pairs(address(app)).axes == ("data.batch_size:8,16", "system:cxl,pmem,dram")
+
+
+@pytest.mark.parametrize("values", ["", "8,,16", "nan", "8:4:2", "1:2:0", "8,8", "1:1000:100000"])
+def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened, values):
+    app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "sweep")
+    app.text_input(key="axis 0 values").set_value(values).run()
+    assert not app.exception and not [button for button in app.button if button.key == "run"]
+
+
+def test_an_axis_garbage_in_a_link_is_shown_as_text_not_as_markup(opened):
+    app = opened("axis=[click](http://evil.example):**1**", "sweep")
+    assert not app.exception
+
+
+def test_a_link_of_another_model_version_opens_under_a_banner(opened):
+    app = opened("v=1&model=0.0")
+    assert not app.exception and "0.0" in app.info[0].value

@@ -1,0 +1,70 @@
+"""Small models and batches for the tests of training, the same on every machine."""
+
+import numpy as np
+
+from engine.training import Shape, Weights, initial, touched
+from engine.workload.batch import Batch
+
+
+def model(**changes: object) -> Shape:
+    """Return a small model: two tables with dots, one of them multi-hot, unless changed."""
+    base: dict = {
+        "rows": (30, 7),
+        "pooling": (1, 3),
+        "dim": 4,
+        "bottom": (5, 6, 4),
+        "top": (8, 1),
+        "interaction": "dot",
+        "optimizer": "sgd",
+        "learning_rate": 0.1,
+    }
+    return Shape(**{**base, **changes})
+
+
+def uniforms(seed: int, count: int) -> np.ndarray:
+    """Return (count,) float64 numbers in [0, 1): SplitMix64 of seed and position, in whole-array arithmetic."""
+    word = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    word += np.array([seed], np.uint64) * np.uint64(0xD1B54A32D192ED03)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((word ^ (word >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+
+
+def made_up_batch(shape: Shape, size: int, number: int, seed: int = 1) -> Batch:
+    """Return batch `number`: skewed ids, uniform dense features, and clicks that depend on both."""
+    lookups = [size * pooling for pooling in shape.pooling]
+    draws = np.split(uniforms(seed * 1000 + number, sum(lookups)), np.cumsum(lookups)[:-1])
+    starts = np.concatenate(([0], np.cumsum(shape.rows)))
+    tables = [np.int64(rows * draw**3) for rows, draw in zip(shape.rows, draws, strict=True)]
+    ids = np.concatenate([start + table for start, table in zip(starts[:-1], tables, strict=True)])
+    width = shape.bottom[0]
+    values = uniforms(seed * 1000 + 500_000 + number, size * (width + 1)).reshape(size, width + 1)
+    dense = (2.0 * values[:, :width] - 1.0).astype(np.float32)
+    lean = dense[:, 0] + (tables[0].reshape(size, -1)[:, 0] % 2 - 0.5)
+    labels = (values[:, width] < 1.0 / (1.0 + np.exp(-2.0 * lean))).astype(np.float32)
+    return Batch(dense, ids, labels)
+
+
+def made_up_run(shape: Shape, size: int, count: int, seed: int = 1) -> tuple[Weights, list[Batch]]:
+    """Return initial weights for `count` batches, and the batches."""
+    batches = [made_up_batch(shape, size, number, seed) for number in range(count)]
+    return initial(shape, touched(batches), seed), batches
+
+
+ORACLE_STEPS, ORACLE_BATCH = 200, 64
+_LARGE = (2000,) * 8
+_KAGGLE = {
+    "rows": (1460, 583, *_LARGE, 305, 24, 633, 3, 27, 10, 4, 18, 15, 105, 1000, 500, 250, 120, 60, 30),
+    "pooling": (1,) * 26,
+    "dim": 16,
+    "bottom": (13, 64, 32, 16),
+    "top": (64, 32, 1),
+}
+ORACLES = {
+    "kaggle-like": model(**_KAGGLE),
+    "multi-hot": model(rows=(500, 50, 2000), pooling=(3, 3, 3), dim=8, bottom=(13, 32, 8), top=(32, 16, 1)),
+    "concatenation": model(
+        rows=(500, 50, 2000), pooling=(2, 1, 5), dim=8, bottom=(13, 32, 12), top=(32, 16, 1), interaction="concat"
+    ),
+    "adagrad": model(**_KAGGLE, optimizer="adagrad", learning_rate=0.01),
+}
