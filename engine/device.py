@@ -35,11 +35,19 @@ class Device:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a device file exports: how to build the device for a machine, and its catalogue of constants."""
+    """What a device file exports: how to build the device for a machine, and its constants by part.
+
+    A part is what a knob can choose, such as a media type; a device without a choice has the one part "".
+    """
 
     title: str
     build: Callable[[Machine], Device]
-    constants: Callable[[], tuple[Constant, ...]]
+    parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
+
+
+def fields_of(part: Any) -> tuple[Constant, ...]:
+    """Return the constants of a part that is a dataclass of them, in declaration order."""
+    return tuple(getattr(part, name) for name in part.__dataclass_fields__)
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

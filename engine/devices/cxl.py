@@ -28,4 +28,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("CXL link", build, lambda: (HOP, PHY, CONTROLLER, SWITCH, CARD))
+DEVICE = Kind("CXL link", build, lambda: {"": (HOP, PHY, CONTROLLER, SWITCH, CARD)})

@@ -49,4 +49,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("DRAM", build, lambda: (CHANNEL, EFFICIENCY, LATENCY, ENERGY, BACKGROUND, PRICE))
+DEVICE = Kind("DRAM", build, lambda: {"": (CHANNEL, EFFICIENCY, LATENCY, ENERGY, BACKGROUND, PRICE)})

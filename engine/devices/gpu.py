@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.constants import Constant
-from engine.device import Device, Kind
+from engine.device import Device, Kind, fields_of
 from engine.groups import Machine
 from engine.units import FLOAT32, GB, US
 from engine.work import BottomMLP, Pool, Stream, TopPart, mlp_parameters
@@ -182,7 +182,7 @@ def _computed(machine: Machine) -> Device:
         },
         idle_watts=gpu.idle.value,
         price=gpu.price.value,
-        constants=(*(getattr(gpu, name) for name in gpu.__dataclass_fields__), LAUNCH, FLOP_ENERGY, BYTE_ENERGY),
+        constants=(*fields_of(gpu), LAUNCH, FLOP_ENERGY, BYTE_ENERGY),
     )
 
 
@@ -217,9 +217,10 @@ def build(machine: Machine) -> Device:
     return _replayed(machine) if machine.gpu == "trainingcxl" else _computed(machine)
 
 
-def constants() -> tuple[Constant, ...]:
-    """Return the constants of the default GPU."""
-    return build(Machine()).constants
+def parts() -> dict[str, tuple[Constant, ...]]:
+    """Return the constants of every GPU, and those that all computed ones share."""
+    computed = {name: fields_of(gpu) for name, gpu in ACCELERATORS.items()}
+    return {**computed, "trainingcxl": tuple(REPLAY.values()), "": (LAUNCH, FLOP_ENERGY, BYTE_ENERGY)}
 
 
-DEVICE = Kind("GPU", build, constants)
+DEVICE = Kind("GPU", build, parts)

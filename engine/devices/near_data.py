@@ -29,4 +29,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Near-data logic", build, lambda: (FPGA, FPGA_IDLE, ASIC, ASIC_IDLE, PRICE))
+DEVICE = Kind("Near-data logic", build, lambda: {"": (FPGA, FPGA_IDLE, ASIC, ASIC_IDLE, PRICE)})

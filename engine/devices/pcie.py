@@ -27,4 +27,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("PCIe link", build, lambda: (*HANDOFF.values(), PHY))
+DEVICE = Kind("PCIe link", build, lambda: {**{name: (one,) for name, one in HANDOFF.items()}, "": (PHY,)})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.constants import Constant
-from engine.device import Device, Kind, some
+from engine.device import Device, Kind, fields_of, some
 from engine.groups import Machine
 from engine.units import GB, GiB
 from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
@@ -172,13 +172,8 @@ def build(machine: Machine) -> Device:
         idle_watts=count * media.idle.value,
         modules=count,
         price=count * module_bytes(machine) / GB * media.price.value,
-        constants=tuple(getattr(media, name) for name in media.__dataclass_fields__),
+        constants=fields_of(media),
     )
 
 
-def constants() -> tuple[Constant, ...]:
-    """Return the constants of the default media; each media type has its own."""
-    return tuple(getattr(MEDIA["optane-100"], name) for name in Media.__dataclass_fields__)
-
-
-DEVICE = Kind("Persistent memory", build, constants)
+DEVICE = Kind("Persistent memory", build, lambda: {name: fields_of(media) for name, media in MEDIA.items()})

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.constants import Constant
-from engine.device import Device, Kind, some
+from engine.device import Device, Kind, fields_of, some
 from engine.groups import Machine
 from engine.units import GB, US
 from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
@@ -98,13 +98,13 @@ def build(machine: Machine) -> Device:
         idle_watts=count * drive.idle.value,
         busy_watts=count * (drive.active.value - drive.idle.value),
         price=count * drive.capacity.value * drive.price.value,
-        constants=(*(getattr(drive, name) for name in drive.__dataclass_fields__), SOFTWARE, THREADS),
+        constants=(*fields_of(drive), SOFTWARE, THREADS),
     )
 
 
-def constants() -> tuple[Constant, ...]:
-    """Return the constants of the default drive."""
-    return (*(getattr(DRIVES["p5800x"], name) for name in Drive.__dataclass_fields__), SOFTWARE, THREADS)
+def parts() -> dict[str, tuple[Constant, ...]]:
+    """Return the constants of every drive, and of the software in front of them."""
+    return {**{name: fields_of(drive) for name, drive in DRIVES.items()}, "": (SOFTWARE, THREADS)}
 
 
-DEVICE = Kind("SSD", build, constants)
+DEVICE = Kind("SSD", build, parts)
