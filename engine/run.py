@@ -113,9 +113,9 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
         crash, strike = _crash(m, traffic, segment, (embedding, mlp), strikes)
         crashes.append(crash)
         first, begin = crash.embedding_batch, crash.resumed
-        if len(crashes) >= MOST_CRASHES or _hopeless(crashes):
+        if len(crashes) + crash.again >= MOST_CRASHES or _hopeless(crashes):
             break
-    completed = first == traffic.batches
+    completed = first == traffic.batches and not (crashes and crashes[-1].again >= MOST_CRASHES)
     outcome = _completed(crashes) if completed else _gave_up(m.scenario, crashes)
     return Run(m, tuple(segments), tuple(crashes), begin, completed, outcome), state
 
@@ -133,7 +133,7 @@ def _crash(
     down = m.scenario.faults.detect_seconds + m.scenario.faults.restart_seconds + restore
     resumed, again = at + down, 0
     strike = next(strikes, None)
-    while strike is not None and strike < resumed:
+    while strike is not None and strike < resumed and again < MOST_CRASHES:
         resumed, again = strike + down, again + 1
         strike = next(strikes, None)
     started = segment.first + (segment.cut.started if segment.cut else 0)
@@ -166,6 +166,7 @@ def _completed(crashes: list[Crash]) -> str:
 
 def _gave_up(scenario: Scenario, crashes: list[Crash]) -> str:
     return (
-        f"unrecoverable: power failed {len(crashes)} times and training no longer got past batch {crashes[-1].embedding_batch}; "
-        "lengthen faults.power_loss_mtbf_hours, shorten the run, or choose a system that logs every batch."
+        f"unrecoverable: power failed {sum(1 + crash.again for crash in crashes)} times and training no longer got past "
+        f"batch {crashes[-1].embedding_batch}; lengthen faults.power_loss_mtbf_hours, shorten the run, "
+        "or choose a system that logs every batch."
     )
