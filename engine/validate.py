@@ -104,7 +104,7 @@ def measure(claim: Claim) -> float:
     pairs = [(_value(name, claim.system, claim.metric), _value(name, claim.baseline, claim.metric)) for name in claim.presets]
     if claim.aggregate == "geomean":
         return float(FORMS[claim.form](geometric_mean([ours / base for ours, base in pairs]), 1.0))
-    return fmean(FORMS[claim.form](ours, base) for ours, base in pairs)
+    return fmean(float(FORMS[claim.form](ours, base)) for ours, base in pairs)
 
 
 def _value(name: str, system: str, metric: str) -> float:
@@ -112,7 +112,7 @@ def _value(name: str, system: str, metric: str) -> float:
         return 1.0
     result = _run(with_values(preset(name).scenario, {"system": system}))
     if metric in STAGES:
-        return 1e3 * sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric)
+        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
     value = result.results.get(metric)
     if value is None:
         raise BadFile(f"presets/{name}.toml claims {metric!r} of system {system}, which has no such result.")
