@@ -45,11 +45,11 @@ def pmem_written(timeline: Timeline, until: float) -> float:
 
 def fraction_done(timeline: Timeline, until: float) -> Floats:
     """Return for each task, (N, K), the share of its work done by `until`; skipped logs did nothing."""
-    start = np.where(np.isnan(timeline.start), np.inf, timeline.start)
-    end = np.where(np.isnan(timeline.end), np.inf, timeline.end)
-    span = np.maximum(timeline.template.durations, np.finfo(float).tiny)
-    share = np.clip((until - start) / span, 0.0, 1.0)
-    unfinished = np.clip(1 - timeline.state.left / span, 0.0, 1.0)
-    share = np.where(np.isinf(end), np.minimum(share, unfinished), share)
-    done: Floats = np.where(end <= until, 1.0, share)
+    span, end = timeline.template.durations, timeline.end
+    begun = np.nan_to_num(timeline.start, nan=np.inf) <= until
+    share = begun * 1.0
+    np.divide(until - timeline.start, span, out=share, where=begun & (span > 0))
+    unfinished = 1 - np.divide(timeline.state.left, span, out=np.zeros_like(span), where=span > 0)
+    share = np.where(np.isnan(end), np.minimum(share, unfinished), share)
+    done: Floats = np.where(end <= until, 1.0, np.clip(share, 0.0, 1.0))
     return done
