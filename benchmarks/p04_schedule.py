@@ -7,6 +7,7 @@ import numpy as np
 from benchmarks.benchmark import Benchmark, interleaved
 from engine.device import Device
 from engine.graph import Demand, Task, TaskGraph
+from engine.schedule import advance
 from engine.timeline import timeline
 from engine.work import Move
 
@@ -54,8 +55,9 @@ def run() -> tuple[float, float, bool]:
     """Schedule one random graph both ways."""
     tasks = graph(np.random.default_rng(4))
     devices = {f"d{i}": Device(f"d{i}", "", {Move: lambda work: work.nbytes}) for i in range(DEVICES)}
-    equal = bool(np.array_equal(timeline(tasks, devices, BATCHES).end, by_simpy(tasks)))
-    ours, peer = interleaved(lambda: timeline(tasks, devices, BATCHES), lambda: by_simpy(tasks))
+    line = timeline(tasks, devices, BATCHES)
+    equal = bool(np.array_equal(line.end, by_simpy(tasks)))
+    ours, peer = interleaved(lambda: advance(line.template), lambda: by_simpy(tasks))
     return ours, peer, equal
 
 
