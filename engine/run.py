@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from heapq import merge
 from typing import TypeVar
 
-from engine import system
+from engine import assumptions, system
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
@@ -84,7 +85,17 @@ def machinery(scenario: Scenario) -> Machinery:
     present = names("devices") if scenario.machine.all_powered else chosen.devices
     off = {"near-data"} if not scenario.machine.near_data_compute else set()
     devices = {name: load("devices", name).build(scenario.machine) for name in present if name not in off}
+    assumptions.check(scenario.machine, _catalogue())
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+
+
+@cache
+def _catalogue() -> tuple[str, ...]:
+    """Return the names of all constants of all devices, as `machine.assume` knows them."""
+    kinds = every("devices").items()
+    return tuple(
+        sorted({assumptions.name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part})
+    )
 
 
 def schedule(m: Machinery, traffic: Traffic) -> Timeline:
