@@ -47,7 +47,7 @@ def _rows(asked: Scenario) -> tuple[float, float]:
 
 def flow(asked: Scenario, batches: int) -> Traffic:
     """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
-    rows, raw_share = _rows(asked)
+    rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
     return steady(traffic(asked, np.array([rows]), np.array([raw_share]), np.array([rows / 3])), batches)
 
 
