@@ -14,11 +14,14 @@ from oracles.closed_forms import Parts, step
 from engine.estimate import estimate
 from engine.result import STAGES, Result
 from engine.run import schedule
+from engine.scenario import with_values
 from engine.simulate import simulate
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "calibrate_trainingcxl.py"
 DIGITISED = runpy.run_path(str(SCRIPT))["DIGITISED"]
-MODELS = ("rm1", "rm2", "rm3", "rm4")
+MODULES = {"rm1": 1, "rm2": 4, "rm3": 1, "rm4": 1}
+MODELS = tuple(MODULES)
+MODULE_GiB = 16e9 / 2**30
 LEAST_PART = 0.5  # ms; what is smaller cannot be read off the figure
 
 
@@ -39,10 +42,20 @@ def steady_step(asked):
 @pytest.mark.parametrize("model", MODELS)
 def test_a_batch_takes_what_the_configurations_formula_says(model, system):
     measured, amounts = steady_step(published(model, system))
-    parts = Parts(published(model, system), amounts.rows[0], amounts.raw_share[0])
+    parts = Parts(published(model, system), amounts.rows[0], amounts.raw_share[0], MODULES[model])
     assert parts.host > max(parts.bottom), "outside the formulas' regime"
     assert replace(parts, raw=0.0).lookup + parts.at("log") < parts.top or system != "cxl", "outside the formulas' regime"
     assert measured == pytest.approx(step(system, parts), rel=1e-9)
+
+
+@pytest.mark.parametrize("modules", [2, 3, 16])
+@pytest.mark.parametrize("system", ["pcie", "cxl-d", "cxl-b", "cxl"])
+def test_more_modules_shorten_a_batch_as_the_formula_says(system, modules):
+    asked = with_values(published("rm1", system), {"machine.pmem_capacity_GiB": modules * MODULE_GiB})
+    measured, amounts = steady_step(asked)
+    parts = Parts(asked, amounts.rows[0], amounts.raw_share[0], modules)
+    assert measured == pytest.approx(step(system, parts), rel=1e-9)
+    assert measured < step(system, replace(parts, modules=1))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -50,7 +63,7 @@ def test_a_batch_on_a_drive_whose_cache_never_hits_takes_what_the_formula_says(m
     asked = published(model, "ssd")
     amounts = flow(asked, 30)
     amounts = replace(amounts, misses=amounts.rows)
-    parts = Parts(asked, amounts.rows[0], 0.0)
+    parts = Parts(asked, amounts.rows[0], 0.0, MODULES[model])
     ends = schedule(ready(asked), amounts).batch_ends
     assert (ends[-1] - ends[9]) / 20 == pytest.approx(step("ssd", parts), rel=1e-9)
 

@@ -4,16 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from machines import SYSTEMS, line, scenario
 
 from engine.device import joules, seconds
-from engine.estimate import estimate
 from engine.groups import Machine
 from engine.registry import load, names
-from engine.scenario import with_values
-from engine.steady import steady
 from engine.work import (
     BottomMLP,
     Copy,
@@ -88,7 +82,7 @@ def test_an_array_of_amounts_costs_each_batch_its_own_and_an_empty_one_nothing()
         times = seconds(device(name), RowReads(rows, 64))
         assert times[0] == 0
         assert [times[1], times[2]] == [exactly(seconds(device(name), RowReads(n, 64))) for n in (1.0, 7.0)]
-    assert list(seconds(device("cxl"), Move(rows * 64)))[0] == 0
+    assert seconds(device("cxl"), Move(rows * 64))[0] == 0
 
 
 @pytest.mark.parametrize("channels", [1, 6, 12])
@@ -164,7 +158,9 @@ def test_energy_is_media_bytes_and_link_bits_at_their_price():
     assert joules(pmem, Stream(1e9)) == exactly(4.73)
     assert joules(device("dram"), RowReads(1e6, 64)) == exactly(64e6 * 8 * 20e-12)
     assert joules(device("cxl"), Move(1e9)) == exactly(8e9 * 2 * 7.5e-12)
-    assert joules(device("gpu"), BottomMLP(2, (3, 5), "forward")) == exactly((2 * 2 * 3 * 5 * 2.7 + 4 * (6 + 15 + 10 + 20) * 124) * 1e-12)
+    assert joules(device("gpu"), BottomMLP(2, (3, 5), "forward")) == exactly(
+        (2 * 2 * 3 * 5 * 2.7 + 4 * (6 + 15 + 10 + 20) * 124) * 1e-12
+    )
     assert joules(device("host"), HostEmbedding(1.0, 1.0, 0.5)) == 0
 
 

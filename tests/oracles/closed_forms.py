@@ -14,7 +14,6 @@ from engine.devices.pmem import MEDIA
 from engine.devices.ssd import DRIVES
 from engine.scenario import Scenario, per_table
 
-MODULES = {"rm1": 1, "rm2": 4, "rm3": 1, "rm4": 1}
 NEAR_DATA = 4 * 64 * 250e6
 HOP = 75e-9
 FLAGS = 4
@@ -22,20 +21,19 @@ FLAGS = 4
 
 @dataclass(frozen=True)
 class Parts:
-    """Seconds of each piece of a batch that touches `rows` rows, `raw` of its lookups written just before."""
+    """Seconds of each piece of a batch that touches `rows` rows, `raw` of its lookups written just before.
+
+    `modules` are the PMEM modules, each behind a controller of its own.
+    """
 
     s: Scenario
     rows: float
     raw: float
+    modules: int
 
     def media(self, name: str) -> float:
         """Return a constant of the emulated PMEM, in its own unit."""
         return getattr(MEDIA["trainingcxl"], name).value
-
-    @property
-    def modules(self) -> int:
-        """PMEM modules behind as many controllers."""
-        return MODULES[self.s.model.name]
 
     @property
     def vector(self) -> int:
