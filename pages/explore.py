@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import address, charts, downloads, estimates, frame, session, tables, tiles, training_panel
+from pages.parts import address, charts, downloads, estimates, frame, session, tables, tiles, tornado, training_panel
 from pages.parts.headline import headline
 from pages.parts.plain import plain
 
@@ -48,5 +48,6 @@ with st.expander("All results of the estimate"):
     downloads.show(tables.beside(results))
     downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download all systems as CSV")
 
+tornado.draw(scenario, result)
 st.subheader("What does training really give?", anchor=False)
 training_panel.draw(scenario, result)
