@@ -14,6 +14,15 @@ from pages.parts.numbers import readable
 
 METRICS = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]")
 SHOWN = 10
+TABLE = {
+    "name": "Constant",
+    "at_low": "Result at its low end",
+    "at_high": "Result at its high end",
+    "value": "Value",
+    "ends": "Range",
+    "confidence": "Confidence",
+    "source": "Source",
+}
 
 
 def draw(scenario: Scenario, result: Result) -> None:
@@ -33,7 +42,7 @@ def draw(scenario: Scenario, result: Result) -> None:
         return
     frame = rows(swings, own)
     st.vega_lite_chart(frame, spec(metric), key="tornado", alt=f"{metric} at each constant's lowest and highest value")
-    downloads.show(frame.drop(columns=["own", "ends"]))
+    downloads.show(frame[list(TABLE)].rename(columns=TABLE))
 
 
 def rows(swings: tuple[Swing, ...], own: float) -> pd.DataFrame:
@@ -47,9 +56,6 @@ def rows(swings: tuple[Swing, ...], own: float) -> pd.DataFrame:
                 "own": own,
                 "ends": f"{swing.constant.low:g} to {swing.constant.high:g} {swing.constant.unit}",
                 "value": swing.constant.value,
-                "low": swing.constant.low,
-                "high": swing.constant.high,
-                "unit": swing.constant.unit,
                 "confidence": swing.constant.confidence,
                 "source": swing.constant.source,
             }
