@@ -45,11 +45,7 @@ def pmem_written(timeline: Timeline, until: float) -> float:
 
 def fraction_done(timeline: Timeline, until: float) -> Floats:
     """Return for each task, (N, K), the share of its work done by `until`; skipped logs did nothing."""
-    span, end = timeline.template.durations, timeline.end
-    begun = np.nan_to_num(timeline.start, nan=np.inf) <= until
-    share = begun * 1.0
-    np.divide(until - timeline.start, span, out=share, where=begun & (span > 0))
-    unfinished = 1 - np.divide(timeline.state.left, span, out=np.zeros_like(span), where=span > 0)
-    share = np.where(np.isnan(end), np.minimum(share, unfinished), share)
-    done: Floats = np.where(end <= until, 1.0, np.clip(share, 0.0, 1.0))
-    return done
+    start, end, whole = timeline.start, timeline.end, timeline.template.durations
+    spent = np.where(np.isnan(end), np.minimum(until - start, whole - timeline.state.left), until - start)
+    part: Floats = np.divide(spent, whole, out=np.zeros_like(whole), where=(start < until) & (whole > 0))
+    return np.where(end <= until, 1.0, np.minimum(part, 1.0))
