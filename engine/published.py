@@ -5,6 +5,7 @@ Presets list their claims; reading one checks it, so that no claim passes becaus
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
+from itertools import chain
 from math import isfinite
 from typing import Any
 
@@ -72,7 +73,7 @@ def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
     if not isinstance(given["presets"], list | tuple):
         raise BadFile(f"{where}: presets={given['presets']!r} is not a list of presets.")
     claim = Claim(**{**given, "presets": tuple(given["presets"])})
-    for problem in (*_unknown_words(claim), *_contradictions(claim)):
+    for problem in chain(_unknown_words(claim), _contradictions(claim)):
         raise BadFile(f"{where}: {problem}")
     return claim
 

@@ -18,10 +18,15 @@ def csv(results: Sequence[Result], how: How, name: str, label: str = "Download C
     st.download_button(label, table.csv_text(results, how), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
 
-def rows(frame: pd.DataFrame, name: str, label: str = "Download CSV") -> None:
-    """Draw the button that saves a table as it is, numbers with every digit."""
-    text = table.rows_text(list(frame.columns), frame.astype(object).where(frame.notna(), None).itertuples(index=False))
-    st.download_button(label, text, f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
+def frame_text(frame: pd.DataFrame) -> str:
+    """Return a table as CSV, numbers with every digit and text disarmed for spreadsheets."""
+    cells = frame.astype(object).where(frame.notna(), None)
+    return table.rows_text(list(frame.columns), cells.itertuples(index=False))
+
+
+def rows(frame: pd.DataFrame, name: str, label: str) -> None:
+    """Draw the button that saves a table as CSV."""
+    st.download_button(label, frame_text(frame), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
 
 def show(frame: pd.DataFrame, formats: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -16,6 +16,7 @@ STEP = "Step time [ms]"
 PUBLISHED, OURS = "published", "ours"
 WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
 FORMATS = {"Published": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
+COLUMNS = ["system", "who", "part", "amount"]
 Verdicts = Sequence[Verdict]
 
 
@@ -29,7 +30,7 @@ def summary(verdicts: Verdicts) -> str:
     return (
         f"{len(verdicts)} claims: {_listed(counts) or 'none'} within tolerance"
         f"{f', outside it: {_listed(failed)}' if failed else ''}"
-        f"{f'; {alone} are predictions that nothing published was compared with' if alone else ''}."
+        f"{f'; {alone} more are predictions with nothing published to compare' if alone else ''}."
     )
 
 
@@ -98,15 +99,12 @@ def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
     return dict(sorted(found.items(), key=lambda item: set(item[1]["who"]) == {OURS}))
 
 
-COLUMNS = ["system", "who", "part", "amount"]
-
-
 def _published(verdicts: Verdicts, system: str) -> list[tuple[str, str, str, float]]:
     values = {v.claim.metric: v.claim.published for v in verdicts if v.claim.system == system and v.claim.published is not None}
     if STEP not in values:
         return []
     parts = {stage: values[stage] for stage in STAGES if stage in values}
-    parts["Other"] = parts.get("Other", 0.0) + values[STEP] - sum(parts.values())
+    parts["Other"] = parts.get("Other", 0.0) + max(0.0, values[STEP] - sum(parts.values()))
     return [(system, PUBLISHED, stage, amount) for stage, amount in parts.items()]
 
 

@@ -1,6 +1,6 @@
-"""The verdicts on all claims, computed one preset at a time and kept as long as the process and the model version live."""
+"""The verdicts on all claims, computed one run at a time and kept as long as the process and the model version live."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from threading import Lock
 from time import monotonic
@@ -14,44 +14,48 @@ from engine.validate import Verdict
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 
-# Visitors of a cold server share one computation: the second waits, and finds the runs done.
+# Visitors of a cold server share one computation: the second waits for a run, and finds it done.
 TURN = Lock()
 
 
-def presets() -> tuple[str, ...]:
-    """Return the presets that make claims, those last that also claim something about others."""
-    found = [name for name in preset_names() if claims(name)]
-    return tuple(sorted(found, key=lambda name: max(len(claim.presets) for claim in claims(name))))
-
-
 def all_of_them() -> tuple[Verdict, ...]:
-    """Return every verdict, ordered by preset; draws progress and the time left while some are missing."""
-    names = presets()
-    for name in _shown(names) if _kept.cache_info().currsize < len(names) else ():
-        _kept(name, version.MODEL)
-    return tuple(verdict for name in sorted(names) for verdict in _kept(name, version.MODEL))
+    """Return every verdict, preset by preset; draws progress and the time left while runs are missing."""
+    names = [name for name in preset_names() if claims(name)]
+    if _kept.cache_info().currsize < len(names):
+        _run(runs(names))
+    return tuple(verdict for name in names for verdict in _kept(name, version.MODEL))
 
 
 @lru_cache
 def _kept(name: str, model: str) -> tuple[Verdict, ...]:
-    with TURN:
-        return validate.validate([name])
+    return validate.validate([name])
 
 
-def _shown(names: Sequence[str]) -> Iterator[str]:
-    """Yield names with a bar of how far we are; the forecast is corrected by the time that was really taken."""
-    work = [_forecast(name) for name in names]
+def runs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return what the claims of some presets need run: each preset and training system once."""
+    needed = (
+        (member, system)
+        for name in names
+        for claim in claims(name)
+        for member in claim.presets
+        for system in (claim.system, claim.baseline)
+        if system
+    )
+    return list(dict.fromkeys(needed))
+
+
+def _run(pairs: Sequence[tuple[str, str]]) -> None:
+    """Run them under a bar; the forecast is corrected by the time that was really taken.
+
+    Each look at the bar is where Streamlit may stop this script, so that a visitor can leave within one run.
+    """
+    work = [effort.seconds(preset(name).scenario) for name, _ in pairs]
     bar, start = st.empty(), monotonic()
-    for index, name in enumerate(names):
+    for index, (name, system) in enumerate(pairs):
         done = sum(work[:index])
-        left = sum(work[index:]) * ((monotonic() - start) / done if done else 1.0)
-        text = f"Running {plain(preset(name).title)}: preset {index + 1} of {len(names)}, about {duration(left)} left"
+        left = (sum(work) - done) * ((monotonic() - start) / done if done else 1.0)
+        text = f"{plain(preset(name).title)}, system {system}: run {index + 1} of {len(pairs)}, about {duration(left)} left"
         bar.progress(done / sum(work), text)
-        yield name
+        with TURN:
+            validate.run(name, system)
     bar.empty()
-
-
-def _forecast(name: str) -> float:
-    """Return the seconds of the preset's own runs; those of other presets were done before."""
-    systems = {system for claim in claims(name) for system in (claim.system, claim.baseline) if system}
-    return effort.seconds(preset(name).scenario) * len(systems)
