@@ -41,8 +41,8 @@ def _expected(m: Machinery) -> Traffic:
 
 
 def _window(m: Machinery) -> int:
-    """Return how many batches show the steady state: a staleness bound must have had the time to bite."""
-    return int(min(WINDOW + 3 * m.ways.bound, LONGEST))
+    """Return how many batches to schedule: a staleness bound must have had the time to bite, as far as the run goes."""
+    return min(WINDOW + 3 * m.ways.bound, LONGEST, m.scenario.run.batches)
 
 
 def _report(m: Machinery, line: Timeline, average: Steady) -> Report:
