@@ -13,6 +13,7 @@ from engine.work import BottomMLP, Pool, Stream, TopPart, mlp_parameters
 VIDUR = "Vidur profiles, fitted"
 STAS = "stas00/ml-engineering"
 FIT = "fitted to TrainingCXL RM1 and RM4 by scripts/calibrate_trainingcxl.py"
+HELPS = "a faster GPU or smaller MLPs would shorten it"
 LAUNCH = Constant("kernel launch", 2.6, "us", 2.4, 2.7, "measured", "te42kyfo/gpu-benches", "queued stream, A100")
 FLOP_ENERGY = Constant("fp32 energy", 2.7, "pJ/FLOP", 1, 5.4, "derived", "half of te42kyfo's fp64 figure")
 BYTE_ENERGY = Constant("memory path energy", 124, "pJ/B", 100, 230, "derived", "te42kyfo/gpu-benches, board power")
@@ -168,6 +169,7 @@ def _computed(machine: Machine) -> Device:
     return Device(
         name="gpu",
         title=f"GPU, {machine.gpu}",
+        helps=HELPS,
         seconds={
             BottomMLP: lambda work: _bottom(gpu, work).seconds,
             TopPart: lambda work: _top(gpu, work).seconds,
@@ -204,6 +206,7 @@ def _replayed(machine: Machine) -> Device:
     return Device(
         name="gpu",
         title="GPU, the TrainingCXL prototype's",
+        helps=HELPS,
         seconds={BottomMLP: bottom, TopPart: top, Pool: moved, Stream: moved},
         idle_watts=part["idle"],
         busy_watts=part["busy"] - part["idle"],

@@ -21,6 +21,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="near-data",
         title=f"Near-data logic, {rate / 1e9:g} GB/s",
+        helps="wider or faster near-data logic would shorten it",
         seconds={Pool: lambda work: work.nbytes / rate},
         idle_watts=idle.value,
         busy_watts=busy.value - idle.value,
