@@ -1,14 +1,12 @@
 """Does the instant estimate say what a full run then measures?"""
 
 import pytest
-from machines import PRESETS, SYSTEMS, ready, scenario
+from machines import PRESETS, SYSTEMS, counted, ready, scenario
 
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.meter import Meter
 from engine.run import schedule
-from engine.simulate import _count, simulate
-from engine.workload.source import source
+from engine.simulate import simulate
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
 NEVER = {"run.training": False, "run.batches": 30}
@@ -26,9 +24,7 @@ def test_an_estimate_is_within_5_percent_of_a_full_run(name, system):
 @pytest.mark.parametrize(("name", "batches"), [("tiny", 100), ("dlrm-kaggle", 1200), ("trainingcxl-rm4", 300)])
 def test_an_ssd_estimate_is_within_5_percent_of_a_full_run_once_its_cache_is_warm(name, batches):
     asked = scenario(name, "ssd", **{"run.batches": batches})
-    machinery = ready(asked)
-    amounts = _count(machinery, source(machinery.scenario, None), batches, Meter(None, batches))
-    ends, warm = schedule(machinery, amounts).batch_ends, batches * 2 // 3
+    ends, warm = schedule(ready(asked), counted(asked, batches)).batch_ends, batches * 2 // 3
     measured = (ends[-1] - ends[warm]) / (batches - 1 - warm)
     assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.05)
 
