@@ -47,7 +47,7 @@ def fraction_done(timeline: Timeline, until: float) -> Floats:
     """Return for each task, (N, K), the share of its work done by `until`; skipped logs did nothing."""
     start = np.where(np.isnan(timeline.start), np.inf, timeline.start)
     end = np.where(np.isnan(timeline.end), np.inf, timeline.end)
-    span = np.maximum(timeline.template.durations, np.finfo(float).tiny)
+    span = np.where(timeline.template.durations > 0, timeline.template.durations, 1.0)
     share = np.clip((until - start) / span, 0.0, 1.0)
     unfinished = np.clip(1 - timeline.state.left / span, 0.0, 1.0)
     share = np.where(np.isinf(end), np.minimum(share, unfinished), share)
