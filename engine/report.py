@@ -22,7 +22,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Report:
-    """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device.
+    """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
     `lost_seconds` is work that a power loss undid, `down_seconds` detection, restart and restore.
     """
@@ -61,7 +61,7 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores) -> Report:
     return Report(
         machinery=run.machinery,
         steady=steady,
-        batches=batches,
+        batches=batches if run.completed else run.crashes[-1].embedding_batch,
         elapsed=run.elapsed,
         static={name: device.idle_watts * run.elapsed for name, device in devices.items()},
         dynamic=joules,

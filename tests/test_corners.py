@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+from engine.crash import in_miniature
 from engine.energy import fraction_done
+from engine.estimate import estimate
 from engine.fit import fit
 from engine.presets import preset
-from engine.run import machinery, schedule
+from engine.report import Scores, report
+from engine.run import machinery, run, schedule
 from engine.scenario import with_values
 from engine.simulate import simulate
+from engine.steady import steady
 from engine.traffic import traffic
 
 SYSTEMS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
@@ -24,6 +28,15 @@ def lasting(scenario, batches):
     m = machinery(fit(scenario).scenario)
     rows = np.full(batches, 10.0)
     return m, schedule(m, traffic(m.scenario, rows, 0 * rows, 0 * rows))
+
+
+def report_of(scenario):
+    """Return the books of an untrained run of a scenario's batches with ten rows each."""
+    m, line = lasting(scenario, scenario.run.batches)
+    rows = np.full(scenario.run.batches, 10.0)
+    seeds = (scenario.data.seed, scenario.faults.seed)
+    done, _ = run(m, traffic(m.scenario, rows, 0 * rows, 0 * rows), None, lambda s, _: (*in_miniature(s, m.ways, seeds), None))
+    return report(done, steady(line, m.devices), scenario.run.batches, Scores())
 
 
 def test_power_that_always_fails_during_the_recovery_is_given_up_with_a_sentence():
@@ -70,3 +83,22 @@ def test_work_without_duration_is_no_division_by_almost_nothing():
     assert np.any(line.template.durations == 0)
     done = fraction_done(line, 1e3)
     assert np.all((done >= 0) & (done <= 1))
+
+
+def test_tables_beyond_the_largest_automatic_capacity_are_not_told_to_set_it_to_auto():
+    many = {"model.num_tables": 10_000, "model.num_embeddings": (10**11,), "model.pooling": (1,)}
+    result = estimate(tiny(**many))
+    assert not result.ran
+    assert "set it to auto" not in result.outcome
+    assert "lower model.num_embeddings" in result.outcome
+
+
+def test_a_run_that_never_gets_past_its_first_batch_has_trained_for_nothing():
+    never = {"faults.power_loss_mtbf_hours": 2e-9, "faults.detect_seconds": 0.0, "faults.restart_seconds": 0.0}
+    scenario = tiny(system="pcie", **{"machine.pcie_bandwidth_GBps": 0.1, **never})
+    result = simulate(scenario)
+    assert not result.ran
+    books = report_of(scenario)
+    assert books.batches == 0
+    assert books.lost_seconds + books.down_seconds == pytest.approx(books.elapsed)
+    assert result.results["Effective training time ratio"] == pytest.approx(0, abs=1e-9)
