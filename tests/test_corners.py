@@ -102,3 +102,9 @@ def test_a_run_that_never_gets_past_its_first_batch_has_trained_for_nothing():
     assert books.batches == 0
     assert books.lost_seconds + books.down_seconds == pytest.approx(books.elapsed)
     assert result.results["Effective training time ratio"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("answer", [simulate, estimate])
+def test_passes_without_a_data_file_are_said_to_have_no_effect(answer):
+    assert any("run.passes=2" in warning for warning in answer(tiny(**{"run.passes": 2})).warnings)
+    assert answer(tiny()).warnings == ()
