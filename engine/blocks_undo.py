@@ -17,7 +17,7 @@ FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 def undo_plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
     now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
-    pooling = blocks.gpu_pooling(s, t, "Pooling", ("Embedding lookup",))
+    pooling = blocks.gpu_pooling(s, t, "Pooling", FORWARD_DONE)
     spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
     trained = ("Gradient spreading",) if spreading else ("Top MLP",)
     shadow = _shadow(t) if w.bound > 0 else ()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.constants import Constant
-from engine.groups import Machine
+from engine.machine import Machine
 from engine.work import Work
 
 Cost = Callable[[Any], Any]
@@ -43,11 +43,6 @@ class Kind:
     title: str
     build: Callable[[Machine], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
-
-
-def fields_of(part: Any) -> tuple[Constant, ...]:
-    """Return the constants of a part that is a dataclass of them, in declaration order."""
-    return tuple(getattr(part, name) for name in part.__dataclass_fields__)
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

@@ -45,11 +45,7 @@ def pmem_written(timeline: Timeline, until: float) -> float:
 
 def fraction_done(timeline: Timeline, until: float) -> Floats:
     """Return for each task, (N, K), the share of its work done by `until`; skipped logs did nothing."""
-    start = np.where(np.isnan(timeline.start), np.inf, timeline.start)
-    end = np.where(np.isnan(timeline.end), np.inf, timeline.end)
-    span = np.where(timeline.template.durations > 0, timeline.template.durations, 1.0)
-    share = np.clip((until - start) / span, 0.0, 1.0)
-    unfinished = np.clip(1 - timeline.state.left / span, 0.0, 1.0)
-    share = np.where(np.isinf(end), np.minimum(share, unfinished), share)
-    done: Floats = np.where(end <= until, 1.0, share)
-    return done
+    start, end, whole = timeline.start, timeline.end, timeline.template.durations
+    spent = np.where(np.isnan(end), np.minimum(until - start, whole - timeline.state.left), until - start)
+    part: Floats = np.divide(spent, whole, out=np.zeros_like(whole), where=(start < until) & (whole > 0))
+    return np.where(end <= until, 1.0, np.minimum(part, 1.0))

@@ -7,7 +7,7 @@ from engine.devices.gpu import memory_bytes
 from engine.devices.pmem import module_bytes
 from engine.devices.ssd import DRIVES
 from engine.registry import load
-from engine.scenario import Scenario, per_table, with_values
+from engine.scenario import KNOBS, Scenario, per_table, with_values
 from engine.system import System
 from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes
 from engine.units import FLOAT32, GB, GiB
@@ -62,13 +62,19 @@ def _gib(nbytes: float) -> str:
     return f"{nbytes / GiB:.3g} GiB"
 
 
+def _raise(path: str, number: int, then: str) -> str:
+    """Return the remedy of a larger value, if the knob can take it."""
+    return f"raise it to {number}{then}" if number <= (KNOBS[path].high or 0) else ""
+
+
 def _pmem(s: Scenario) -> str:
     need, have = table_bytes(s) + log_bytes(s), (s.machine.pmem_capacity_GiB or 0.0) * GiB
     if need <= have * (1 + 1e-9):
         return ""
     return (
         f"machine.pmem_capacity_GiB={have / GiB:g} cannot hold {_gib(table_bytes(s))} of embedding tables and "
-        f"{_gib(log_bytes(s))} of logs; raise it to {ceil(need / GiB)}, set it to auto, or lower model.num_embeddings."
+        f"{_gib(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GiB', ceil(need / GiB), ', set it to auto, or ')}"
+        "lower model.num_embeddings."
     )
 
 
@@ -88,7 +94,7 @@ def _dram(s: Scenario) -> str:
         return ""
     return (
         f"machine.dram_capacity_GiB={s.machine.dram_capacity_GiB:g} cannot hold {_gib(need)} of embedding tables; "
-        f"raise it to {ceil(need / GiB)}, lower model.num_embeddings, or choose system=cxl."
+        f"{_raise('machine.dram_capacity_GiB', ceil(need / GiB), ', ')}lower model.num_embeddings, or choose system=cxl."
     )
 
 
@@ -99,7 +105,7 @@ def _ssd(s: Scenario) -> str:
         return ""
     return (
         f"machine.num_ssds={s.machine.num_ssds} of {s.machine.ssd} hold {_gib(drive * s.machine.num_ssds)}, but tables and "
-        f"logs need {_gib(need)}; raise it to {ceil(need / drive)} or lower model.num_embeddings."
+        f"logs need {_gib(need)}; {_raise('machine.num_ssds', ceil(need / drive), ' or ')}lower model.num_embeddings."
     )
 
 
@@ -107,9 +113,10 @@ def _cache(s: Scenario) -> str:
     need, have = s.policy.cache_load_factor * table_bytes(s), s.machine.dram_capacity_GiB * GiB
     if need <= have:
         return ""
+    most = 0.995 * have / table_bytes(s)  # so that it still fits when written with three digits
     return (
         f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but machine.dram_capacity_GiB="
-        f"{s.machine.dram_capacity_GiB:g}; lower the factor to {have / table_bytes(s):.3g} or raise the DRAM."
+        f"{s.machine.dram_capacity_GiB:g}; lower the factor to {most:.3g} or raise the DRAM."
     )
 
 

@@ -26,8 +26,9 @@ class Task:
 
     `after` names tasks of the same batch, `after_previous` tasks of the batch before. A `background` task
     yields to others. A `during` task is a rolling log: it advances only while the task it names runs or
-    while somebody waits for it, may span batches, is skipped while its predecessor is still being written,
-    and lets batch n go on once the newest complete log is of batch n - `bound` or later.
+    while somebody waits for it, may span batches, and lets batch n go on once the newest complete log is of
+    batch n - `bound` or later; one batch at a time may wait. While a log is being written the next is put off,
+    and skipped if the task it names has ended by then.
     """
 
     name: str

@@ -81,7 +81,7 @@ def _worked(run: Run) -> Iterator[tuple[Timeline, float]]:
     for segment in run.segments:
         yield segment.timeline, segment.length
     for crash in run.crashes:
-        for seconds in crash.attempts:
+        for seconds in filter(None, crash.attempts):
             yield crash.restoring, seconds
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from heapq import merge
 from typing import TypeVar
 
-from engine import system
+from engine import assumptions, system
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
@@ -17,7 +18,6 @@ from engine.traffic import INDEX_BYTES, Traffic, part
 
 State = TypeVar("State")
 MOST_CRASHES = 10_000
-MOST_AGAIN = 1000
 HOPELESS = 50
 
 
@@ -96,7 +96,17 @@ def machinery(scenario: Scenario) -> Machinery:
     present = names("devices") if scenario.machine.all_powered else chosen.devices
     off = {"near-data"} if not scenario.machine.near_data_compute else set()
     devices = {name: load("devices", name).build(scenario.machine) for name in present if name not in off}
+    assumptions.check(scenario.machine, _catalogue())
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+
+
+@cache
+def _catalogue() -> tuple[str, ...]:
+    """Return the names of all constants of all devices, as `machine.assume` knows them."""
+    kinds = every("devices").items()
+    return tuple(
+        sorted({assumptions.name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part})
+    )
 
 
 def schedule(m: Machinery, traffic: Traffic) -> Timeline:
@@ -125,9 +135,9 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
         crash, strike = _crash(m, traffic, segment, (embedding, mlp), strikes)
         crashes.append(crash)
         first, begin = crash.embedding_batch, crash.resumed
-        if len(crashes) >= MOST_CRASHES or _hopeless(crashes):
+        if len(crashes) + crash.again >= MOST_CRASHES or _hopeless(crashes):
             break
-    completed = first == traffic.batches and not (crashes and crashes[-1].again >= MOST_AGAIN)
+    completed = first == traffic.batches and not (crashes and crashes[-1].again >= MOST_CRASHES)
     outcome = _completed(crashes) if completed else _gave_up(crashes)
     return Run(m, tuple(segments), tuple(crashes), begin, completed, outcome), state
 
@@ -156,7 +166,7 @@ def _attempts(
     wait = scenario.faults.detect_seconds + scenario.faults.restart_seconds
     attempts: list[float] = []
     strike = next(strikes, None)
-    while strike is not None and strike < at + wait + restore and len(attempts) < MOST_AGAIN:
+    while strike is not None and strike < at + wait + restore and len(attempts) < MOST_CRASHES:
         attempts.append(max(strike - at - wait, 0.0))
         at, strike = strike, next(strikes, None)
     return (*attempts, restore), at + wait + restore, strike
@@ -175,7 +185,7 @@ def _hopeless(crashes: list[Crash]) -> bool:
     """Tell whether no progress is made: a recovery never ends, or the last many all resumed at the same batch."""
     last = crashes[-HOPELESS:]
     stuck = len(last) == HOPELESS and len({crash.embedding_batch for crash in last}) == 1
-    return stuck or last[-1].again >= MOST_AGAIN
+    return stuck or last[-1].again >= MOST_CRASHES
 
 
 def _completed(crashes: list[Crash]) -> str:
@@ -186,12 +196,13 @@ def _completed(crashes: list[Crash]) -> str:
 
 
 def _gave_up(crashes: list[Crash]) -> str:
-    if crashes[-1].again >= MOST_AGAIN:
+    if crashes[-1].again >= MOST_CRASHES:
         return (
             f"unrecoverable: power failed {crashes[-1].again} times during one recovery; lengthen "
             "faults.power_loss_mtbf_hours, or shorten faults.detect_seconds and faults.restart_seconds."
         )
     return (
-        f"unrecoverable: power failed {len(crashes)} times and training no longer got past batch {crashes[-1].embedding_batch}; "
-        "lengthen faults.power_loss_mtbf_hours, shorten the run, or choose a system that logs every batch."
+        f"unrecoverable: power failed {sum(1 + crash.again for crash in crashes)} times and training no longer got past "
+        f"batch {crashes[-1].embedding_batch}; lengthen faults.power_loss_mtbf_hours, shorten the run, "
+        "or choose a system that logs every batch."
     )

@@ -2,6 +2,7 @@
 
 Foreground tasks are served by (ready time, batch, position) and never interrupted. Background tasks use
 what is left and yield at once. A rolling log comes last, and only while its gate task runs or somebody waits.
+At any instant everything that ends does so first, then every server chooses what it serves next.
 """
 
 from typing import Any
@@ -78,8 +79,7 @@ def _let_waiting_go(g: Any, s: Any, now: float) -> bool:
     s.stale[batch] = batch - s.roll[NEWEST]
     held = s.ready[batch, g.roll] < now
     flat = s.roll[NEWEST] * s.start.shape[1] + g.roll if held else s.cause[batch, g.roll]
-    for i in range(g.same_pointers[g.roll], g.same_pointers[g.roll + 1]):
-        _one_less(g, s, batch, g.same[i], flat, now)
+    _release(g, s, batch, g.roll, flat, now)
     return True
 
 

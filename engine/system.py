@@ -10,6 +10,7 @@ from engine.scenario import Scenario
 from engine.traffic import Traffic
 
 Log = Literal["", "undo", "redo"]
+KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,13 @@ def ways(scenario: Scenario, system: System) -> Ways:
     """Return the policies in force; raises BadKnob where the system cannot have the one asked for."""
     policy, own = scenario.policy, system.ways
     if policy.log is not None and policy.log != own.log:
-        has = f"uses a {own.log} log" if own.log else "keeps no log"
-        raise BadKnob(f"policy.log={policy.log} is not possible: system={scenario.system} {has}; set policy.log=auto.")
+        raise BadKnob(f"policy.log={policy.log} is not possible: system={scenario.system} {KEEPS[own.log]}; set policy.log=auto.")
     bound = own.bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
     relaxed = own.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
     if not system.relaxes and bound != own.bound:
         raise BadKnob(
             f"policy.mlp_staleness_bound_batches={bound} is not possible: system={scenario.system} "
-            "logs the MLP with every batch; set it to auto or 0, or choose system=cxl."
+            f"{'logs the MLP with every batch' if own.log else KEEPS['']}; set it to auto or 0, or choose system=cxl."
         )
     if not system.relaxes and relaxed:
         raise BadKnob(

@@ -61,9 +61,10 @@ def apply(values: dict[str, float]) -> dict[str, float]:
             machine = host.HOSTS["trainingcxl"]
             host.HOSTS["trainingcxl"] = replace(machine, **{key: _set(getattr(machine, key), value)})
         elif part == "gpu":
-            gpu.REPLAY[key] = _set(gpu.REPLAY[key], value)
+            gpu.REPLAY = replace(gpu.REPLAY, **{key: _set(getattr(gpu.REPLAY, key), value)})
         elif part == "pcie":
-            pcie.HANDOFF["trainingcxl"] = _set(pcie.HANDOFF["trainingcxl"], value)
+            path = pcie.PATHS["trainingcxl"]
+            pcie.PATHS["trainingcxl"] = replace(path, handoff=_set(path.handoff, value))
     return {name: value for name, value in values.items() if name.startswith("machine.")}
 
 

@@ -42,7 +42,7 @@ def report_of(scenario):
 def test_power_that_always_fails_during_the_recovery_is_given_up_with_a_sentence():
     result = simulate(tiny(**{"faults.power_loss_mtbf_hours": 1e-6}))
     assert not result.ran
-    assert "1000 times during one recovery" in result.outcome
+    assert "10000 times during one recovery" in result.outcome
 
 
 def test_power_losses_during_the_recovery_start_it_over_and_are_counted():

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
-from engine.device import Device, Kind, fields_of
-from engine.groups import Machine
+from engine.device import Device, Kind
+from engine.machine import Machine
 from engine.units import GB, NS, US
 from engine.work import HostEmbedding
 
@@ -47,7 +48,7 @@ HOSTS = {
 
 def build(machine: Machine) -> Device:
     """Build the host."""
-    host = HOSTS[machine.host]
+    host = assumed(machine, "host", HOSTS[machine.host])
 
     def embedding(work: HostEmbedding) -> Any:
         software = host.fixed.value * US + work.lookups * host.per_lookup.value * NS

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
-from engine.device import Device, Kind, fields_of, some
-from engine.groups import Machine
+from engine.device import Device, Kind, some
+from engine.machine import Machine
 from engine.units import GB, GiB
 from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 
@@ -126,7 +127,7 @@ MEDIA = {
 
 def module_bytes(machine: Machine) -> float:
     """Return the capacity of one module in bytes."""
-    return (machine.pmem_module_GB or MEDIA[machine.pmem].module.value) * GB
+    return (machine.pmem_module_GB or assumed(machine, "pmem", MEDIA[machine.pmem]).module.value) * GB
 
 
 def modules(machine: Machine) -> int:
@@ -137,7 +138,7 @@ def modules(machine: Machine) -> int:
 
 def build(machine: Machine) -> Device:
     """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
-    media, count = MEDIA[machine.pmem], modules(machine)
+    media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
 
     def media_bytes(work: Any) -> Any:
         return work.rows * media.line.value * np.ceil(work.row_bytes / media.line.value)

@@ -1,0 +1,75 @@
+"""Machines for tests: a preset with some knobs changed, made ready, and its batches on a timeline."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from engine.fit import fit
+from engine.presets import preset, preset_names
+from engine.registry import names
+from engine.run import Machinery, machinery, schedule
+from engine.scenario import Scenario, with_values
+from engine.timeline import Timeline
+from engine.traffic import Traffic, steady, traffic
+from engine.workload.accesses import expected
+
+SYSTEMS = names("systems")
+PRESETS = preset_names()
+LOGGING = tuple(name for name in SYSTEMS if name != "dram")
+STRICT = tuple(name for name in LOGGING if name != "cxl")
+# What stresses a schedule: slow and torn-apart logs, slow links, work on the GPU instead of beside the memory.
+KNOBS: tuple[dict[str, Any], ...] = (
+    {},
+    {"machine.near_data_compute": False},
+    {"machine.cxl_bandwidth_GBps": 0.3, "machine.pcie_bandwidth_GBps": 0.5},
+    {"machine.pmem": "cxl-flash", "data.batch_size": 1024},
+)
+RELAXED: tuple[dict[str, Any], ...] = (
+    {"policy.mlp_staleness_bound_batches": 0},
+    {"policy.mlp_staleness_bound_batches": 1, "machine.cxl_bandwidth_GBps": 0.3},
+    {"policy.mlp_staleness_bound_batches": 3, "machine.cxl_bandwidth_GBps": 0.1, "policy.relaxed_lookup": False},
+)
+
+
+def scenario(name: str, system: str, **knobs: Any) -> Scenario:
+    """Return a preset's scenario for `system`; `knobs` are dotted paths."""
+    return with_values(preset(name).scenario, {"system": system, **knobs})
+
+
+@cache
+def _rows(asked: Scenario) -> tuple[float, float]:
+    accesses = expected(asked)
+    return float(accesses.unique_rows.sum()), float(accesses.raw_lookups.sum() / accesses.lookups.sum())
+
+
+def flow(asked: Scenario, batches: int) -> Traffic:
+    """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
+    rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
+    return steady(traffic(asked, np.array([rows]), np.array([raw_share]), np.array([rows / 3])), batches)
+
+
+def uneven(amounts: Traffic, seed: int = 1) -> Traffic:
+    """Return the same batches, some large, some small, a few empty."""
+    factors = np.random.default_rng(seed).uniform(0.2, 2.0, amounts.batches) * (np.arange(amounts.batches) % 7 != 4)
+    return replace(amounts, rows=amounts.rows * factors, misses=amounts.misses * factors)
+
+
+def ready(asked: Scenario) -> Machinery:
+    """Return the scenario's machinery."""
+    return machinery(fit(asked).scenario)
+
+
+def line(asked: Scenario, batches: int = 20) -> Timeline:
+    """Return the timeline of equal batches."""
+    return schedule(ready(asked), flow(asked, batches))
+
+
+def every_machine() -> Iterator[tuple[str, Scenario]]:
+    """Yield a name and a scenario for every system × preset × set of knobs."""
+    for name in PRESETS:
+        for system in SYSTEMS:
+            for number, knobs in enumerate((*KNOBS, *(RELAXED if system == "cxl" else ()))):
+                yield f"{name} {system} {number}", scenario(name, system, **knobs)

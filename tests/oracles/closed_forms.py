@@ -1,0 +1,166 @@
+"""The step time of each TrainingCXL configuration as one formula, from amounts and constants alone.
+
+Source: the order of work inside a batch that Kwon et al. (IEEE Micro 43(2), 2023) describe. BF and BB are the
+bottom MLP's two directions, T the top part, EL and EU embedding lookup and update, C the logs and flags.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engine.devices.host import HOSTS
+from engine.devices.pcie import PATHS
+from engine.devices.pmem import MEDIA
+from engine.devices.ssd import DRIVES
+from engine.gpus import REPLAY
+from engine.scenario import Scenario, per_table
+
+NEAR_DATA = 4 * 64 * 250e6
+HOP = 75e-9
+FLAGS = 4
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Seconds of each piece of a batch that touches `rows` rows, `raw` of its lookups written just before.
+
+    `modules` are the PMEM modules, each behind a controller of its own.
+    """
+
+    s: Scenario
+    rows: float
+    raw: float
+    modules: int
+
+    def media(self, name: str) -> float:
+        """Return a constant of the emulated PMEM, in its own unit."""
+        return getattr(MEDIA["trainingcxl"], name).value
+
+    @property
+    def vector(self) -> int:
+        """Bytes of a vector; rows carry no optimizer state."""
+        return 4 * self.s.model.embedding_dim
+
+    @property
+    def lookups(self) -> int:
+        """Lookups of a batch."""
+        return self.s.data.batch_size * sum(per_table(self.s.model, "pooling"))
+
+    @property
+    def pooled(self) -> int:
+        """Bytes of all pooled vectors."""
+        return self.s.data.batch_size * self.s.model.num_tables * self.vector
+
+    def parameters(self) -> tuple[int, int]:
+        """Return the parameters of the bottom and of the top MLP, whose input is a concatenation."""
+        model = self.s.model
+        top = (model.bottom_mlp[-1] + model.num_tables * model.embedding_dim, *model.top_mlp)
+        return tuple(sum((i + 1) * o for i, o in pairwise(widths)) for widths in (model.bottom_mlp, top))
+
+    def at(self, rate: str) -> float:
+        """Return the seconds of one pass over the rows at a rate of the media in GB/s and module."""
+        return self.rows * self.vector / (self.media(rate) * 1e9 * self.modules)
+
+    def over_cxl(self, nbytes: float) -> float:
+        """Return the seconds of a transfer by hardware through one switch."""
+        return self.s.machine.cxl_latency_ns * 1e-9 + HOP + nbytes / (self.s.machine.cxl_bandwidth_GBps * 1e9)
+
+    def over_pcie(self, nbytes: float, handoffs: int = 1) -> float:
+        """Return the seconds of a transfer by software."""
+        return handoffs * PATHS["trainingcxl"].handoff.value * 1e-6 + nbytes / (self.s.machine.pcie_bandwidth_GBps * 1e9)
+
+    @property
+    def adders(self) -> float:
+        """Seconds in which the near-data logic passes every row once."""
+        return self.rows * self.vector / NEAR_DATA
+
+    @property
+    def flow(self) -> float:
+        """Seconds of the pooled vectors, or their gradients, over the CXL link."""
+        return self.over_cxl(self.pooled)
+
+    @property
+    def lookup(self) -> float:
+        """EL beside the media; a line written just before stalls the read."""
+        stalled = 1 + self.raw * self.media("raw") / self.media("latency")
+        return max(self.media("latency") * 1e-9 + self.at("read") * stalled, self.adders)
+
+    @property
+    def update(self) -> float:
+        """EU beside the media."""
+        return max(self.at("update"), self.adders)
+
+    @property
+    def in_dram(self) -> tuple[float, float]:
+        """EL and EU beside DRAM: rows are read, then read and written."""
+        once = self.rows * self.vector / (self.s.machine.dram_channels * 25.6e9 * 0.8)
+        return max(102e-9 + once, self.adders), max(2 * once, self.adders)
+
+    @property
+    def on_ssd(self) -> tuple[float, float, float]:
+        """EL, EU and C on a drive where every row misses the cache; eight accesses overlap their software."""
+        drive = DRIVES["trainingcxl"]
+        latency, write = drive.latency.value * 1e-6, drive.write.value * 1e9
+        blocks = self.rows * max(1 / drive.read_iops.value, 4096 / (drive.read.value * 1e9), 5e-6 / 8)
+        logs = latency + self.rows * (self.vector + 8) / write
+        mlp = max(latency + self.mlp / write, self.over_pcie(self.mlp, 0))
+        return latency + blocks, latency + 2 * blocks, logs + mlp + FLAGS * (latency + 5e-6)
+
+    @property
+    def bottom(self) -> tuple[float, float]:
+        """BF and BB."""
+        both = REPLAY.bottom.value * 1e-12 * self.parameters()[0]
+        return both * REPLAY.forward.value, both * (1 - REPLAY.forward.value)
+
+    @property
+    def top(self) -> float:
+        """T."""
+        return REPLAY.top.value * 1e-3 + REPLAY.rate.value * 1e-12 * self.parameters()[1]
+
+    @property
+    def host(self) -> float:
+        """Half of the host's embedding path, lookup or update."""
+        host = HOSTS["trainingcxl"]
+        software = host.fixed.value * 1e-6 + self.lookups * host.per_lookup.value * 1e-9
+        return (software + self.lookups * self.vector / (host.gather.value * 1e9)) / 2
+
+    @property
+    def mlp(self) -> float:
+        """Bytes of all MLP parameters."""
+        return 4.0 * sum(self.parameters())
+
+    def checkpoint(self, mlp_log: float) -> float:
+        """Return C in PMEM: row log, MLP log of `mlp_log` seconds over its link, flags."""
+        stream = self.mlp / (self.media("stream") * 1e9 * self.modules)
+        return self.at("log") + max(mlp_log, stream) + FLAGS * self.media("persist") * 1e-9
+
+    @property
+    def by_hardware(self) -> float:
+        """C with the MLP log pulled over CXL."""
+        return self.checkpoint(self.over_cxl(self.mlp))
+
+    @property
+    def by_software(self) -> float:
+        """C with the MLP log copied over PCIe."""
+        return self.checkpoint(self.over_pcie(self.mlp, 0))
+
+    def handed(self, nbytes: float) -> float:
+        """Return the seconds of three hand-offs: `nbytes` forward and as many backward, then the checkpoint's."""
+        return 2 * self.over_pcie(nbytes) + self.over_pcie(0)
+
+
+def step(name: str, p: Parts) -> float:
+    """Return the seconds of a steady-state batch of configuration `name`."""
+    (bf, bb), t = p.bottom, p.top
+    unpooled = p.handed(p.lookups * p.vector)
+    ssd_lookup, ssd_update, ssd_checkpoint = p.on_ssd
+    dram_lookup, dram_update = p.in_dram
+    forms = {
+        "ssd": max(bf, p.host, ssd_lookup) + t + max(bb, p.host, ssd_update) + unpooled + ssd_checkpoint,
+        "pmem": max(bf, p.host) + t + max(bb, p.host) + unpooled + p.by_software,
+        "pcie": max(bf, p.lookup) + t + max(bb, p.update) + p.handed(p.pooled) + p.by_software,
+        "cxl-d": max(bf, p.lookup, p.flow) + t + max(bb, p.update, p.flow) + p.by_hardware,
+        "cxl-b": max(bf, p.lookup, p.flow) + t + max(0, p.by_hardware - t) + max(bb, p.update, p.flow),
+        "cxl": bf + t + max(bb, p.update, p.flow),
+        "dram": max(bf, dram_lookup, p.flow) + t + max(bb, dram_update, p.flow),
+    }
+    return forms[name]

@@ -1,0 +1,147 @@
+"""Do the books balance: energy, time and batches, with faults and without?"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
+
+from engine import energy
+from engine.crash import in_miniature
+from engine.device import joules, seconds
+from engine.estimate import estimate
+from engine.report import Scores, report
+from engine.run import run, schedule
+from engine.simulate import simulate
+from engine.steady import steady
+from engine.work import Copy, Move, RowUpdates, Stream
+
+BATCHES = 12
+MACHINES = dict(every_machine())
+same = {"rel": 1e-9, "abs": 1e-15}
+
+
+def total(rows, column):
+    """Return the sum of a table's column."""
+    return sum(row[column] for row in rows)
+
+
+@pytest.mark.parametrize("answer", [estimate, simulate])
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, answer):
+    result = answer(scenario(name, system, **{"run.batches": 8, "run.training": False}))
+    says = result.results
+    assert total(result.breakdown, "Energy [J]") == pytest.approx(says["Energy per batch [J]"], **same)
+    assert 1e3 * total(result.breakdown, "Exposed [s]") == pytest.approx(says["Step time [ms]"], **same)
+    assert total(result.devices, "Energy [J]") == pytest.approx(says["Energy [J]"], **same)
+    assert says["Average power [W]"] * says["Elapsed [s]"] == pytest.approx(says["Energy [J]"], **same)
+    for row in result.devices:
+        assert row["Static energy [J]"] + row["Dynamic energy [J]"] == pytest.approx(row["Energy [J]"], **same)
+        assert 0 <= row["Busy [%]"] <= (200 if row["Device"] in ("cxl", "gpu", "pmem") else 100) + 1e-6
+
+
+def price(machinery, line):
+    """Return joules beyond static power, (batches, tasks): amounts, and the swing of a device while it works."""
+    found = np.zeros(line.start.shape)
+    for k, task in enumerate(line.graph.tasks):
+        for demand in task.demands:
+            device = machinery.devices[demand.device]
+            swing = 0.0 if task.persists == "home write" else device.busy_watts
+            found[:, k] += joules(device, demand.work) + swing * seconds(device, demand.work)
+    return found
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
+    machinery = ready(MACHINES[name])
+    line = schedule(machinery, uneven(flow(MACHINES[name], BATCHES)))
+    each = np.where(np.isnan(line.end), 0.0, price(machinery, line))
+    spent = sum(energy.dynamic(line, machinery.devices, line.makespan).values())
+    under_way = np.nansum(price(machinery, line)[np.isnan(line.end) & ~np.isnan(line.start)])
+    assert each.sum() * (1 - 1e-9) <= spent <= (each.sum() + under_way) * (1 + 1e-9)
+    average = steady(line, machinery.devices)
+    watts = sum(device.idle_watts for device in machinery.devices.values())
+    assert sum(average.static.values()) == pytest.approx(watts * average.step, **same)
+    assert under_way or sum(average.dynamic.values()) == pytest.approx(each[2:].sum() / (BATCHES - 2), **same)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
+    machinery = ready(scenario("trainingcxl-rm1", system))
+    line = schedule(machinery, flow(scenario("trainingcxl-rm1", system), BATCHES))
+    instants = np.linspace(0, line.makespan, 40)
+    spent = [sum(energy.dynamic(line, machinery.devices, at).values()) for at in instants]
+    assert spent[0] == 0
+    assert (np.diff(spent) >= 0).all()
+    assert spent[20] / spent[-1] == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(("system", "logs"), [("cxl-d", 1), ("cxl-b", 1), ("pmem", 1), ("dram", 0)])
+def test_pmem_is_written_with_updates_logs_and_flags(system, logs):
+    asked = scenario("trainingcxl-rm1", system)
+    machinery, amounts = ready(asked), flow(asked, BATCHES)
+    line = schedule(machinery, amounts)
+    rows, row = amounts.rows.sum(), amounts.row_bytes
+    expected = logs * (rows * row + rows * (row + 8) + BATCHES * (amounts.mlp_bytes + 4 * 64))
+    assert energy.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
+
+
+def struck(system, instants, **knobs):
+    """Return a run and its accounts, with power losses at these shares of its fault-free time."""
+    plain = scenario("trainingcxl-rm4", system, **knobs)
+    amounts = flow(plain, 20)
+    span = schedule(ready(plain), amounts).makespan
+    at = tuple(sorted(span * x for x in instants))
+    faults = {"faults.power_loss_at_seconds": at, "faults.detect_seconds": 0.02, "faults.restart_seconds": 0.03}
+    machinery = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
+
+    def resolve(segment, _):
+        return (*in_miniature(segment, machinery.ways, (1, 1)), None) if machinery.ways.log else (0, 0, None)
+
+    done, _ = run(machinery, amounts, None, resolve)
+    return done, report(done, steady(done.segments[0].timeline, machinery.devices), 20, Scores())
+
+
+@settings(max_examples=60)
+@given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
+def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(system, instants):
+    done, accounts = struck(system, instants)
+    assert done.completed, done.outcome
+    trained = sum(segment.length for segment in done.segments)
+    down = sum(crash.resumed - crash.at for crash in done.crashes)
+    assert done.elapsed == pytest.approx(trained + down, **same)
+    assert accounts.joules == pytest.approx(sum(accounts.static.values()) + sum(accounts.dynamic.values()), **same)
+    watts = sum(device.idle_watts for device in done.machinery.devices.values())
+    assert sum(accounts.static.values()) == pytest.approx(watts * done.elapsed, **same)
+    for before, crash, after in zip(done.segments, done.crashes, done.segments[1:], strict=False):
+        assert before.begin + before.length == pytest.approx(crash.at, **same)
+        assert (after.begin, after.first) == (crash.resumed, crash.embedding_batch)
+        assert crash.resumed - crash.at >= 0.05 + crash.restore - 1e-9
+
+
+def _begins(line):
+    """Return when each batch first asks for more than a transfer, (N,); what takes no time is no beginning."""
+    work = [k for k, task in enumerate(line.graph.tasks) if task.stage != "Transfer"]
+    starts = np.where(line.template.durations[:, work] > 0, line.start[:, work], np.inf)
+    return np.nanmin(starts, axis=1)
+
+
+@settings(max_examples=60)
+@given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
+def test_every_batch_begun_is_committed_once_or_lost(system, instants):
+    done, accounts = struck(system, instants)
+    begun = sum(np.sum(_begins(s.timeline) < s.length) if s.cut else len(s.timeline.start) for s in done.segments)
+    assert begun == 20 + accounts.lost_batches
+
+
+@pytest.mark.parametrize("system", LOGGING)
+def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
+    done, _ = struck(system, [0.5])
+    crash, devices, amounts = done.crashes[0], done.machinery.devices, flow(scenario("trainingcxl-rm4", system), 20)
+    memory, rows, row, mlp = devices["ssd" if system == "ssd" else "pmem"], amounts.rows[0], amounts.row_bytes, amounts.mlp_bytes
+    over_link = seconds(devices["pcie"], Copy(mlp, handoffs=1)) if "pcie" in devices else seconds(devices["cxl"], Move(mlp))
+    read, back = seconds(memory, Stream(rows * (row + 8), write=False)), seconds(memory, RowUpdates(rows, row))
+    load = max(seconds(memory, Stream(mlp, write=False)), over_link)
+    assert crash.restore == pytest.approx(float(read + back + load), **same)
+    assert crash.resumed - crash.at == pytest.approx(0.02 + 0.03 + crash.restore, **same)

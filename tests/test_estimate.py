@@ -1,0 +1,72 @@
+"""Does the instant estimate say what a full run then measures?"""
+
+import pytest
+from machines import PRESETS, SYSTEMS, ready, scenario
+
+from engine.errors import BadKnob
+from engine.estimate import estimate
+from engine.meter import Meter
+from engine.run import schedule
+from engine.simulate import _count, simulate
+from engine.workload.source import source
+
+STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
+NEVER = {"run.training": False, "run.batches": 30}
+
+
+@pytest.mark.parametrize("system", [system for system in SYSTEMS if system != "ssd"])
+@pytest.mark.parametrize("name", PRESETS)
+def test_an_estimate_is_within_5_percent_of_a_full_run(name, system):
+    asked = scenario(name, system, **NEVER)
+    guess, run = estimate(asked).results, simulate(asked).results
+    assert guess[STEP] == pytest.approx(run[STEP], rel=0.05)
+    assert guess[JOULES] == pytest.approx(run[JOULES], rel=0.05)
+
+
+@pytest.mark.parametrize(("name", "batches"), [("tiny", 100), ("dlrm-kaggle", 1200), ("trainingcxl-rm4", 300)])
+def test_an_ssd_estimate_is_within_5_percent_of_a_full_run_once_its_cache_is_warm(name, batches):
+    asked = scenario(name, "ssd", **{"run.batches": batches})
+    machinery = ready(asked)
+    amounts = _count(machinery, source(machinery.scenario, None), batches, Meter(None, batches))
+    ends, warm = schedule(machinery, amounts).batch_ends, batches * 2 // 3
+    measured = (ends[-1] - ends[warm]) / (batches - 1 - warm)
+    assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.05)
+
+
+@pytest.mark.parametrize("batches", [1, 7, 1000])
+def test_an_estimate_scales_its_steady_state_to_the_runs_batches(batches):
+    answer = estimate(scenario("tiny", "cxl-d", **{"run.batches": batches})).results
+    assert answer["Elapsed [s]"] == pytest.approx(batches * answer[STEP] / 1e3, rel=1e-12)
+    assert answer["Energy [J]"] == pytest.approx(batches * answer[JOULES], rel=1e-12)
+    assert answer["Throughput [samples/s]"] == pytest.approx(16e3 / answer[STEP], rel=1e-12)
+
+
+def test_an_estimate_leaves_faults_and_training_out_and_says_so():
+    quiet = estimate(scenario("tiny", "cxl"))
+    struck = estimate(scenario("tiny", "cxl", **{"faults.power_loss_at_seconds": (0.001,)}))
+    assert quiet.results == struck.results
+    assert "without faults" in quiet.outcome
+    assert quiet.results["AUC"] is None
+
+
+@pytest.mark.parametrize(
+    ("system", "path", "value", "sentence"),
+    [
+        ("cxl-d", "policy.relaxed_lookup", True, "choose system=cxl"),
+        ("pmem", "policy.mlp_staleness_bound_batches", 5, "set it to auto or 0, or choose system=cxl"),
+        ("cxl", "policy.log", "redo", "keeps an undo log"),
+        ("pcie", "policy.log", "undo", "keeps a redo log"),
+        ("dram", "policy.log", "undo", "keeps no log"),
+        ("dram", "policy.mlp_staleness_bound_batches", 1, "keeps no log; set it to auto or 0"),
+    ],
+)
+def test_a_policy_that_a_system_cannot_have_is_refused_with_a_sentence(system, path, value, sentence):
+    with pytest.raises(BadKnob, match=sentence) as refused:
+        estimate(scenario("tiny", system, **{path: value}))
+    assert path in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+def test_relaxed_lookup_is_refused_where_it_is_not_exact():
+    with pytest.raises(BadKnob, match=r"model\.optimizer=adagrad; set policy\.relaxed_lookup=off or model\.optimizer=sgd"):
+        estimate(scenario("tiny", "cxl", **{"model.optimizer": "adagrad"}))

@@ -1,0 +1,185 @@
+"""Do devices take the seconds that their physics says, and does better hardware never slow training?"""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from engine.device import joules, seconds
+from engine.machine import Machine
+from engine.registry import load, names
+from engine.work import (
+    BottomMLP,
+    Copy,
+    HomeWrites,
+    HostEmbedding,
+    Move,
+    Persist,
+    Pool,
+    RowLog,
+    RowReads,
+    RowUpdates,
+    Stream,
+    TopPart,
+)
+
+GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
+MODULE = 128e9 / GiB  # GiB of one Optane module
+
+
+def device(name, **knobs):
+    """Return a device of the default machine with some knobs changed."""
+    return load("devices", name).build(Machine(**{"pmem_capacity_GiB": MODULE, **knobs}))
+
+
+def exactly(value):
+    """Return a value to be met to rounding."""
+    return pytest.approx(value, rel=1e-12)
+
+
+def test_a_single_row_costs_pmem_its_latency_and_one_256_byte_line():
+    assert seconds(device("pmem"), RowReads(1.0, 64)) == exactly(305 * NS + 256 / (6.6 * GB))
+
+
+@pytest.mark.parametrize(("row_bytes", "share"), [(64, 0.25), (128, 0.5), (256, 1.0), (260, 260 / 512), (1024, 1.0)])
+def test_pmem_reads_rows_at_its_media_rate_times_the_used_share_of_a_line(row_bytes, share):
+    rows = 1e9
+    rate = rows * row_bytes / seconds(device("pmem"), RowReads(rows, row_bytes))
+    assert rate == pytest.approx(6.6 * GB * share, rel=1e-6)
+
+
+def test_an_update_in_place_reads_and_writes_in_turn_at_half_the_rate_of_each():
+    harmonic = 1 / (1 / 6.6 + 1 / 2.28)
+    assert seconds(device("pmem"), RowUpdates(1e6, 256)) == exactly(256e6 / (harmonic / 2 * GB))
+    assert seconds(device("pmem"), RowLog(1e6, 256, 264)) == exactly(256e6 / (harmonic / 2 * GB))
+
+
+def test_pmem_streams_at_its_sequential_rates_and_persists_word_by_word():
+    pmem = device("pmem")
+    assert seconds(pmem, Stream(1e9)) == exactly(1 / 2.28)
+    assert seconds(pmem, Stream(1e9, write=False)) == exactly(1 / 6.6)
+    assert seconds(pmem, HomeWrites(1e6, 100)) == exactly(0.256 / 2.28)
+    assert seconds(pmem, Persist(4.0)) == exactly(4 * 90 * NS)
+
+
+@pytest.mark.parametrize("modules", [1, 2, 6, 100])
+def test_pmem_bandwidth_power_and_price_are_linear_in_modules(modules):
+    one, many = device("pmem"), device("pmem", pmem_capacity_GiB=modules * MODULE)
+    for work in (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), Stream(1e9, write=False), HomeWrites(1e6, 64)):
+        assert seconds(many, work) == exactly(seconds(one, work) / modules)
+    assert (many.modules, many.idle_watts, many.price) == (modules, exactly(5.2 * modules), exactly(6 * 128 * modules))
+
+
+def test_a_lookup_that_meets_fresh_rows_stalls_by_their_share():
+    pmem = device("pmem")
+    calm, stalled = (seconds(pmem, RowReads(1e6, 256, share)) - 305 * NS for share in (0.0, 0.5))
+    assert stalled / calm == exactly(1 + 0.5 * 300 / 305)
+
+
+def test_an_array_of_amounts_costs_each_batch_its_own_and_an_empty_one_nothing():
+    rows = np.array([0.0, 1.0, 7.0])
+    for name in ("pmem", "dram", "ssd"):
+        times = seconds(device(name), RowReads(rows, 64))
+        assert times[0] == 0
+        assert [times[1], times[2]] == [exactly(seconds(device(name), RowReads(n, 64))) for n in (1.0, 7.0)]
+    assert seconds(device("cxl"), Move(rows * 64))[0] == 0
+
+
+@pytest.mark.parametrize("channels", [1, 6, 12])
+def test_dram_moves_64_byte_lines_at_four_fifths_of_its_channels_peak(channels):
+    rate, dram = 0.8 * 25.6 * GB * channels, device("dram", dram_channels=channels)
+    assert seconds(dram, RowReads(1e6, 100)) == exactly(102 * NS + 128e6 / rate)
+    assert seconds(dram, RowUpdates(1e6, 100)) == exactly(2 * 128e6 / rate)
+    assert seconds(dram, Stream(1e9)) == exactly(1e9 / rate)
+
+
+@pytest.mark.parametrize(("part", "iops", "bandwidth"), [("p5800x", 1.5e6, 7.2), ("pm9a3", 9e5, 6.8)])
+@pytest.mark.parametrize("drives", [1, 4])
+def test_a_drive_reads_rows_as_blocks_no_faster_than_iops_bandwidth_or_software_let_it(part, iops, bandwidth, drives):
+    latency = {"p5800x": 6, "pm9a3": 80}[part]
+    pace = max(1 / (iops * drives), 4096 / (bandwidth * GB * drives), 5 * US / 8)
+    assert seconds(device("ssd", ssd=part, num_ssds=drives), RowReads(1e4, 64)) == exactly(latency * US + 1e4 * pace)
+
+
+@pytest.mark.parametrize("hops", [0, 1, 3])
+def test_a_cxl_transfer_takes_link_and_switch_latency_and_its_bytes(hops):
+    cxl = device("cxl", cxl_switch_hops=hops, cxl_latency_ns=200.0, cxl_bandwidth_GBps=32.0)
+    assert seconds(cxl, Move(1e6)) == exactly((200 + 75 * hops) * NS + 1e6 / (32 * GB))
+
+
+def test_a_pcie_copy_pays_software_once_a_handoff():
+    pcie = device("pcie")
+    assert seconds(pcie, Copy(1e6, handoffs=3)) == exactly(3 * 40 * US + 1e6 / (26 * GB))
+    assert seconds(pcie, Copy(1e6)) == exactly(1e6 / (26 * GB))
+
+
+def test_near_data_logic_handles_lanes_times_width_bytes_a_cycle():
+    logic = device("near-data", near_data_lanes=3, near_data_width_bytes=32, near_data_clock_MHz=100.0)
+    assert seconds(logic, Pool(9.6e9)) == exactly(1.0)
+
+
+def test_the_host_pays_software_once_a_batch_and_gathers_at_a_measured_rate():
+    assert seconds(device("host"), HostEmbedding(1000.0, 28e6, share=0.5)) == exactly((500 * US + 1e-3) / 2)
+
+
+def gemm(m, k, n):
+    """Return the seconds of an m×k by k×n product on an A100-80."""
+    return 5 * US + max(2 * (m + 64) * k * n / (0.76 * 19.5e12), 4 * (m * k + k * n + m * n) / (0.78 * 2039e9))
+
+
+def pointwise(words):
+    """Return the seconds of one kernel over `words` fp32 words on an A100-80."""
+    return 2.6 * US + 4 * words / (0.78 * 2039e9)
+
+
+def mlp(samples, widths, to_input):
+    """Return forward and backward seconds of an MLP: one GEMM forward, one per gradient, three words a weight to update."""
+    layers = list(pairwise(widths))
+    forward = sum(gemm(samples, k, n) + pointwise(2 * samples * n) for k, n in layers)
+    weights = sum(pointwise(3 * samples * n) + gemm(k, samples, n) + pointwise(3 * (k + 1) * n) for k, n in layers)
+    return forward, weights + sum(gemm(samples, n, k) for i, (k, n) in enumerate(layers) if i or to_input)
+
+
+@pytest.mark.parametrize("samples", [1, 128, 65536])
+def test_gpu_layers_take_the_gemm_models_seconds(samples):
+    gpu, widths = device("gpu"), (13, 512, 64)
+    forward, backward = mlp(samples, widths, to_input=False)
+    assert seconds(gpu, BottomMLP(samples, widths, "forward")) == exactly(forward)
+    assert seconds(gpu, BottomMLP(samples, widths, "backward")) == exactly(backward)
+    interaction = 10 * pointwise(samples * (27 * 16 + widths[0])) + 3 * pointwise(samples)
+    assert seconds(gpu, TopPart(samples, widths, 27, 16)) == exactly(sum(mlp(samples, widths, to_input=True)) + interaction)
+
+
+def test_energy_is_media_bytes_and_link_bits_at_their_price():
+    pmem = device("pmem")
+    assert joules(pmem, RowReads(1e6, 64)) == exactly(256e6 * 1.45e-9)
+    assert joules(pmem, RowUpdates(1e6, 64)) == exactly(256e6 * (1.45 + 4.73) * 1e-9)
+    assert joules(pmem, RowLog(1e6, 64, 72)) == exactly(256e6 * 1.45e-9 + 72e6 * 4.73e-9)
+    assert joules(pmem, Stream(1e9)) == exactly(4.73)
+    assert joules(device("dram"), RowReads(1e6, 64)) == exactly(64e6 * 8 * 20e-12)
+    assert joules(device("cxl"), Move(1e9)) == exactly(8e9 * 2 * 7.5e-12)
+    assert joules(device("gpu"), BottomMLP(2, (3, 5), "forward")) == exactly(
+        (2 * 2 * 3 * 5 * 2.7 + 4 * (6 + 15 + 10 + 20) * 124) * 1e-12
+    )
+    assert joules(device("host"), HostEmbedding(1.0, 1.0, 0.5)) == 0
+
+
+@pytest.mark.parametrize("name", names("devices"))
+def test_twice_the_work_never_takes_less_time_and_no_work_takes_none(name):
+    built = device(name)
+    by_kind = {
+        RowReads: lambda x: RowReads(x, 64),
+        RowUpdates: lambda x: RowUpdates(x, 64),
+        RowLog: lambda x: RowLog(x, 64, 72),
+        HomeWrites: lambda x: HomeWrites(x, 64),
+        Stream: Stream,
+        Persist: Persist,
+        Move: Move,
+        Copy: Copy,
+        Pool: Pool,
+    }
+    for kind in set(built.seconds) & set(by_kind):
+        amounts = np.array([0.0, 1.0, 2.0, 4.0, 1e3, 1e6, 1e9])
+        times = seconds(built, by_kind[kind](amounts))
+        assert (np.diff(times) > 0).all(), kind
+        assert times[0] == 0, kind
