@@ -47,7 +47,7 @@ def price(machinery, line):
     for k, task in enumerate(line.graph.tasks):
         for demand in task.demands:
             device = machinery.devices[demand.device]
-            swing = 0.0 if task.persists == "home write" else device.busy_watts
+            swing = 0.0 if demand.lane in ("drain", "copy engine") else device.busy_watts
             found[:, k] += joules(device, demand.work) + swing * seconds(device, demand.work)
     return found
 
