@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from engine.kept import keep
 from engine.progress import Progress
+from engine.queue import begin
 from engine.store import transaction
 
 MOST_DEATHS = 3
@@ -21,12 +22,14 @@ WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
     WHERE p.key = ? AND p.state = 0 AND r.state IN ('queued', 'running'))"""
 
 
-def claim(store: sqlite3.Connection, names: Sequence[str]) -> list[str]:
-    """Note the start of those points that are still wanted and unfinished, and return them."""
+def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
+    """Note the start of those points of a request that are still wanted and unfinished, and return them."""
     with transaction(store):
         mine = [name for name in names if wanted(store, name)]
         now = time.time()
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", [(name, os.getpid(), now) for name in mine])
+        if mine:
+            begin(store, request)
     return mine
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.constants import Constant
-from engine.groups import Machine
+from engine.machine import Machine
 from engine.work import Work
 
 Cost = Callable[[Any], Any]
@@ -37,11 +37,14 @@ class Device:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a device file exports: how to build the device for a machine, and its catalogue of constants."""
+    """What a device file exports: how to build the device for a machine, and its constants by part.
+
+    A part is what a knob can choose, such as a media type; a device without a choice has the one part "".
+    """
 
     title: str
     build: Callable[[Machine], Device]
-    constants: Callable[[], tuple[Constant, ...]]
+    parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from joblib import delayed
 
-from engine.queue import Turn, begin, open_points, suspect, turns
+from engine.queue import Turn, open_points, suspect, turns
 from engine.worker import Chunk, Ended, compute_chunk, nap
 
 CHUNK_SECONDS = 0.1
@@ -73,5 +73,4 @@ class Feed:
         return [point for point in found.items() if point[0] not in self.in_flight][:size]
 
     def _chunk(self, turn: Turn, points: list[tuple[str, str]]) -> Chunk:
-        begin(self.store, turn.request)
-        return Chunk(str(self.path), turn.how, turn.data, turn.base, tuple(points), self.compute)
+        return Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, tuple(points), self.compute)

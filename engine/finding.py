@@ -6,14 +6,14 @@ from engine.report import Report
 
 
 def finding(report: Report) -> str:
-    """Return two sentences: the step with its largest exposed part, and how busy the CXL link is, if there is one."""
+    """Return two sentences: the largest exposed part of a step, and how busy the CXL link is, if there is one."""
     steady = report.steady
     largest = max(steady.rows, key=lambda row: row["Exposed [s]"])
     share = largest["Exposed [s]"] / steady.step
-    system, device = report.machinery.system, report.machinery.devices[largest["Device"]]
+    device = report.machinery.devices[largest["Device"]]
     first = (
-        f"{system.title} trains a batch in {_milliseconds(steady.step)}: {largest['Stage'].lower()} on {device.title} "
-        f"is exposed for {_milliseconds(largest['Exposed [s]'])} ({share:.0%}); {device.helps}."
+        f"{largest['Stage']} on {device.title} is exposed for {_milliseconds(largest['Exposed [s]'])} of the "
+        f"{_milliseconds(steady.step)} step ({share:.0%}); {device.helps}."
     )
     return f"{first} {_link(steady.busy, steady.step, largest['Device'])}".strip()
 

@@ -1,4 +1,4 @@
-"""The groups of knobs, each declared once: model, data, machine, policy, run, faults."""
+"""The groups of knobs, each declared once: model, data, policy, run, faults; machine.py has the sixth."""
 
 from dataclasses import dataclass
 
@@ -80,81 +80,6 @@ class Data:
         high=10**7,
     )
     seed: int = knob(1, "int", "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The hardware: which parts, how many, how fast."""
-
-    gpu: str = knob(
-        "a100-80",
-        "choice",
-        "GPU",
-        "Accelerator that trains the MLPs.",
-        choices=("a100-80", "a100-40", "v100", "h100-sxm", "trainingcxl"),
-    )
-    host: str = knob("server", "choice", "Host", "Host CPU and board.", choices=("server", "trainingcxl"))
-    dram_capacity_GiB: float = knob(
-        256.0, "float", "DRAM capacity", "Host (or, for system dram, expander) DRAM.", unit="GiB", low=1, high=1e6, log=True
-    )
-    dram_channels: int = knob(6, "int", "DRAM channels", "DDR4-3200 channels; DRAM bandwidth is linear in them.", low=1, high=64)
-    pmem: str = knob(
-        "optane-100",
-        "choice",
-        "PMEM media",
-        "Persistent memory type.",
-        choices=("optane-100", "optane-200", "battery-dram", "cxl-flash", "trainingcxl"),
-    )
-    pmem_capacity_GiB: float | None = knob(
-        None,
-        "float",
-        "PMEM capacity",
-        "Capacity comes in modules, and bandwidth with it; auto: what tables and logs need.",
-        unit="GiB",
-        low=1,
-        high=1e6,
-        optional=True,
-        log=True,
-        main=True,
-    )
-    pmem_module_GB: float | None = knob(
-        None,
-        "float",
-        "PMEM module",
-        "Capacity of one module; auto: the media's usual one.",
-        unit="GB",
-        low=1,
-        high=1e5,
-        optional=True,
-    )
-    cxl_bandwidth_GBps: float = knob(
-        48.0,
-        "float",
-        "CXL bandwidth",
-        "Sustained payload of the CXL link, one direction.",
-        unit="GB/s",
-        low=0.1,
-        high=1000,
-        log=True,
-        main=True,
-    )
-    cxl_latency_ns: float = knob(
-        250.0, "float", "CXL latency", "One access through the link, unloaded.", unit="ns", low=0, high=1e6
-    )
-    cxl_switch_hops: int = knob(1, "int", "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
-    near_data_compute: bool = knob(
-        True, "switch", "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
-    )
-    near_data_lanes: int = knob(4, "int", "Near-data lanes", "Parallel vector lanes of the computing logic.", low=1, high=1024)
-    near_data_width_bytes: int = knob(64, "int", "Near-data width", "Bytes a lane handles per cycle.", unit="B", low=4, high=4096)
-    near_data_clock_MHz: float = knob(
-        250.0, "float", "Near-data clock", "Clock of the computing logic.", unit="MHz", low=1, high=10_000
-    )
-    pcie_bandwidth_GBps: float = knob(
-        26.0, "float", "PCIe copy rate", "Pinned host-device copies, one direction.", unit="GB/s", low=0.1, high=1000, log=True
-    )
-    ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
-    num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)
 
 
 @dataclass(frozen=True, slots=True)

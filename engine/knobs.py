@@ -3,6 +3,7 @@
 Declared once, it is parsed, validated, written into links, listed, drawn and exported from that declaration.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite
@@ -10,8 +11,9 @@ from typing import Any, Literal
 
 from engine.errors import BadKnob, nearest
 
-Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text"]
+Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
 AUTO = "auto"
+NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 
@@ -60,6 +62,8 @@ def parse(knob: Knob, text: str) -> Any:
         return WORDS[word.lower()]
     if knob.kind in ("choice", "text"):
         return check(knob, word)
+    if knob.kind == "assumptions":
+        return check(knob, tuple(_assumption(knob, part) for part in word.split(";") if part.strip()))
     if knob.kind in SEPARATOR:
         parts = word.split(SEPARATOR[knob.kind]) if word else []
         return check(knob, tuple(_number(knob, part) for part in parts))
@@ -74,6 +78,8 @@ def write(knob: Knob, value: Any) -> str:
         return "on" if value else "off"
     if knob.kind in SEPARATOR:
         return SEPARATOR[knob.kind].join(repr(item) for item in value)
+    if knob.kind == "assumptions":
+        return ";".join(f"{name}={number!r}" for name, number in value)
     return str(value) if knob.kind in ("choice", "text") else repr(value)
 
 
@@ -89,6 +95,8 @@ def check(knob: Knob, value: Any) -> Any:
         return value
     if knob.kind == "text":
         return _text(knob, value)
+    if knob.kind == "assumptions":
+        return _assumptions(knob, value)
     if knob.kind == "choice":
         if value not in knob.allowed:
             raise BadKnob(f"{knob.path}={value!r} is not known; {nearest(str(value), knob.allowed)}")
@@ -102,6 +110,25 @@ def _text(knob: Knob, value: Any) -> str:
     if not isinstance(value, str) or len(value) > 200 or not value.isprintable():
         raise BadKnob(f"{knob.path} must be a printable text of at most 200 characters.")
     return value
+
+
+def _assumption(knob: Knob, text: str) -> tuple[str, float]:
+    name, equals, number = text.partition("=")
+    if not equals:
+        raise BadKnob(f"{knob.path}={text!r} is not an assumption; write device.constant=number, ';' between several.")
+    return name.strip(), float(_number(knob, number))
+
+
+def _assumptions(knob: Knob, value: Any) -> tuple[tuple[str, float], ...]:
+    """Assumptions are kept sorted by name, so that their order makes no difference."""
+    pairs = tuple((str(name), number) for name, number in value)
+    names = [name for name, _ in pairs]
+    strange = [name for name in names if not NAME.fullmatch(name)]
+    if strange:
+        raise BadKnob(f"{knob.path} names {strange[0][:40]!r}, which cannot be a constant; write device.constant=number.")
+    if len(pairs) > 100 or len(set(names)) < len(names):
+        raise BadKnob(f"{knob.path} may name each constant once, and at most 100; it names {len(names)}.")
+    return tuple(sorted((name, float(_in_range(knob, number))) for name, number in pairs))
 
 
 def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:

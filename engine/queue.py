@@ -50,8 +50,7 @@ def begin(store: sqlite3.Connection, request: int) -> None:
     """Note that a request is being served; what it finds finished does not count towards its pace."""
     counted = f"(SELECT count(*) FROM points WHERE request = id AND state != {OPEN})"
     change = f"UPDATE requests SET state = 'running', started = ?, reused = {counted} WHERE id = ? AND state = 'queued'"
-    if store.execute("SELECT 1 FROM requests WHERE id = ? AND state = 'queued'", (request,)).fetchone():
-        store.execute(change, (time.time(), request))
+    store.execute(change, (time.time(), request))
 
 
 def tend(store: sqlite3.Connection) -> None:

@@ -137,6 +137,8 @@ def status(path: Path, request: int) -> Status:
         running = _running(store, request)
     how, state, total, reused, started, note = row
     done = total - counted.get(OPEN, 0)
+    if state == "queued" and running:  # another request has begun one of its points
+        state, reused, started = "running", done, time.time() - max(point.seconds for point in running)
     eta = _eta(total, done, reused, started, running) if state == "running" else None
     return Status(request, how, state, total, done, counted.get(FAILED, 0), eta, running, note)
 

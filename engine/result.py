@@ -1,7 +1,7 @@
 """A result: plain tables with units in their column names, and the sentence of how the run ended."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from engine import knobs, links, version
@@ -38,7 +38,7 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
-        tables = {key: value for key, value in asdict(self).items() if key != "scenario"}
+        tables = {key: value for key, value in vars(self).items() if key != "scenario"}
         return {
             "scenario": {path: _plain(value) for path, value in values(self.scenario).items()},
             "model_version": version.MODEL,

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from heapq import merge
 from typing import TypeVar
 
-from engine import system
+from engine import assumptions, system
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
-from engine.registry import every, load
+from engine.registry import every, load, names
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.timeline import Timeline, timeline
@@ -81,10 +82,20 @@ Resolve = Callable[[Segment, State], tuple[int, int, State]]
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    devices = {name: load("devices", name).build(scenario.machine) for name in chosen.devices}
-    if chosen.near_data and not scenario.machine.near_data_compute:
-        del devices["near-data"]
+    present = names("devices") if scenario.machine.all_powered else chosen.devices
+    off = {"near-data"} if not scenario.machine.near_data_compute else set()
+    devices = {name: load("devices", name).build(scenario.machine) for name in present if name not in off}
+    assumptions.check(scenario.machine, _catalogue())
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+
+
+@cache
+def _catalogue() -> tuple[str, ...]:
+    """Return the names of all constants of all devices, as `machine.assume` knows them."""
+    kinds = every("devices").items()
+    return tuple(
+        sorted({assumptions.name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part})
+    )
 
 
 def schedule(m: Machinery, traffic: Traffic) -> Timeline:
@@ -113,9 +124,9 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
         crash, strike = _crash(m, traffic, segment, (embedding, mlp), strikes)
         crashes.append(crash)
         first, begin = crash.embedding_batch, crash.resumed
-        if len(crashes) >= MOST_CRASHES or _hopeless(crashes):
+        if len(crashes) + crash.again >= MOST_CRASHES or _hopeless(crashes):
             break
-    completed = first == traffic.batches
+    completed = first == traffic.batches and not (crashes and crashes[-1].again >= MOST_CRASHES)
     outcome = _completed(crashes) if completed else _gave_up(m.scenario, crashes)
     return Run(m, tuple(segments), tuple(crashes), begin, completed, outcome), state
 
@@ -133,7 +144,7 @@ def _crash(
     down = m.scenario.faults.detect_seconds + m.scenario.faults.restart_seconds + restore
     resumed, again = at + down, 0
     strike = next(strikes, None)
-    while strike is not None and strike < resumed:
+    while strike is not None and strike < resumed and again < MOST_CRASHES:
         resumed, again = strike + down, again + 1
         strike = next(strikes, None)
     started = segment.first + (segment.cut.started if segment.cut else 0)
@@ -166,6 +177,7 @@ def _completed(crashes: list[Crash]) -> str:
 
 def _gave_up(scenario: Scenario, crashes: list[Crash]) -> str:
     return (
-        f"unrecoverable: power failed {len(crashes)} times and training no longer got past batch {crashes[-1].embedding_batch}; "
-        "lengthen faults.power_loss_mtbf_hours, shorten the run, or choose a system that logs every batch."
+        f"unrecoverable: power failed {sum(1 + crash.again for crash in crashes)} times and training no longer got past "
+        f"batch {crashes[-1].embedding_batch}; lengthen faults.power_loss_mtbf_hours, shorten the run, "
+        "or choose a system that logs every batch."
     )

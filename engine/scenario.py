@@ -11,8 +11,9 @@ from typing import Any
 
 from engine import knobs
 from engine.errors import BadKnob, nearest
-from engine.groups import Data, Faults, Machine, Model, Policy, Run
+from engine.groups import Data, Faults, Model, Policy, Run
 from engine.knobs import Knob, knob
+from engine.machine import Machine
 from engine.registry import model_file, names
 
 

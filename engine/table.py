@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine import version
@@ -14,6 +14,7 @@ from engine.result import Result
 
 LAST = ("scenario key", "model version", "outcome")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+Cell = str | float | None
 
 
 def csv_text(results: Iterable[Result], how: How) -> str:
@@ -28,20 +29,25 @@ def csv_text(results: Iterable[Result], how: How) -> str:
         rows.append((knobs, result.results, (key_of_texts(knobs, how), version.MODEL, result.outcome)))
     knob_names = list(dict.fromkeys(name for knobs, _, _ in rows for name in knobs))
     result_names = list(dict.fromkeys(name for _, found, _ in rows for name in found))
+    body = [
+        (*(knobs[name] for name in knob_names), *(found.get(name) for name in result_names), *last) for knobs, found, last in rows
+    ]
+    return rows_text((*knob_names, *result_names, *LAST), body)
+
+
+def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """Write rows as CSV with LF ends: numbers with every digit, None as an empty cell, text safe for spreadsheets."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*knob_names, *map(_safe, result_names), *LAST])
-    for knobs, found, last in rows:
-        numbers = (_number(found.get(name)) for name in result_names)
-        writer.writerow([*(_safe(knobs[name]) for name in knob_names), *numbers, *map(_safe, last)])
+    writer.writerows([_cell(cell) for cell in row] for row in (header, *rows))
     return out.getvalue()
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else repr(value)
+def _cell(value: Cell) -> str:
+    return "" if value is None else safe(value) if isinstance(value, str) else repr(value)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Disarm text that begins like a formula; a number, signed or not, stays as it is. Lines end in LF alone."""
     disarmed = "'" + text if text.startswith(FORMULA) and not _is_number(text) else text
     return disarmed.replace("\r", " ")

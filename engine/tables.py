@@ -1,6 +1,7 @@
 """The tables of a result: devices, training curve, events and a stretch of the timeline, ready to show."""
 
 from collections.abc import Iterable
+from math import isnan
 
 import numpy as np
 
@@ -60,7 +61,8 @@ def timeline_rows(line: Timeline) -> tuple[Row, ...]:
 
 def _pieces(line: Timeline, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
     """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
-    start, end = float(line.start[n, k]), float(np.nan_to_num(line.end[n, k], nan=np.inf))
+    start, end = float(line.start[n, k]), float(line.end[n, k])
+    end = np.inf if isnan(end) else end
     pieces = [(start, end)]
     if line.graph.tasks[k].during:
         gates = np.stack([line.start[:, line.template.gate], line.end[:, line.template.gate]], axis=1)

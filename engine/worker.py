@@ -39,6 +39,7 @@ class Chunk:
     """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function."""
 
     store: str
+    request: int
     how: How
     data: str | None
     base: str
@@ -95,7 +96,7 @@ def compute_chunk(chunk: Chunk) -> Ended:
     keys = tuple(key for key, _ in chunk.points)
     try:
         with opened(Path(chunk.store)) as store:
-            mine = claims.claim(store, keys)
+            mine = claims.claim(store, chunk.request, keys)
             changes = dict(chunk.points)
             claims.close(store, [(key, *_ending(store, chunk, key, changes[key])) for key in mine])
     except EmberpoolError as error:

@@ -2,7 +2,20 @@
 
 import streamlit as st
 
-from pages.parts import address, charts, downloads, estimates, frame, session, tables, tiles, training_panel
+from pages.parts import (
+    address,
+    charts,
+    constants_panel,
+    downloads,
+    estimates,
+    frame,
+    session,
+    tables,
+    tiles,
+    tornado,
+    training_panel,
+)
+from pages.parts.headline import headline
 from pages.parts.plain import plain
 
 frame.guard()
@@ -12,9 +25,12 @@ with st.spinner("Estimating; the very first time takes some seconds more"):
     results = estimates.beside(scenario)
 result = results[scenario.system]
 
-st.header(plain(result.finding or result.outcome), anchor=False)
+st.header(plain(headline(result, results)), anchor=False)
+if result.finding:
+    st.markdown(plain(result.finding))
 for warning in result.warnings:
     st.caption(f"Note: {plain(warning)}")
+constants_panel.note(scenario)
 if result.ran:
     tiles.draw(result, results)
 
@@ -44,6 +60,9 @@ with st.expander("How busy is each device?"):
 with st.expander("All results of the estimate"):
     downloads.show(tables.beside(results))
     downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download all systems as CSV")
+with st.expander("Where the numbers come from"):
+    constants_panel.draw(scenario)
 
+tornado.draw(scenario, result)
 st.subheader("What does training really give?", anchor=False)
 training_panel.draw(scenario, result)

@@ -1,6 +1,7 @@
 """Which design?"""
 
 import streamlit as st
+from joblib import cpu_count
 
 from engine import effort
 from engine.errors import BadInput
@@ -30,7 +31,7 @@ except BadInput as error:
 how = st.segmented_control("How exact?", HOW, default="estimate", required=True, format_func=HOW.__getitem__, key="how")
 results = runs.results(points, how)
 missing = [point for point, result in zip(points, results, strict=True) if not (result and result.ran)]
-wait = f"about {duration(effort.sweep_seconds(missing, how))} to go" if missing else "all done"
+wait = f"about {duration(effort.sweep_seconds(missing, how, cpu_count()))} to go" if missing else "all done"
 st.markdown(f"**{len(points)} points**, {len(points) - len(missing)} of them finished, {wait}.")
 
 

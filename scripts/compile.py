@@ -5,10 +5,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from engine.estimate import estimate  # noqa: E402
-from engine.presets import preset  # noqa: E402
-from engine.scenario import with_values  # noqa: E402
-from engine.simulate import simulate  # noqa: E402
+from engine.estimate import estimate
+from engine.presets import preset
+from engine.scenario import with_values
+from engine.simulate import simulate
 
 tiny = preset("tiny").scenario
 for changes in (

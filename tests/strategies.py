@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from engine.errors import BadKnob
-from engine.knobs import Knob
+from engine.knobs import NAME, Knob
 from engine.presets import preset, preset_names
 from engine.scenario import KNOBS, Scenario, with_values
 
@@ -24,6 +24,9 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
         "choice": st.sampled_from(knob.allowed or ("",)),
         "switch": st.booleans(),
         "text": st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="\ufffd"), max_size=30),
+        "assumptions": st.dictionaries(st.from_regex(NAME, fullmatch=True), real, max_size=4).map(
+            lambda given: tuple(sorted(given.items()))
+        ),
     }
     return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
 

@@ -103,6 +103,11 @@ def test_a_swept_model_is_set_whole_before_the_settings_and_the_other_axes() -> 
     assert tiny.model.num_tables == values(with_values(Scenario(), {"model.name": "tiny"}))["model.num_tables"]
 
 
+def test_an_axis_comes_after_a_setting_of_the_same_knob() -> None:
+    found = grid(Scenario(), [parse("data.batch_size=1,2")], {"data.batch_size": 7, "run.batches": 3})
+    assert [(one.data.batch_size, one.run.batches) for one in found] == [(1, 3), (2, 3)]
+
+
 def test_a_combination_that_no_scenario_can_take_is_named() -> None:
     with pytest.raises(BadKnob, match=r"At model.embedding_dim=32: model.bottom_mlp ends in 16"):
         grid(Scenario(), [parse("model.embedding_dim=16,32")])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.device import joules, seconds
-from engine.groups import Machine
+from engine.machine import Machine
 from engine.registry import load, names
 from engine.work import (
     BottomMLP,

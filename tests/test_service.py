@@ -148,15 +148,18 @@ def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) 
         until(lambda: finished(store) > parked)
 
 
-def test_status_tells_progress_and_time_left_while_it_runs(store: Path) -> None:
-    request = service.submit(store, [scenario(1, 3.0)], "full")
-    assert service.latest(store, key(scenario(1, 3.0), "full")) == request
+def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(store: Path) -> None:
+    requests = [service.submit(store, [scenario(1, 3.0)], "full") for _ in range(2)]
+    assert service.latest(store, key(scenario(1, 3.0), "full")) == requests[1]
     with owner(store):
-        until(lambda: any(p.progress and p.progress.share > 0.2 for p in service.status(store, request).running))
-        status = service.status(store, request)
-        assert (status.state, status.done, status.total) == ("running", 0, 1)
-        assert status.eta_seconds is not None and 0.5 < status.eta_seconds < 6.0
-        assert status.running[0].key == key(scenario(1, 3.0), "full")
+        until(lambda: any(p.progress and p.progress.share > 0.3 for p in service.status(store, requests[0]).running))
+        for request in requests:
+            status = service.status(store, request)
+            assert (status.state, status.done, status.total) == ("running", 0, 1)
+            (point,) = status.running
+            assert point.key == key(scenario(1, 3.0), "full") and point.progress
+            pace = point.seconds / point.progress.share  # how long the whole point takes
+            assert status.eta_seconds == pytest.approx(pace * (1 - point.progress.share), rel=0.2)
 
 
 def test_a_second_owner_is_refused_and_the_first_ones_process_is_named(store: Path) -> None:

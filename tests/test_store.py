@@ -174,7 +174,9 @@ def test_a_key_is_the_same_in_every_process() -> None:
 def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) -> None:
     tiny = with_values(Scenario(), {"model.name": "tiny"})
     own = with_values(Scenario(), {"model.name": "rm1", "model.learning_rate": 0.125})
-    asked = (Scenario(), scenario(5), tiny, own, with_values(own, {"machine.pmem_capacity_GiB": 10.0}))
+    like_tiny = with_values(own, {"model.learning_rate": tiny.model.learning_rate})  # which rm1 itself does not have
+    assert like_tiny.model.learning_rate != with_values(Scenario(), {"model.name": "rm1"}).model.learning_rate
+    asked = (tiny, like_tiny, Scenario(), scenario(5), own, with_values(own, {"machine.pmem_capacity_GiB": 10.0}))
     for order in (asked, asked[::-1]):
         request = service.submit(path, order, "full")
         rows = ask(
@@ -190,9 +192,9 @@ def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> N
     names = [key(one, "full") for one in scenarios([1, 2, 3, 4])]
     put(path, scenario(2))
     with opened(path) as store:
-        assert claims.claim(store, names) == [names[0], names[2]]
+        assert claims.claim(store, request, names) == [names[0], names[2]]
         service.cancel(path, request)
-        assert claims.claim(store, names) == []
+        assert claims.claim(store, request, names) == []
 
 
 def test_the_computation_is_named_by_a_path_that_exists() -> None:

@@ -3,12 +3,14 @@
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
 from engine import knobs, presets, registry
 from engine.commands import output
 from engine.commands.parser import Subparsers
+from engine.device import Kind
 from engine.scenario import KNOBS
 
 Entry = dict[str, Any]
@@ -26,7 +28,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Write the list; returns the exit status."""
     entries, columns = LISTS[arguments.what]
     found = entries()
-    text = json.dumps(found, indent=1) + "\n" if arguments.json else _lines(found, columns)
+    text = json.dumps(found, indent=1) + "\n" if arguments.json else _lines(found, columns) + _catalogue(found)
     output.write(output.STANDARD, text)
     return 0
 
@@ -40,6 +42,15 @@ def _variant(kind: str, name: str) -> Entry:
     module = import_module(f"engine.{kind}.{name.replace('-', '_')}")
     idea = (module.__doc__ or "").partition("\n")[0]
     return {"name": name, "title": getattr(registry.load(kind, name), "title", name), "help": idea}
+
+
+def _devices() -> list[Entry]:
+    """Each device with every constant that it hangs on, by the part that a knob chooses."""
+    return [{**_variant("devices", name), "constants": _constants(kind)} for name, kind in registry.every("devices").items()]
+
+
+def _constants(kind: Kind) -> list[Entry]:
+    return [{"part": part, **asdict(constant)} for part, constants in kind.parts().items() for constant in constants]
 
 
 def _presets() -> list[Entry]:
@@ -70,6 +81,17 @@ def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
     return "".join("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in rows)
 
 
+def _catalogue(entries: Sequence[Entry]) -> str:
+    """Below the devices, their constants: value, range, how sure, and the source."""
+    rows = [
+        f"{entry['name']:9} {one['part']:12} {one['name']:32} {one['value']:>10g} {one['unit']:12} "
+        f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
+        for entry in entries
+        for one in entry.get("constants", ())
+    ]
+    return "\n" + "\n".join(rows) + "\n" if rows else ""
+
+
 def _cell(entry: Entry, column: str) -> str:
     value = entry[column]
     return knobs.write(KNOBS[entry["path"]], value) if column == "default" else str(value)
@@ -77,7 +99,8 @@ def _cell(entry: Entry, column: str) -> str:
 
 LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
-    "devices": (_variants("devices"), ("name", "title", "help")),
+    "devices": (_devices, ("name", "title", "help")),
+    "faults": (_variants("faults"), ("name", "title", "help")),
     "metrics": (_variants("metrics"), ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),
     "knobs": (_knobs, ("path", "default", "unit", "help")),

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
 from engine.device import Device, Kind
-from engine.groups import Machine
+from engine.machine import Machine
 from engine.units import GB, NS, US
 from engine.work import HostEmbedding
 
@@ -47,7 +48,7 @@ HOSTS = {
 
 def build(machine: Machine) -> Device:
     """Build the host."""
-    host = HOSTS[machine.host]
+    host = assumed(machine, "host", HOSTS[machine.host])
 
     def embedding(work: HostEmbedding) -> Any:
         software = host.fixed.value * US + work.lookups * host.per_lookup.value * NS
@@ -61,13 +62,8 @@ def build(machine: Machine) -> Device:
         idle_watts=host.idle.value,
         busy_watts=host.active.value - host.idle.value,
         price=host.price.value,
-        constants=tuple(getattr(host, name) for name in host.__dataclass_fields__),
+        constants=fields_of(host),
     )
 
 
-def constants() -> tuple[Constant, ...]:
-    """Return the constants of the default host."""
-    return tuple(getattr(HOSTS["server"], name) for name in Host.__dataclass_fields__)
-
-
-DEVICE = Kind("Host", build, constants)
+DEVICE = Kind("Host", build, lambda: {name: fields_of(host) for name, host in HOSTS.items()})

@@ -1,31 +1,48 @@
 """PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
 
+from dataclasses import dataclass
+
+from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
 from engine.device import Device, Kind
-from engine.groups import Machine
+from engine.machine import Machine
 from engine.units import GB, US
 from engine.work import Copy
 
 FIT = "fitted to TrainingCXL RM1 and RM4 by scripts/calibrate_trainingcxl.py"
-HANDOFF = {
-    "server": Constant("software hand-off", 40, "us", 20, 100, "derived", "te42kyfo/gpu-benches", "sync, copy call, dispatch"),
-    "trainingcxl": Constant("software hand-off", 372.4, "us", 300, 420, "calibrated", FIT, "outside the range of real systems"),
-}
 PHY = Constant("link energy", 7.5, "pJ/bit", 4, 10, "stated", "XHarvest, CXL/PCIe PHY", "counted at both ends")
+
+
+@dataclass(frozen=True)
+class Path:
+    """The software path of a host's copies."""
+
+    handoff: Constant
+    phy: Constant = PHY
+
+
+PATHS = {
+    "server": Path(
+        Constant("software hand-off", 40, "us", 20, 100, "derived", "te42kyfo/gpu-benches", "sync, copy call, dispatch")
+    ),
+    "trainingcxl": Path(
+        Constant("software hand-off", 372.4, "us", 300, 420, "calibrated", FIT, "outside the range of real systems")
+    ),
+}
 
 
 def build(machine: Machine) -> Device:
     """Build the PCIe path between host memory or a card and the GPU."""
-    handoff = HANDOFF[machine.host]
+    path = assumed(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
     return Device(
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
         helps="fewer hand-offs or a faster copy path would shorten it",
-        seconds={Copy: lambda work: work.handoffs * handoff.value * US + work.nbytes / rate},
-        joules={Copy: lambda work: work.nbytes * 8 * 2 * PHY.value * 1e-12},
-        constants=(handoff, PHY),
+        seconds={Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / rate},
+        joules={Copy: lambda work: work.nbytes * 8 * 2 * path.phy.value * 1e-12},
+        constants=fields_of(path),
     )
 
 
-DEVICE = Kind("PCIe link", build, lambda: (*HANDOFF.values(), PHY))
+DEVICE = Kind("PCIe link", build, lambda: {name: fields_of(path) for name, path in PATHS.items()})

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
 from engine.device import Device, Kind, some
-from engine.groups import Machine
+from engine.machine import Machine
 from engine.units import GB, GiB
 from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 
@@ -109,8 +110,8 @@ def _trainingcxl() -> Media:
         persist=Constant("64 B persist", 567, "ns", 100, 714, "stated", TCXL, "7 x DRAM's 81 ns"),
         raw=Constant("read-after-write stall", 279, "ns", 0, 1000, "calibrated", FIT),
         idle=Constant("module idle power", 5, "W", 3, 8, "unsourced", "a DIMM's worth"),
-        read_energy=Constant("read energy", 1.45, "nJ/B", 0.2, 2, "unsourced", "as Optane"),
-        write_energy=Constant("write energy", 4.73, "nJ/B", 0.2, 5.5, "unsourced", "as Optane"),
+        read_energy=Constant("read energy", 0.16, "nJ/B", 0.11, 2, "derived", "DRAMsim3: the emulated media is DRAM"),
+        write_energy=Constant("write energy", 0.16, "nJ/B", 0.11, 5.5, "derived", "DRAMsim3: the emulated media is DRAM"),
         price=Constant("price", 6, "USD/GB", 4.5, 15.6, "unsourced", "as Optane"),
     )
 
@@ -126,7 +127,7 @@ MEDIA = {
 
 def module_bytes(machine: Machine) -> float:
     """Return the capacity of one module in bytes."""
-    return (machine.pmem_module_GB or MEDIA[machine.pmem].module.value) * GB
+    return (machine.pmem_module_GB or assumed(machine, "pmem", MEDIA[machine.pmem]).module.value) * GB
 
 
 def modules(machine: Machine) -> int:
@@ -137,7 +138,7 @@ def modules(machine: Machine) -> int:
 
 def build(machine: Machine) -> Device:
     """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
-    media, count = MEDIA[machine.pmem], modules(machine)
+    media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
 
     def media_bytes(work: Any) -> Any:
         return work.rows * media.line.value * np.ceil(work.row_bytes / media.line.value)
@@ -173,13 +174,8 @@ def build(machine: Machine) -> Device:
         idle_watts=count * media.idle.value,
         modules=count,
         price=count * module_bytes(machine) / GB * media.price.value,
-        constants=tuple(getattr(media, name) for name in media.__dataclass_fields__),
+        constants=fields_of(media),
     )
 
 
-def constants() -> tuple[Constant, ...]:
-    """Return the constants of the default media; each media type has its own."""
-    return tuple(getattr(MEDIA["optane-100"], name) for name in Media.__dataclass_fields__)
-
-
-DEVICE = Kind("Persistent memory", build, constants)
+DEVICE = Kind("Persistent memory", build, lambda: {name: fields_of(media) for name, media in MEDIA.items()})

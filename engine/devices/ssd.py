@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
 from engine.device import Device, Kind, some
-from engine.groups import Machine
+from engine.machine import Machine
 from engine.units import GB, US
 from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 
@@ -15,7 +16,7 @@ BLOCK = 4096
 BAM = "BaM, ASPLOS'23"
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023, relative to DRAM"
 SOFTWARE = Constant("software per access", 5, "us", 0.07, 10, "stated", "OptimStore's model; SPDK 0.07, kernel stack 10")
-THREADS = Constant("I/O threads", 8, "threads", 1, 64, "unsourced", "accesses whose software overlaps")
+THREADS = Constant("software threads", 8, "threads", 1, 64, "unsourced", "accesses whose software overlaps")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Drive:
     active: Constant
     capacity: Constant
     price: Constant
+    software: Constant = SOFTWARE
+    threads: Constant = THREADS
 
 
 DRIVES = {
@@ -72,11 +75,11 @@ DRIVES = {
 
 def build(machine: Machine) -> Device:
     """Build the drives, striped: rates and power are linear in their number."""
-    drive, count = DRIVES[machine.ssd], machine.num_ssds
+    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds
 
     def blocks(rows: Any, iops: Constant, rate: Constant) -> Any:
         pace = np.maximum(1 / (iops.value * count), BLOCK / (rate.value * GB * count))
-        return rows * np.maximum(pace, SOFTWARE.value * US / THREADS.value)
+        return rows * np.maximum(pace, drive.software.value * US / drive.threads.value)
 
     def stream(nbytes: Any, rate: Constant) -> Any:
         return some(nbytes) * drive.latency.value * US + nbytes / (rate.value * GB * count)
@@ -94,18 +97,13 @@ def build(machine: Machine) -> Device:
             RowLog: lambda work: stream(work.rows * work.entry_bytes, drive.write),
             HomeWrites: lambda work: blocks(work.rows, drive.write_iops, drive.write),
             Stream: lambda work: stream(work.nbytes, drive.write if work.write else drive.read),
-            Persist: lambda work: work.flags * (drive.latency.value + SOFTWARE.value) * US,
+            Persist: lambda work: work.flags * (drive.latency.value + drive.software.value) * US,
         },
         idle_watts=count * drive.idle.value,
         busy_watts=count * (drive.active.value - drive.idle.value),
         price=count * drive.capacity.value * drive.price.value,
-        constants=(*(getattr(drive, name) for name in drive.__dataclass_fields__), SOFTWARE, THREADS),
+        constants=fields_of(drive),
     )
 
 
-def constants() -> tuple[Constant, ...]:
-    """Return the constants of the default drive."""
-    return (*(getattr(DRIVES["p5800x"], name) for name in Drive.__dataclass_fields__), SOFTWARE, THREADS)
-
-
-DEVICE = Kind("SSD", build, constants)
+DEVICE = Kind("SSD", build, lambda: {name: fields_of(drive) for name, drive in DRIVES.items()})

@@ -11,6 +11,11 @@ from pages.parts import palette
 
 Spec = dict[str, Any]
 INK = "#858b94"  # readable on white and on near-black
+# Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
+FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
+AGAINST = {"running": "Simulated time without outages [s]", "elapsed": "Simulated time [s]", "batch": "Batch"}
+CURVE = "#d9622b"
+SMOOTH = 20  # batches on either side of the mean loss
 
 
 def axis(title: str, **more: Any) -> Spec:
@@ -25,13 +30,13 @@ def rows(pixels: int) -> Spec:
 
 @cache
 def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
-    """One bar a training system, stacked by part; needs system, part, amount, chosen. The chosen one is marked."""
+    """One bar a training system, stacked by part; needs system, part, amount, drawn, chosen. The chosen one is marked."""
     order = list(palette.systems())
     bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": axis("Training system", labelFontSize=13)}}
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
+            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend},
             "order": {"field": "rank", "type": "quantitative"},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.5},
@@ -54,14 +59,19 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
 def _totals() -> Spec:
     return {
         "transform": [
-            {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "chosen"]},
             {
-                "calculate": "format(datum.total, datum.total < 1000 ? '.3~g' : '.3~s') + (datum.chosen ? '  ◀ this one' : '')",
+                "aggregate": [{"op": "sum", "field": name, "as": f"{name}_total"} for name in ("amount", "drawn")],
+                "groupby": ["system", "chosen"],
+            },
+            {
+                "calculate": FIGURE.format("amount_total")
+                + " + (datum.drawn_total < 0.999 * datum.amount_total ? ' (bar cut)' : '')"
+                + " + (datum.chosen ? '  ◀ this one' : '')",
                 "as": "label",
             },
         ],
         "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
-        "encoding": {"x": {"field": "total", "type": "quantitative"}, "text": {"field": "label"}},
+        "encoding": {"x": {"field": "drawn_total", "type": "quantitative"}, "text": {"field": "label"}},
     }
 
 
@@ -126,25 +136,48 @@ def utilisation() -> Spec:
 
 
 @cache
-def curve(field: str, title: str) -> Spec:
-    """Loss or AUC against simulated time, with a rule at each fault and recovery; needs the frame of tables.curve."""
-    time = {"field": "elapsed", "type": "quantitative", "axis": axis("Simulated time [s]")}
+def curve(field: str, title: str, against: str) -> Spec:
+    """Loss or AUC over one of AGAINST, with a rule at each fault and recovery; needs the frame of tables.curve.
+
+    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it.
+    """
+    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
     point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
     tip = [
         {"field": "batch", "title": "Batch"},
         {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
         {"field": field, "title": title, "type": "quantitative", "format": ".5f"},
     ]
-    line = {
-        "transform": [{"filter": f"isValid(datum.{field})"}],
-        "mark": {"type": "line", "color": "#d9622b", "point": {"color": "#d9622b"} if field == "auc" else False},
-        "encoding": {"x": time, "y": point, "order": {"field": "elapsed"}, "tooltip": tip},
+    layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
+    return {"height": 240, "layer": [*layers, _outages(time)]}
+
+
+def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
+    return {
+        "transform": [{"filter": f"isValid(datum.{y['field']})"}],
+        "mark": {"type": "line", "color": CURVE, **mark},
+        "encoding": {"x": x, "y": y, "order": {"field": "elapsed"}, "tooltip": tip},
     }
-    rule = {
+
+
+def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+    """The single values, pale, under the mean of those around each."""
+    pale = _line(x, y, tip, {"opacity": 0.3, "strokeWidth": 1})
+    window = {
+        "window": [{"op": "mean", "field": y["field"], "as": "mean"}],
+        "frame": [-SMOOTH, SMOOTH],
+        "sort": [{"field": "elapsed"}],
+    }
+    mean = _line(x, {**y, "field": "mean"}, tip, {"strokeWidth": 2.5})
+    return [pale, {**mean, "transform": [*pale["transform"], window]}]
+
+
+def _outages(x: Spec) -> Spec:
+    return {
         "transform": [{"filter": "isValid(datum.kind)"}],
         "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
         "encoding": {
-            "x": time,
+            "x": x,
             "color": {
                 "field": "kind",
                 "type": "nominal",
@@ -154,4 +187,3 @@ def curve(field: str, title: str) -> Spec:
             "tooltip": [{"field": "kind", "title": "Event"}, {"field": "what", "title": "What happened"}],
         },
     }
-    return {"height": 240, "layer": [line, rule]}

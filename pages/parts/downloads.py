@@ -1,6 +1,7 @@
 """Tables with their CSV file beside them; the file is written by the engine, safe to open in a spreadsheet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pandas as pd
 import streamlit as st
@@ -17,6 +18,19 @@ def csv(results: Sequence[Result], how: How, name: str, label: str = "Download C
     st.download_button(label, table.csv_text(results, how), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
 
-def show(frame: pd.DataFrame) -> None:
-    """Draw a table to read and sort."""
-    st.dataframe(frame, hide_index=True, width="stretch", height="content" if len(frame) <= MOST_ROWS else "auto")
+def frame_text(frame: pd.DataFrame) -> str:
+    """Return a table as CSV, numbers with every digit and text disarmed for spreadsheets."""
+    cells = frame.astype(object).where(frame.notna(), None)
+    return table.rows_text(list(frame.columns), cells.itertuples(index=False))
+
+
+def rows(frame: pd.DataFrame, name: str, label: str) -> None:
+    """Draw the button that saves a table as CSV."""
+    st.download_button(label, frame_text(frame), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
+
+
+def show(frame: pd.DataFrame, formats: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Draw a table to read and sort; `formats` says how columns of numbers are written, as in printf."""
+    columns = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
+    height = "content" if len(frame) <= MOST_ROWS else "auto"
+    st.dataframe(frame, hide_index=True, width="stretch", height=height, column_config=columns)

@@ -32,7 +32,8 @@ def change(ours: float | None, other: float | None) -> str:
     ratio = ours / other
     if abs(ratio - 1) < 5e-4:
         return "same"
-    return f"{ratio:.3g}×" if ratio >= 2 else f"{(ratio - 1) * 100:+.2g} %"
+    percent = (ratio - 1) * 100
+    return f"{ratio:.3g}×" if ratio >= 2 else f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
 
 
 def better(name: str) -> str:

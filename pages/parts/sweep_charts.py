@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from pages.parts.charts import Spec, axis, rows
+from pages.parts.charts import FIGURE, Spec, axis, rows
 
 SHADES = {"range": ["#fdf1e3", "#e08a58"]}  # dark figures stay readable on all of it
 
@@ -24,12 +24,17 @@ def line(axis_title: str, metric: str, numeric: bool, log: bool) -> Spec:
     }
 
 
+def _labels(name: str) -> Spec:
+    """Return an axis whose numbers are short and whose words stay."""
+    return axis(name, labelAngle=0, labelExpr="isNumber(datum.value) ? format(datum.value, '.4~g') : datum.value")
+
+
 @cache
 def heat_map(first: str, second: str, metric: str) -> Spec:
     """The metric over two axes; needs first, second, metric, each axis in its own order."""
     encoding = {
-        "x": {"field": "first", "type": "ordinal", "sort": None, "axis": axis(first, labelAngle=0)},
-        "y": {"field": "second", "type": "ordinal", "sort": None, "axis": axis(second)},
+        "x": {"field": "first", "type": "ordinal", "sort": None, "axis": _labels(first)},
+        "y": {"field": "second", "type": "ordinal", "sort": None, "axis": _labels(second)},
     }
     tip = [
         {"field": "first", "title": first},
@@ -37,10 +42,11 @@ def heat_map(first: str, second: str, metric: str) -> Spec:
         {"field": "metric", "title": metric, "type": "quantitative", "format": ".5s"},
     ]
     colour = {"field": "metric", "type": "quantitative", "scale": SHADES, "title": metric}
-    figure = {"field": "metric", "type": "quantitative", "format": ".3s"}
+    figure = {"field": "figure", "type": "nominal"}
     return {
         **rows(52),
         "encoding": encoding,
+        "transform": [{"calculate": FIGURE.format("metric"), "as": "figure"}],
         "layer": [
             {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}},
             {"mark": {"type": "text", "fontWeight": 600, "color": "#26221f"}, "encoding": {"text": figure}},

@@ -17,6 +17,8 @@ TIMELINE = {
 }
 TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc"}
 EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
+# A bar that dwarfs all others by this factor is cut, and says so, to this multiple of the next.
+DWARFED, CUT = 4.0, 1.3
 DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
 
 
@@ -26,7 +28,7 @@ def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
 
 
 def by_stage(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
-    """Return exposed milliseconds: system, stage, milliseconds, label (on one row a system), chosen."""
+    """Return exposed milliseconds: system, part, amount, drawn (less where a bar is cut), chosen."""
     rows = [
         {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen}
         for system, result in results.items()
@@ -36,7 +38,7 @@ def by_stage(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
 
 
 def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
-    """Return joules of the whole run: system, component, joules, chosen."""
+    """Return joules of the whole run: system, part, amount, drawn (less where a bar is cut), chosen."""
     rows = [
         {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen}
         for system, result in results.items()
@@ -47,12 +49,27 @@ def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
 
 def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["system", "part", "amount", "chosen"])
-    return frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
+    frame = frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
+    totals = frame.groupby("system")["amount"].sum()
+    if totals.empty:
+        return frame.assign(drawn=frame["amount"])
+    longest, next_longest = totals.max(), totals.drop(totals.idxmax()).max() if len(totals) > 1 else 0.0
+    share = CUT * next_longest / longest if longest > DWARFED * next_longest > 0 else 1.0
+    return frame.assign(drawn=frame["amount"].where(frame["system"] != totals.idxmax(), frame["amount"] * share))
 
 
 def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:
-    """Return training points and events in one frame, told apart by their empty columns."""
-    return pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
+    """Return training points and events in one frame, told apart by their empty columns.
+
+    `running` is the simulated time without what passed between each fault and its recovery.
+    """
+    frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
+    times = {kind: [row["Elapsed [s]"] for row in events if row["Kind"] == kind] for kind in ("fault", "recovered")}
+    down = sum(
+        ((frame["elapsed"].clip(fault, back) - fault) for fault, back in zip(times["fault"], times["recovered"], strict=False)),
+        start=0.0 * frame["elapsed"],
+    )
+    return frame.assign(running=frame["elapsed"] - down)
 
 
 def beside(results: Mapping[str, Result]) -> pd.DataFrame:

@@ -29,8 +29,10 @@ def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] 
         column.metric(
             name,
             readable(value),
-            {"": None, "same": f"same as {BASELINE}"}.get(delta, f"{delta} vs {BASELINE}"),
+            delta or None,
             delta_color="off" if delta == "same" else COLOUR[better(name)],
             delta_arrow="off" if delta == "same" else "auto",
             border=True,
         )
+    if baseline:
+        st.caption(f"Changes are against {BASELINE} with the same knobs.")

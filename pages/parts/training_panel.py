@@ -34,7 +34,7 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
     seen = [point.progress for point in status.running if point.progress]
     if seen and seen[0].training:
         curves(tables.curve(seen[0].training, ()))
-        st.caption(f"Batch {seen[0].done} of {seen[0].total}. {plain(seen[0].note)}")
+        st.caption(plain(seen[0].note))
 
 
 def _finished(result: Result, estimate: Result) -> None:
@@ -49,14 +49,17 @@ def _finished(result: Result, estimate: Result) -> None:
 
 
 def curves(frame: pd.DataFrame) -> None:
-    """Draw loss and AUC against simulated time, beside each other."""
+    """Draw loss and AUC beside each other; after an outage batches tell more than time."""
+    against = st.segmented_control(
+        "Against", charts.AGAINST, default="running", required=True, format_func=charts.AGAINST.get, key="against"
+    )
     left, right = st.columns(2)
     with left:
         st.markdown("**Does the loss fall?** Training loss, batch by batch")
-        st.vega_lite_chart(frame, charts.curve("loss", "Loss"), key="loss", alt="Training loss against simulated time")
+        st.vega_lite_chart(frame, charts.curve("loss", "Loss", against), key="loss", alt="Training loss against simulated time")
     with right:
         st.markdown("**How good is the model?** AUC on held-out samples")
-        st.vega_lite_chart(frame, charts.curve("auc", "AUC"), key="auc", alt="Held-out AUC against simulated time")
+        st.vega_lite_chart(frame, charts.curve("auc", "AUC", against), key="auc", alt="Held-out AUC against simulated time")
 
 
 def gap(estimate: Result, full: Result) -> pd.DataFrame:

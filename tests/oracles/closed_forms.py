@@ -7,11 +7,11 @@ bottom MLP's two directions, T the top part, EL and EU embedding lookup and upda
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engine.devices.gpu import REPLAY
 from engine.devices.host import HOSTS
-from engine.devices.pcie import HANDOFF
+from engine.devices.pcie import PATHS
 from engine.devices.pmem import MEDIA
 from engine.devices.ssd import DRIVES
+from engine.gpus import REPLAY
 from engine.scenario import Scenario, per_table
 
 NEAR_DATA = 4 * 64 * 250e6
@@ -66,7 +66,7 @@ class Parts:
 
     def over_pcie(self, nbytes: float, handoffs: int = 1) -> float:
         """Return the seconds of a transfer by software."""
-        return handoffs * HANDOFF["trainingcxl"].value * 1e-6 + nbytes / (self.s.machine.pcie_bandwidth_GBps * 1e9)
+        return handoffs * PATHS["trainingcxl"].handoff.value * 1e-6 + nbytes / (self.s.machine.pcie_bandwidth_GBps * 1e9)
 
     @property
     def adders(self) -> float:
@@ -108,13 +108,13 @@ class Parts:
     @property
     def bottom(self) -> tuple[float, float]:
         """BF and BB."""
-        both = REPLAY["bottom"].value * 1e-12 * self.parameters()[0]
-        return both * REPLAY["forward"].value, both * (1 - REPLAY["forward"].value)
+        both = REPLAY.bottom.value * 1e-12 * self.parameters()[0]
+        return both * REPLAY.forward.value, both * (1 - REPLAY.forward.value)
 
     @property
     def top(self) -> float:
         """T."""
-        return REPLAY["top"].value * 1e-3 + REPLAY["rate"].value * 1e-12 * self.parameters()[1]
+        return REPLAY.top.value * 1e-3 + REPLAY.rate.value * 1e-12 * self.parameters()[1]
 
     @property
     def host(self) -> float:

@@ -1,0 +1,64 @@
+"""P4: the event schedule of 50 tasks a batch on 8 devices, beside SimPy, finish times equal to the bit."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.benchmark import Benchmark, interleaved
+from engine.device import Device
+from engine.graph import Demand, Task, TaskGraph
+from engine.schedule import advance
+from engine.timeline import timeline
+from engine.work import Move
+
+TASKS, DEVICES, BATCHES = 50, 8, 100
+
+
+def graph(rng: np.random.Generator) -> TaskGraph:
+    """Return a random graph whose first task waits for the last of the batch before."""
+    tasks = []
+    for k in range(TASKS):
+        after = tuple(f"t{j}" for j in sorted({int(j) for j in rng.integers(max(0, k - 6), k, 2)})) if k else ()
+        demand = Demand(f"d{rng.integers(DEVICES)}", Move(rng.uniform(1.0, 2.0, BATCHES)))
+        tasks.append(Task(f"t{k}", "Other", (demand,), after, () if k else (f"t{TASKS - 1}",)))
+    return TaskGraph(tuple(tasks))
+
+
+def by_simpy(tasks: TaskGraph) -> np.ndarray:
+    """Return finish times, (batches, tasks), of the same graph in SimPy."""
+    import simpy
+
+    world = simpy.Environment()
+    servers = {f"d{i}": simpy.Resource(world) for i in range(DEVICES)}
+    done = [[world.event() for _ in tasks.tasks] for _ in range(BATCHES)]
+    ends = np.zeros((BATCHES, TASKS))
+
+    def work(n: int, k: int, task: Task) -> Any:
+        before = [done[n][tasks.index(name)] for name in task.after]
+        before += [done[n - 1][tasks.index(name)] for name in task.after_previous] if n else []
+        if before:
+            yield world.all_of(before)
+        with servers[task.server[0]].request() as turn:
+            yield turn
+            yield world.timeout(float(task.demands[0].work.nbytes[n]))
+        ends[n, k] = world.now
+        done[n][k].succeed()
+
+    for n in range(BATCHES):
+        for k, task in enumerate(tasks.tasks):
+            world.process(work(n, k, task))
+    world.run()
+    return ends
+
+
+def run() -> tuple[float, float, bool]:
+    """Schedule one random graph both ways."""
+    tasks = graph(np.random.default_rng(4))
+    devices = {f"d{i}": Device(f"d{i}", "", {Move: lambda work: work.nbytes}) for i in range(DEVICES)}
+    line = timeline(tasks, devices, BATCHES)
+    equal = bool(np.array_equal(line.end, by_simpy(tasks)))
+    ours, peer = interleaved(lambda: advance(line.template), lambda: by_simpy(tasks))
+    return ours, peer, equal
+
+
+BENCHMARK = Benchmark("P4", "event schedule, 50 tasks x 8 devices", "SimPy", "simpy", 300, 600, run)

@@ -1,0 +1,86 @@
+"""How sure is the answer? Each constant moved over its plausible range, alone for a tornado, together for a band."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.assumptions import name_of
+from engine.constants import Constant
+from engine.errors import CannotRun
+from engine.estimate import estimate
+from engine.fit import fit
+from engine.run import machinery
+from engine.scenario import Scenario, with_values
+
+PURPOSE = 103
+SAMPLES = 64
+QUANTILES = (0.05, 0.95)
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What a metric becomes when one constant takes its lowest and its highest plausible value."""
+
+    name: str
+    constant: Constant
+    at_low: float
+    at_high: float
+
+    @property
+    def width(self) -> float:
+        """How far the metric moves."""
+        return abs(self.at_high - self.at_low)
+
+
+def uncertain(scenario: Scenario) -> dict[str, Constant]:
+    """Return the constants of the scenario's machine that have a range and are not assumed by the scenario itself."""
+    given = dict(scenario.machine.assume)
+    devices = machinery(fit(scenario).scenario).devices
+    found = {name_of(device.name, one): one for device in devices.values() for one in device.constants}
+    return {name: one for name, one in found.items() if one.low < one.high and name not in given}
+
+
+def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
+    """Return every constant's swing of a metric of the estimate, the widest first; those without effect are left out."""
+    swings = (
+        Swing(name, one, _metric(scenario, {name: one.low}, metric), _metric(scenario, {name: one.high}, metric))
+        for name, one in uncertain(scenario).items()
+    )
+    return tuple(sorted((swing for swing in swings if swing.width > 0), key=lambda swing: -swing.width))
+
+
+def bands(scenario: Scenario, samples: int = SAMPLES) -> dict[str, tuple[float, float]]:
+    """Return the 5 % and 95 % quantiles of every metric, all constants drawn uniformly from their ranges."""
+    drawn = [_results(scenario, values) for values in _samples(scenario, samples)]
+    names = [name for name, value in drawn[0].items() if value is not None]
+    return {name: _quantiles([row[name] for row in drawn]) for name in names}
+
+
+def _samples(scenario: Scenario, samples: int) -> Iterator[dict[str, float]]:
+    constants = uncertain(scenario)
+    rng = np.random.default_rng([scenario.data.seed, PURPOSE])
+    for _ in range(samples):
+        yield {name: float(rng.uniform(one.low, one.high)) for name, one in constants.items()}
+
+
+def _quantiles(values: list[float | None]) -> tuple[float, float]:
+    low, high = np.quantile([value for value in values if value is not None], QUANTILES)
+    return float(low), float(high)
+
+
+def _results(scenario: Scenario, values: Mapping[str, float]) -> Mapping[str, float | None]:
+    """Return the estimate's results with some constants assumed; a machine settled once keeps its modules."""
+    settled = {"machine.pmem_capacity_GiB": fit(scenario).scenario.machine.pmem_capacity_GiB}
+    assumed = (*scenario.machine.assume, *values.items())
+    result = estimate(with_values(scenario, {**settled, "machine.assume": assumed}))
+    if not result.ran:
+        raise CannotRun(result.outcome)
+    return result.results
+
+
+def _metric(scenario: Scenario, values: Mapping[str, float], metric: str) -> float:
+    value = _results(scenario, values)[metric]
+    if value is None:
+        raise CannotRun(f"{metric} does not apply to system {scenario.system}; choose another result.")
+    return value

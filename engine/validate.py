@@ -1,0 +1,94 @@
+"""Holds the simulator to the literature: every claim of every preset, run and compared with its published value.
+
+A claim is a number of one preset, or a mean over several: a result, a stage's exposed time, or the change from a
+baseline system. Claims without a published value are predictions; they cannot fail.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean, geometric_mean
+from typing import Any
+
+from engine.errors import BadFile, CannotRun
+from engine.presets import preset, preset_names
+from engine.published import FORMS, Claim, claims
+from engine.result import STAGES, Result
+from engine.scenario import Scenario, with_values
+from engine.simulate import simulate
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim beside what this simulator says; `passed` is None for a prediction."""
+
+    preset: str
+    claim: Claim
+    ours: float
+
+    @property
+    def error_percent(self) -> float | None:
+        """The difference from the published value, in percent of it."""
+        return None if not self.claim.published else 100 * (self.ours / self.claim.published - 1)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the difference is within the tolerance."""
+        allowed, published = self.claim.allowed, self.claim.published
+        return None if allowed is None or published is None else abs(self.ours - published) <= allowed
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the claim as one JSON-ready object."""
+        return {
+            "preset": self.preset,
+            "metric": self.claim.title,
+            "system": self.claim.system,
+            "published": self.claim.published,
+            "ours": self.ours,
+            "error_percent": self.error_percent,
+            "tolerance": self.claim.allowed,
+            "kind": self.claim.kind,
+            "passed": self.passed,
+            "source": self.claim.source,
+        }
+
+
+def validate(names: Iterable[str] = ()) -> tuple[Verdict, ...]:
+    """Run the claims of the named presets, or of all, and return the verdicts in order."""
+    wanted = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
+    return tuple(Verdict(name, claim, measure(claim)) for name, claim in wanted)
+
+
+def measure(claim: Claim) -> float:
+    """Return this simulator's value of a claim, in the claim's unit."""
+    pairs = [(_value(name, claim.system, claim.metric), _value(name, claim.baseline, claim.metric)) for name in claim.presets]
+    if claim.form != "value" and not all(ours and base for ours, base in pairs):
+        raise BadFile(f"{claim.title!r} claims a {claim.form} of {claim.metric!r}, which is 0 here; claim its value instead.")
+    if claim.aggregate == "geomean":
+        return float(FORMS[claim.form](geometric_mean([ours / base for ours, base in pairs]), 1.0))
+    return fmean(float(FORMS[claim.form](ours, base)) for ours, base in pairs)
+
+
+def _value(name: str, system: str, metric: str) -> float:
+    if not system:
+        return 1.0
+    result = run(name, system)
+    if metric in STAGES:
+        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
+    value = result.results.get(metric)
+    if value is None:
+        raise BadFile(f"presets/{name}.toml claims {metric!r} of system {system}, which has no such result.")
+    return value
+
+
+def run(name: str, system: str) -> Result:
+    """Run a preset under a training system, once in the life of the process; raises CannotRun with the outcome."""
+    result = _run(with_values(preset(name).scenario, {"system": system}))
+    if not result.ran:
+        raise CannotRun(f"presets/{name}.toml with system={system} cannot run: {result.outcome}")
+    return result
+
+
+@lru_cache(maxsize=256)
+def _run(scenario: Scenario) -> Result:
+    return simulate(scenario)

@@ -1,0 +1,56 @@
+"""The chart that sets published step times beside ours."""
+
+from functools import cache
+
+from engine.result import STAGES
+from pages.parts import palette
+from pages.parts.charts import FIGURE, INK, Spec, axis
+from pages.parts.verdict_tables import OURS, PUBLISHED
+
+
+@cache
+def stacks() -> Spec:
+    """Two bars a training system, the published one above ours; needs system, who, part, amount."""
+    rows = {
+        "y": {
+            "field": "system",
+            "type": "nominal",
+            "sort": list(palette.systems()),
+            "axis": axis("Training system", labelFontSize=13),
+        },
+        "yOffset": {"field": "who", "type": "nominal", "sort": [PUBLISHED, OURS]},
+    }
+    stack = {
+        "mark": {"type": "bar", "height": {"band": 0.86}},
+        "encoding": {
+            "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis("Step time [ms]", grid=False)},
+            "color": {"field": "part", "type": "nominal", "scale": palette.colours(STAGES), "title": "Stage"},
+            "order": {"field": "rank", "type": "quantitative"},
+            "opacity": {"condition": {"test": f"datum.who === '{OURS}'", "value": 1}, "value": 0.6},
+            "tooltip": [
+                {"field": "system", "title": "Training system"},
+                {"field": "who", "title": "Whose"},
+                {"field": "part", "title": "Stage"},
+                {"field": "amount", "title": "Step time [ms]", "type": "quantitative", "format": ".3f"},
+            ],
+        },
+    }
+    return {
+        "height": {"step": 17, "for": "offset"},
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "transform": [{"calculate": f"indexof({list(STAGES)}, datum.part)", "as": "rank"}],
+        "encoding": rows,
+        "layer": [stack, _totals()],
+        "config": {"legend": {"orient": "top", "columns": 3, "titleFontWeight": "normal"}},
+    }
+
+
+def _totals() -> Spec:
+    return {
+        "transform": [
+            {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "who"]},
+            {"calculate": FIGURE.format("total") + " + ' ' + datum.who", "as": "label"},
+        ],
+        "mark": {"type": "text", "align": "left", "dx": 5, "color": INK},
+        "encoding": {"x": {"field": "total", "type": "quantitative"}, "text": {"field": "label"}},
+    }

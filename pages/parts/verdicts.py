@@ -1,0 +1,61 @@
+"""The verdicts on all claims, computed one run at a time and kept as long as the process and the model version live."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from threading import Lock
+from time import monotonic
+
+import streamlit as st
+
+from engine import effort, validate, version
+from engine.presets import preset, preset_names
+from engine.published import claims
+from engine.validate import Verdict
+from pages.parts.numbers import duration
+from pages.parts.plain import plain
+
+# Visitors of a cold server share one computation: the second waits for a run, and finds it done.
+TURN = Lock()
+
+
+def all_of_them() -> tuple[Verdict, ...]:
+    """Return every verdict, preset by preset; draws progress and the time left while runs are missing."""
+    names = [name for name in preset_names() if claims(name)]
+    if _kept.cache_info().currsize < len(names):
+        _run(runs(names))
+    return tuple(verdict for name in names for verdict in _kept(name, version.MODEL))
+
+
+@lru_cache
+def _kept(name: str, model: str) -> tuple[Verdict, ...]:
+    return validate.validate([name])
+
+
+def runs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return what the claims of some presets need run: each preset and training system once."""
+    needed = (
+        (member, system)
+        for name in names
+        for claim in claims(name)
+        for member in claim.presets
+        for system in (claim.system, claim.baseline)
+        if system
+    )
+    return list(dict.fromkeys(needed))
+
+
+def _run(pairs: Sequence[tuple[str, str]]) -> None:
+    """Run them under a bar; the forecast is corrected by the time that was really taken.
+
+    Each look at the bar is where Streamlit may stop this script, so that a visitor can leave within one run.
+    """
+    work = [effort.seconds(preset(name).scenario) for name, _ in pairs]
+    bar, start = st.empty(), monotonic()
+    for index, (name, system) in enumerate(pairs):
+        done = sum(work[:index])
+        left = (sum(work) - done) * ((monotonic() - start) / done if done else 1.0)
+        text = f"{plain(preset(name).title)}, system {system}: run {index + 1} of {len(pairs)}, about {duration(left)} left"
+        bar.progress(done / sum(work), text)
+        with TURN:
+            validate.run(name, system)
+    bar.empty()

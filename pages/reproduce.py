@@ -1,0 +1,50 @@
+"""Can I trust it?"""
+
+import streamlit as st
+
+from engine import version
+from engine.errors import EmberpoolError
+from engine.presets import preset
+from pages.parts import address, downloads, frame, verdict_charts, verdict_tables, verdicts
+from pages.parts.plain import plain
+
+frame.guard()
+address.bar("reproduce")
+st.header("Can I trust it?", anchor=False)
+st.caption(
+    "Every published number that a preset claims, beside what this server has just computed for it with model version "
+    f"{version.MODEL}. Each preset runs as it is: the sidebar changes nothing here."
+)
+try:
+    found = verdicts.all_of_them()
+except EmberpoolError as error:
+    st.error(plain(str(error)))
+    st.stop()
+st.markdown(f"**{plain(verdict_tables.summary(found))}** {plain(verdict_tables.worst(found))}")
+st.caption(
+    "Calibrated: constants were fitted to this number. Predicted: it was not used. Headline: a published figure that also "
+    "hangs on assumed watts or prices."
+)
+
+for paper, own in verdict_tables.by_paper(found).items():
+    st.subheader(plain(paper.partition(":")[0]), anchor=False)
+    st.caption(plain(paper))
+    stacks = list(verdict_tables.stacks(own).items())
+    for first in range(0, len(stacks), 2):
+        for column, (name, rows) in zip(st.columns(2), stacks[first : first + 2], strict=False):
+            title = preset(name).title
+            column.markdown(f"**{plain(title)}**: {verdict_tables.distance(own, name)}")
+            column.vega_lite_chart(rows, verdict_charts.stacks(), key=f"stacks {name}", alt=f"Step time by stage of {title}")
+    if stacks:
+        st.caption("A published bar's grey end is what no claim itemises: the published total less the parts claimed above.")
+    headlines = verdict_tables.headlines(own)
+    if headlines:
+        st.markdown("**What the paper is known for**")
+        downloads.show(verdict_tables.table(headlines).drop(columns="Preset"), verdict_tables.FORMATS)
+
+st.subheader("Every claim", anchor=False)
+every = verdict_tables.table(found)
+downloads.show(every, verdict_tables.FORMATS)
+downloads.rows(every, "emberpool-claims", "Download all claims as CSV")
+st.caption("The same without a browser, and with exit status 3 when a claim fails:")
+st.code("python -m engine validate", language=None)

@@ -1,0 +1,68 @@
+"""Assumptions: does a scenario's own value of a constant reach the device, the link and the result?"""
+
+import pytest
+
+from engine.assumptions import name_of
+from engine.errors import BadKnob
+from engine.estimate import estimate
+from engine.links import link, read
+from engine.presets import preset
+from engine.registry import every
+from engine.result import from_json
+from engine.scenario import with_values
+
+BASE = preset("trainingcxl-rm1").scenario
+NAMES = sorted({name_of(d, one) for d, kind in every("devices").items() for part in kind.parts().values() for one in part})
+
+
+def changed(name, value):
+    return with_values(BASE, {"machine.assume": ((name, value),)})
+
+
+def test_a_faster_update_shortens_the_update_by_its_ratio():
+    own = estimate(BASE)
+    fast = estimate(changed("pmem.in-place-update-rate", 2 * 1.476))
+    exposed = [sum(row["Exposed [s]"] for row in r.breakdown if row["Stage"] == "Embedding") for r in (own, fast)]
+    assert exposed[1] == pytest.approx(exposed[0] / 2, rel=1e-9)
+
+
+def test_an_assumption_equal_to_the_catalogue_changes_nothing():
+    assert estimate(changed("pmem.in-place-update-rate", 1.476)).results == estimate(BASE).results
+
+
+def test_a_link_and_a_stored_result_carry_assumptions():
+    scenario = with_values(BASE, {"machine.assume": (("cxl.switch-hop", 90.0), ("pmem.read-rate", 5.25))})
+    assert read(link(scenario, "trainingcxl-rm1")).scenario == scenario
+    assert from_json(estimate(scenario).as_json()).scenario == scenario
+
+
+def test_the_order_of_assumptions_makes_no_difference():
+    pairs = (("pmem.read-rate", 5.0), ("cxl.switch-hop", 90.0))
+    assert with_values(BASE, {"machine.assume": pairs}) == with_values(BASE, {"machine.assume": pairs[::-1]})
+
+
+def test_an_assumption_about_nothing_is_refused_with_the_nearest_name():
+    with pytest.raises(BadKnob, match=r"machine\.assume names 'pmem\.red-rate'.*pmem\.read-rate"):
+        estimate(changed("pmem.red-rate", 5.0))
+
+
+@pytest.mark.parametrize("pairs", [(("pmem.read-rate", 1.0), ("pmem.read-rate", 2.0)), (("a=b", 1.0),), (("x;y", 1.0),)])
+def test_assumptions_that_a_link_could_not_carry_are_refused(pairs):
+    with pytest.raises(BadKnob, match=r"machine\.assume"):
+        with_values(BASE, {"machine.assume": pairs})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_constant_can_be_assumed(name):
+    """Twice a constant's value is read by some device: its machine, part by part, knows the new value."""
+    device, kind = name.split(".")[0], every("devices")[name.split(".")[0]]
+    knob = {"pmem": "pmem", "ssd": "ssd", "host": "host", "gpu": "gpu", "pcie": "host"}.get(device)
+    for part, constants in kind.parts().items():
+        for one in constants:
+            if name_of(device, one) == name:
+                where = {f"machine.{knob}": part} if knob else {}
+                where |= {"machine.near_data_clock_MHz": 1000.0 if part == "asic" else 250.0} if device == "near-data" else {}
+                machine = with_values(
+                    BASE, {**where, "machine.pmem_capacity_GiB": 100, "machine.assume": ((name, 2 * one.value),)}
+                )
+                assert 2 * one.value in [c.value for c in kind.build(machine.machine).constants if name_of(device, c) == name]

@@ -1,0 +1,26 @@
+"""Effort: does the forecast of a run follow what there is to do?"""
+
+import pytest
+
+from engine import effort
+from engine.presets import preset
+from engine.scenario import with_values
+
+BASE = preset("dlrm-kaggle").scenario
+
+
+def test_the_multiplications_of_the_reference_model_are_those_of_its_layers():
+    bottom = 13 * 512 + 512 * 256 + 256 * 64 + 64 * 16
+    top = (16 + 27 * 26 // 2) * 512 + 512 * 256 + 256 * 1
+    assert effort.multiplications(BASE.model) == bottom + top
+
+
+@pytest.mark.parametrize("changes", [{"run.batches": 4000}, {"data.batch_size": 2048}, {"model.pooling": (40,)}])
+def test_more_work_takes_longer(changes):
+    assert effort.seconds(with_values(BASE, changes)) > 1.5 * effort.seconds(BASE)
+
+
+def test_a_run_without_training_takes_less_and_a_sweep_is_shared_by_the_cores():
+    assert effort.seconds(with_values(BASE, {"run.training": False})) < effort.seconds(BASE) / 2
+    assert effort.sweep_seconds([BASE] * 8, "full", 2) == pytest.approx(4 * effort.seconds(BASE))
+    assert effort.sweep_seconds([BASE] * 8, "estimate") < effort.sweep_seconds([BASE] * 8, "full")

@@ -1,0 +1,134 @@
+"""The Reproduce page: does it count and name what holds and what fails, and does Explore say where its numbers come from?"""
+
+import csv
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import validate
+from engine.presets import preset
+from engine.published import Claim
+from engine.result import STAGES
+from engine.scenario import with_values
+from engine.validate import Verdict
+from pages.parts import constants_panel, downloads, verdict_charts, verdict_tables, verdicts
+from tests import fakes
+
+ROOT = Path(__file__).parent.parent
+CLAIM = Claim("Step time, cxl [ms]", "Step time [ms]", "cxl", ("trainingcxl-rm1",), "calibrated", "made up", 5.0, 0.5)
+PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Let made-up runs stand in for the real ones; returns the list of what was run."""
+    asked = []
+
+    def simulate(scenario):
+        asked.append(scenario)
+        return fakes.simulate(scenario)
+
+    monkeypatch.setattr(validate, "simulate", simulate)
+    validate._run.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("pages.")]:
+        monkeypatch.delitem(sys.modules, name)
+    yield asked
+    validate._run.cache_clear()
+
+
+def opened(query=None, page="reproduce"):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+    for key, value in (query or {}).items():
+        app.query_params[key] = value
+    return app.run().switch_page(f"pages/{page}.py").run()
+
+
+def verdict(ours, **changes):
+    return Verdict("trainingcxl-rm1", replace(CLAIM, **changes), ours)
+
+
+def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
+    app = opened({"preset": "tiny"})
+    assert not app.exception and [header.value for header in app.header] == ["Can I trust it?"]
+    runs = len(made_up)
+    assert runs == len(set(made_up)) == len(verdicts.runs(PROTOTYPES))
+    assert len(app.dataframe[-1].value) == sum(len(preset(name).claims) for name in PROTOTYPES)
+    again = opened()
+    assert len(made_up) == runs and again.markdown[0].value == app.markdown[0].value
+
+
+def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
+    app = opened()
+    text = app.markdown[0].value.replace("\\", "")
+    words = app.dataframe[-1].value["Verdict"].value_counts()
+    assert "outside it: " in text and "Step time, pmem [ms] of TrainingCXL RM1, prototype" in text
+    assert words["✗ outside"] > 30 and words["prediction"] == 14
+
+
+def test_a_preset_that_cannot_run_gives_the_page_its_sentence(made_up, monkeypatch):
+    monkeypatch.setattr(validate, "simulate", lambda scenario: replace(fakes.simulate(scenario), ran=False, outcome="Too *big*."))
+    app = opened()
+    assert not app.exception and "cannot run: Too \\*big\\*." in app.error[0].value and not app.dataframe
+
+
+def test_the_sentence_counts_kinds_apart_and_names_failures_and_the_worst():
+    found = [
+        verdict(5.1),
+        verdict(4.0),
+        verdict(5.2, kind="predicted"),
+        verdict(9.0, kind="predicted", published=None, tolerance=None),
+    ]
+    assert verdict_tables.summary(found) == (
+        "4 claims: 1 of 2 calibrated and 1 of 1 predicted within tolerance, outside it: Step time, cxl [ms] of "
+        "TrainingCXL RM1, prototype; 1 more are predictions with nothing published to compare."
+    )
+    assert verdict_tables.worst(found) == "The largest error is 20.0 %: Step time, cxl [ms] of TrainingCXL RM1, prototype."
+    assert verdict_tables.worst(found[-1:]) == ""
+
+
+def test_published_stacks_sum_to_published_totals_and_ours_to_ours(made_up):
+    stacks = verdict_tables.stacks(validate.validate(PROTOTYPES))
+    assert list(stacks) == [PROTOTYPES[0], PROTOTYPES[3], PROTOTYPES[1], PROTOTYPES[2]]
+    totals = stacks["trainingcxl-rm1"].groupby(["who", "system"])["amount"].sum()
+    paper = {"pmem": 20.61, "pcie": 8.47, "cxl-d": 6.69, "cxl-b": 5.47, "cxl": 4.78}
+    assert totals["published"].to_dict() == pytest.approx(paper)
+    ours = {system: fakes.estimate(with_values(preset(PROTOTYPES[0]).scenario, {"system": system})).results for system in paper}
+    assert totals["ours"].to_dict() == pytest.approx({system: found["Step time [ms]"] for system, found in ours.items()})
+    assert set(stacks["trainingcxl-rm2"]["who"]) == {"ours"}
+    assert all((rows["amount"] >= 0).all() and set(rows["part"]) <= set(STAGES) for rows in stacks.values())
+
+
+def test_the_chart_draws_exactly_the_columns_of_its_table(made_up):
+    rows = next(iter(verdict_tables.stacks(validate.validate(PROTOTYPES)).values()))
+    text = str(verdict_charts.stacks())
+    assert all(f"'field': '{column}'" in text for column in rows.columns)
+
+
+def test_the_table_of_claims_as_csv_is_exact_and_safe_for_spreadsheets():
+    frame = verdict_tables.table(
+        [verdict(0.1 + 0.2, title="=HYPERLINK(1)", source="+a,b\nc"), verdict(7.0, published=None, tolerance=None)]
+    )
+    rows = list(csv.DictReader(io.StringIO(downloads.frame_text(frame))))
+    assert rows[0]["Claim"] == "'=HYPERLINK(1)" and rows[0]["Source"] == "'+a,b\nc"
+    assert rows[0]["Ours"] == "0.30000000000000004" and float(rows[0]["Error [%]"]) == pytest.approx(-94)
+    assert [rows[1][name] for name in ("Published", "Error [%]", "Tolerance")] == ["", "", ""]
+
+
+@pytest.mark.parametrize(("name", "calibrated"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])
+def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, calibrated):
+    app = opened({"preset": name}, "explore")
+    assert not app.exception
+    assert any("calibrated on RM1 and RM4" in caption.value for caption in app.caption) == calibrated
+    shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
+    assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Range", "Confidence", "Source"}
+    assert ("calibrated" in set(shown["Confidence"])) == calibrated and shown["Source"].str.len().min() > 0
+
+
+def test_constants_are_those_of_the_systems_own_devices():
+    scenario = with_values(preset("dlrm-kaggle").scenario, {"system": "ssd"})
+    titles = {device.title.split(",")[0] for device, _ in constants_panel.constants(scenario)}
+    assert {"Host", "GPU"} <= titles and not any(title.startswith("PMEM") for title in titles)

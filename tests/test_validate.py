@@ -1,0 +1,219 @@
+"""Papers: is every claim inside its tolerance, and can none of them pass by accident?"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine import published, validate
+from engine.__main__ import main
+from engine.errors import BadFile, CannotRun
+from engine.fit import fit
+from engine.presets import preset, preset_names
+from engine.published import Claim, claims
+from engine.registry import names
+from engine.result import Result
+from engine.run import machinery
+from engine.scenario import Scenario, with_values
+from engine.validate import Verdict, measure
+
+GOOD: Mapping[str, Any] = {
+    "metric": "Step time [ms]",
+    "published": 5.0,
+    "tolerance": 0.5,
+    "kind": "predicted",
+    "source": "made up",
+}
+CLAIM = Claim(title="Step time", system="cxl", presets=("tiny",), **GOOD)
+FIELDS = ["preset", "metric", "system", "published", "ours", "error_percent", "tolerance", "kind", "passed", "source"]
+PROTOTYPES = tuple(f"trainingcxl-rm{number}" for number in (1, 2, 3, 4))
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> tuple[Verdict, ...]:
+    """Every claim of every preset, run for real once."""
+    return validate.validate()
+
+
+@pytest.fixture
+def claiming(monkeypatch):
+    """Return `put(name, *entries)`, which makes exactly these the claims of a preset."""
+
+    def put(name: str, *entries: object) -> None:
+        written = replace(preset(name), claims=entries)
+        monkeypatch.setattr(published, "preset", lambda asked: written if asked == name else preset(asked))
+
+    return put
+
+
+@pytest.fixture
+def giving(monkeypatch):
+    """Return `put(numbers)`, which lets each preset and system give a number for every result."""
+
+    def put(numbers: Mapping[tuple[str, str], float | None]) -> None:
+        def run(name: str, system: str) -> Result:
+            value = numbers[name, system]
+            stages = tuple({"Stage": "Transfer", "Exposed [s]": half} for half in (value / 2e3, value / 2e3)) if value else ()
+            return Result(Scenario(), True, "", {"Step time [ms]": value}, breakdown=stages)
+
+        monkeypatch.setattr(validate, "run", run)
+
+    return put
+
+
+def without(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in names}
+
+
+def test_every_published_number_lies_inside_its_tolerance(verdicts) -> None:
+    outside = [(v.preset, v.claim.title, v.claim.published, v.ours) for v in verdicts if v.passed is False]
+    assert outside == []
+    held = {kind: sum(v.passed is True for v in verdicts if v.claim.kind == kind) for kind in published.KINDS}
+    assert held["calibrated"] >= 41 and held["predicted"] >= 6 and held["headline"] >= 2
+
+
+def test_rm2_and_rm3_stay_predictions_because_nothing_published_about_them_was_used(verdicts) -> None:
+    held_out = [v for v in verdicts if v.preset in ("trainingcxl-rm2", "trainingcxl-rm3")]
+    assert held_out and all(v.claim.published is None and v.claim.kind == "predicted" for v in held_out)
+
+
+def test_step_times_agree_with_the_papers_figure_and_their_ratios_with_its_text(verdicts) -> None:
+    ours = {(v.preset, v.claim.system): v.ours for v in verdicts if v.claim.title.startswith("Step time")}
+    assert ours["trainingcxl-rm1", "pmem"] == pytest.approx(20.61, rel=0.05)
+    assert ours["trainingcxl-rm4", "cxl"] == pytest.approx(4.91, rel=0.05)
+    ratios = [ours[name, "pmem"] / ours[name, "cxl"] for name in PROTOTYPES]
+    assert sum(ratios) / 4 == pytest.approx(5.2, abs=0.4)
+    said = next(v.ours for v in verdicts if v.claim.title.startswith("Speed-up, cxl over pmem"))
+    assert said == pytest.approx(sum(ratios) / 4, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({**GOOD, "kind": "guessed"}, "kind='guessed' is not known; known are calibrated, predicted"),
+        ({**GOOD, "form": "speedup", "baseline": "pmem"}, "did you mean speed-up?"),
+        ({**GOOD, "form": ["value"]}, "form=['value'] is not known"),
+        ({**GOOD, "metric": "Step time"}, "did you mean Step time [ms]?"),
+        ({**GOOD, "system": "cxll"}, "did you mean cxl"),
+        ({**GOOD, "form": "speed-up"}, "a speed-up needs a baseline system"),
+        ({**GOOD, "form": "speed-up", "baseline": "pmen"}, "baseline='pmen' is not known"),
+        ({**GOOD, "baseline": "pmem"}, "no effect on form='value'"),
+        ({**GOOD, "aggregate": "geomean"}, "no effect on form='value'"),
+        ({**GOOD, "aggregate": "median"}, "aggregate='median' is not known"),
+        ({**GOOD, "presets": ["tiny", "tinny"]}, "presets='tinny' is not known"),
+        ({**GOOD, "presets": "tiny"}, "not a list of presets"),
+        ({**GOOD, "presets": []}, "presets is empty"),
+        ({**GOOD, "tolerence": 3}, "unknown entry 'tolerence'; did you mean tolerance?"),
+        (without(GOOD, "source"), "lacks 'source'"),
+        (without(GOOD, "metric"), "lacks"),
+        ("Step time", "not a table"),
+        ({**GOOD, "published": "5"}, "published='5' is not a finite number"),
+        ({**GOOD, "published": True}, "published=True is not a finite number"),
+        ({**without(GOOD, "published", "tolerance"), "kind": "calibrated"}, "nothing is published"),
+    ],
+)
+def test_a_claim_that_is_not_well_formed_is_refused_naming_preset_and_number(claiming, entry, says) -> None:
+    claiming("tiny", GOOD, entry)
+    with pytest.raises(BadFile) as caught:
+        claims("tiny")
+    assert str(caught.value).startswith("presets/tiny.toml, claim 2") and says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "tolerance",
+    [
+        {},
+        {"tolerance": 0.0},
+        {"tolerance": -1.0},
+        {"tolerance": float("nan")},
+        {"tolerance": float("inf")},
+        {"tolerance_percent": float("inf")},
+        {"tolerance": 5.0},
+        {"tolerance_percent": 100.0},
+        {"tolerance": 0.1, "tolerance_percent": 50.0},
+        {"published": 0.0, "tolerance_percent": 5.0},
+        {"published": None, "tolerance": 0.1},
+    ],
+)
+def test_a_tolerance_that_tells_nothing_apart_is_refused(claiming, tolerance) -> None:
+    claiming("tiny", {**without(GOOD, "tolerance"), **tolerance})
+    with pytest.raises(BadFile, match=r"presets/tiny\.toml, claim 1"):
+        claims("tiny")
+
+
+def test_a_claim_passes_exactly_up_to_its_tolerance() -> None:
+    told = {ours: Verdict("tiny", CLAIM, ours).passed for ours in (4.4, 4.5, 5.0, 5.5, 5.6, 0.0, float("nan"), float("inf"))}
+    assert list(told.values()) == [False, True, True, True, False, False, False, False]
+    percent = replace(CLAIM, published=-40.0, tolerance=None, tolerance_percent=10.0)
+    assert [Verdict("tiny", percent, ours).passed for ours in (-44.0, -36.0, -44.1, 40.0)] == [True, True, False, False]
+
+
+def test_a_prediction_neither_passes_nor_fails_nor_has_an_error() -> None:
+    told = Verdict("tiny", replace(CLAIM, published=None, tolerance=None), 7.0).as_json()
+    assert told["ours"] == 7.0
+    assert [told[name] for name in ("published", "error_percent", "passed", "tolerance")] == [None] * 4
+
+
+def test_means_go_over_presets_and_the_geometric_one_over_ratios(giving) -> None:
+    giving({("tiny", "cxl"): 2.0, ("tiny", "pmem"): 8.0, ("dlrm-kaggle", "cxl"): 4.0, ("dlrm-kaggle", "pmem"): 4.0})
+    both = replace(CLAIM, presets=("tiny", "dlrm-kaggle"), baseline="pmem", form="speed-up")
+    assert measure(both) == (4 + 1) / 2
+    assert measure(replace(both, form="saving [%]")) == (75 + 0) / 2
+    assert measure(replace(both, form="saving [%]", aggregate="geomean")) == pytest.approx(100 * (1 - (0.25 * 1) ** 0.5))
+    assert measure(replace(both, form="value", baseline="")) == 3.0
+    assert measure(replace(CLAIM, metric="Transfer")) == 2.0
+
+
+def test_a_number_that_does_not_exist_or_has_no_ratio_is_refused_with_a_sentence(giving) -> None:
+    giving({("tiny", "cxl"): None, ("tiny", "pmem"): 8.0})
+    with pytest.raises(BadFile, match=r"tiny.*Step time \[ms\].*cxl"):
+        measure(CLAIM)
+    with pytest.raises(BadFile, match="speed-up"):
+        measure(replace(CLAIM, metric="Transfer", form="speed-up", baseline="pmem"))
+
+
+def test_a_preset_that_does_not_fit_its_machine_says_so_instead_of_failing_a_claim() -> None:
+    with pytest.raises(CannotRun, match=r"optane-rm2.*system=dram.*machine\.dram_capacity_GiB"):
+        small = with_values(preset("optane-rm2").scenario, {"machine.dram_capacity_GiB": 8.0})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(validate, "preset", lambda name: replace(preset(name), scenario=small))
+            validate.run("optane-rm2", "dram")
+
+
+def test_the_command_ends_with_3_when_a_claim_fails_and_names_it(verdicts, claiming, capsys) -> None:
+    entries = [dict(entry) for entry in preset("trainingcxl-rm4").claims]
+    assert main(["validate", "trainingcxl-rm4"]) == 0
+    assert "FAIL" not in capsys.readouterr().out
+    entries[0]["published"] = 1.2 * entries[0]["published"]
+    claiming("trainingcxl-rm4", *entries)
+    assert main(["validate", "trainingcxl-rm4"]) == 3
+    failed = [line for line in capsys.readouterr().out.splitlines() if "FAIL" in line]
+    assert len(failed) == 1 and entries[0]["title"] in failed[0]
+
+
+def test_json_has_the_promised_fields_and_its_numbers_agree_with_each_other(verdicts, capsys) -> None:
+    assert main(["validate", *PROTOTYPES, "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == sum(len(preset(name).claims) for name in PROTOTYPES)
+    for row in rows:
+        assert list(row) == FIELDS and row["kind"] in ("calibrated", "predicted", "headline", "counterfactual")
+        if row["published"] is None:
+            assert row["error_percent"] is row["passed"] is row["tolerance"] is None
+        else:
+            assert row["error_percent"] == pytest.approx(100 * (row["ours"] - row["published"]) / row["published"])
+            assert row["passed"] == (abs(row["ours"] - row["published"]) <= row["tolerance"])
+
+
+def test_an_unknown_preset_is_refused_before_anything_runs(capsys) -> None:
+    assert main(["validate", "trainingcxl-rm5"]) == 2
+    assert "did you mean trainingcxl-rm" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name in preset_names() if not name.startswith("trainingcxl-")])
+def test_nothing_is_calibrated_on_real_devices(name) -> None:
+    for system in names("systems"):
+        scenario = with_values(preset(name).scenario, {"system": system, "machine.all_powered": True})
+        devices = machinery(fit(scenario).scenario).devices.values()
+        assert [c.name for device in devices for c in device.constants if c.confidence == "calibrated"] == []
