@@ -42,11 +42,11 @@ def _expected(m: Machinery) -> Traffic:
 def _window(m: Machinery) -> int:
     """Return how many batches show the steady state: two to begin with, then whole turns of bound + 1 batches.
 
-    A log that cannot keep up makes somebody wait once in a turn; a run that is shorter is estimated as it is.
+    A log that cannot keep up makes somebody wait once in a turn; a run of fewer turns may end before the first wait.
     """
     turn = m.ways.bound + 1
     turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
-    return min(2 + turns * turn, 2 + LONGEST, m.scenario.run.batches)
+    return 2 + min(turns * turn, LONGEST)
 
 
 def _report(m: Machinery, line: Timeline, average: Steady) -> Report:
