@@ -76,7 +76,7 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
 
 def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
     app = opened("preset=dlrm-kaggle&machine.cxl_bandwidth_GBps=10&v=1&model=0.1")
-    assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH}").value == "10.0"
+    assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH} 0").value == "10.0"
     assert (BANDWIDTH, "10.0") in address(app)
 
 
@@ -96,7 +96,7 @@ def test_a_bad_link_draws_its_sentence_and_nothing_else(engine, query):
 def test_a_moved_slider_changes_the_finding_and_the_link(opened):
     app = opened()
     before = headers(app)
-    app.select_slider(key=f"slide {BANDWIDTH}").set_value("4.0").run()
+    app.select_slider(key=f"slide {BANDWIDTH} 0").set_value("4.0").run()
     assert headers(app) != before and (BANDWIDTH, "4.0") in address(app) and app.text_input(key=EXACT).value == "4.0"
 
 
