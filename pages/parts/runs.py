@@ -76,4 +76,6 @@ def note(status: Status | None) -> None:
     if status and status.state == "cancelled":
         st.info(f"Cancelled after {status.done} of {status.total}. What was finished is kept; running again goes on from there.")
     elif status and (status.state == "failed" or status.failed):
-        st.warning(plain(status.note) or f"{status.failed} of {status.total} points have no result; the table says why.")
+        why = f"{status.failed} of {status.total} points have no result; the table says why." if status.total > 1 else ""
+        if status.note or why:
+            st.warning(plain(status.note or why))
