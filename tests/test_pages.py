@@ -234,3 +234,12 @@ def test_a_sweep_whose_best_points_are_equal_says_how_many_there_are(engine, ope
         keep(fakes.estimate(with_values(preset("tiny").scenario, {"system": "pmem", BANDWIDTH: bandwidth})), "estimate")
     app = opened("preset=tiny&system=pmem&axis=machine.cxl_bandwidth_GBps:8,16,32", "sweep")
     assert any("= 8.0, and at 2 more" in line.value for line in app.markdown)
+
+
+@pytest.mark.parametrize("page", ["explore", "sweep"])
+def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, page):
+    STORE.parent.mkdir()
+    STORE.write_bytes(b"This is no database." * 500)
+    app = opened("preset=tiny", page)
+    assert not app.exception and "not a store" in app.error[0].value
+    assert len(app.header) == 1 and bool(app.metric) == (page == "explore")
