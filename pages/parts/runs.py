@@ -93,7 +93,8 @@ def progress(status: Status) -> None:
 def note(status: Status | None) -> None:
     """Say why a request ended without all its points, where it did."""
     if status and status.state == "cancelled":
-        st.info(f"Cancelled after {status.done} of {status.total}. What was finished is kept; running again goes on from there.")
+        kept_so_far = f"after {status.done} of {status.total} points, which are kept; running again goes on from there."
+        st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end; running again starts from the first batch.'}")
     elif status and (status.state == "failed" or status.failed):
         why = f"{status.failed} of {status.total} points have no result; the table says why." if status.total > 1 else ""
         if status.note or why:
