@@ -19,7 +19,8 @@ class Device:
     """One powered device of a machine.
 
     `seconds` and `joules` map a kind of work to its duration and to its energy per amount; `idle_watts` are
-    drawn for the whole run, `busy_watts` more than that while the device works; `price` is in USD.
+    drawn for the whole run, `busy_watts` more than that while the device works; `price` is in USD. `helps` says,
+    as a clause, what would shorten exposed work on it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Device:
     price: float = 0.0
     modules: int = 1
     constants: tuple[Constant, ...] = ()
+    helps: str = "a faster one would shorten it"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from engine.traffic import Traffic, traffic
 from engine.traffic import steady as repeated
 from engine.workload.accesses import expected, expected_misses
 
-WINDOW = 64
-LONGEST = 2048
+WINDOW, TURNS, LONGEST = 64, 3, 2048
 
 
 def estimate(scenario: Scenario) -> Result:
@@ -41,8 +40,13 @@ def _expected(m: Machinery) -> Traffic:
 
 
 def _window(m: Machinery) -> int:
-    """Return how many batches show the steady state: a staleness bound must have had the time to bite."""
-    return int(min(WINDOW + 3 * m.ways.bound, LONGEST))
+    """Return how many batches show the steady state: two to begin with, then whole turns of bound + 1 batches.
+
+    A log that cannot keep up makes somebody wait once in a turn; a run that is shorter is estimated as it is.
+    """
+    turn = m.ways.bound + 1
+    turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
+    return min(2 + turns * turn, 2 + LONGEST, m.scenario.run.batches)
 
 
 def _report(m: Machinery, line: Timeline, average: Steady) -> Report:

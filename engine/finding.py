@@ -4,27 +4,16 @@ from collections.abc import Mapping
 
 from engine.report import Report
 
-HELPS = {
-    "pmem": "more PMEM modules would shorten it",
-    "cxl": "a faster CXL link would shorten it",
-    "pcie": "fewer hand-offs or a faster copy path would shorten it",
-    "gpu": "a faster GPU or smaller MLPs would shorten it",
-    "host": "near-data compute would take it off the host's CPU",
-    "ssd": "more drives, or a larger row cache, would shorten it",
-    "dram": "more DRAM channels would shorten it",
-    "near-data": "wider or faster near-data logic would shorten it",
-}
-
 
 def finding(report: Report) -> str:
     """Return two sentences: the largest exposed part of a step, and how busy the CXL link is, if there is one."""
     steady = report.steady
     largest = max(steady.rows, key=lambda row: row["Exposed [s]"])
     share = largest["Exposed [s]"] / steady.step
-    device = report.machinery.devices[largest["Device"]].title
+    device = report.machinery.devices[largest["Device"]]
     first = (
-        f"{largest['Stage']} on {device} is exposed for {_milliseconds(largest['Exposed [s]'])} of the "
-        f"{_milliseconds(steady.step)} step ({share:.0%}); {HELPS[largest['Device']]}."
+        f"{largest['Stage']} on {device.title} is exposed for {_milliseconds(largest['Exposed [s]'])} of the "
+        f"{_milliseconds(steady.step)} step ({share:.0%}); {device.helps}."
     )
     return f"{first} {_link(steady.busy, steady.step, largest['Device'])}".strip()
 

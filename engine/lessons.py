@@ -68,20 +68,33 @@ class _Listener:
         self.finished = segment.cut.finished if segment.cut else len(self.ends)
         self.rows: list[Row] = list(lessons.rows)
         self.predictions = dict(lessons.predictions)
+        self.unfinished: list[tuple[Row, Prediction]] = []
 
     def hear(self, n: int, step: Step, batch: LocalBatch, evaluation: Evaluation | None) -> bool:
-        """Note one trained batch, if it had ended before the cut; training's OnBatch."""
+        """Note one trained batch, or put it aside if it had not ended before the cut; training's OnBatch."""
         index = n - self.segment.first
+        elapsed = self.segment.begin + min(float(self.ends[index]), self.segment.length)
+        row = {"Batch": n, "Elapsed [s]": elapsed, "Loss": step.loss, "AUC": evaluation.auc if evaluation else None}
+        heard = row, (step.loss, batch.labels, step.logits)
         if index < self.finished:
-            elapsed = self.segment.begin + float(self.ends[index])
-            reached = evaluation.auc if evaluation else None
-            self.rows.append({"Batch": n, "Elapsed [s]": elapsed, "Loss": step.loss, "AUC": reached})
-            if n >= self.lessons.last_pass:
-                self.predictions[n] = (step.loss, batch.labels, step.logits)
+            self._note(*heard)
+        else:
+            self.unfinished.append(heard)
         self.lessons.meter.rows = self.rows
-        self.lessons.meter.step(f"trained batch {n}")
+        self.lessons.meter.step(f"training batch {n}")
         return False
 
+    def _note(self, row: Row, prediction: Prediction) -> None:
+        self.rows.append(row)
+        if row["Batch"] >= self.lessons.last_pass:
+            self.predictions[row["Batch"]] = prediction
+
     def after(self, pupil: Learner) -> Lessons:
-        """Return the lessons with the learner and the curve as they are now."""
+        """Return the lessons with the learner and the curve as they are now.
+
+        A batch whose flags became durable just before the power loss counts, though it had not ended.
+        """
+        for row, prediction in self.unfinished:
+            if row["Batch"] < pupil.batch:
+                self._note(row, prediction)
         return replace(self.lessons, pupil=pupil, rows=tuple(self.rows), predictions=self.predictions)

@@ -1,13 +1,18 @@
 """Fits the TrainingCXL prototype's unstated constants to the paper's RM1 and RM4 step times, and prints them.
 
-Run `python scripts/calibrate_trainingcxl.py`; the constants labelled "calibrated" in engine/devices and in
+Run `python scripts/calibrate_trainingcxl.py` (it needs SciPy); the constants labelled "calibrated" in engine/devices and in
 presets/trainingcxl-*.toml are its output, rounded. RM2 and RM3 are not used: they are predictions.
 """
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
+from trainingcxl_figure import DIGITISED
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from engine.devices import gpu, host, pcie, pmem
 from engine.estimate import estimate
@@ -15,19 +20,6 @@ from engine.presets import preset
 from engine.result import STAGES
 from engine.scenario import with_values
 
-# Milliseconds of one batch, read off the paper's figure (about ±0.05 ms): Embedding, Transfer, Bottom, Top, Checkpoint.
-DIGITISED = {
-    ("rm1", "pmem"): (14.81, 2.32, 0, 1.23, 2.25),
-    ("rm1", "pcie"): (3.82, 1.09, 0, 1.30, 2.25),
-    ("rm1", "cxl-d"): (3.82, 0, 0, 1.23, 1.64),
-    ("rm1", "cxl-b"): (3.82, 0, 0, 1.23, 0.42),
-    ("rm1", "cxl"): (3.48, 0, 0.07, 1.23, 0),
-    ("rm4", "pmem"): (7.05, 1.19, 0.08, 1.27, 3.49),
-    ("rm4", "pcie"): (0.04, 1.15, 3.56, 1.31, 3.48),
-    ("rm4", "cxl-d"): (0.04, 0, 3.60, 1.27, 2.14),
-    ("rm4", "cxl-b"): (0.04, 0, 3.60, 1.27, 0.83),
-    ("rm4", "cxl"): (0.04, 0, 3.60, 1.27, 0),
-}
 START = {
     "pmem.read": 11.3,
     "pmem.update": 1.476,

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from engine.fit import fit
+from engine.meter import Meter
 from engine.presets import preset, preset_names
 from engine.registry import names
 from engine.run import Machinery, machinery, schedule
 from engine.scenario import Scenario, with_values
+from engine.simulate import _count
 from engine.timeline import Timeline
 from engine.traffic import Traffic, steady, traffic
 from engine.workload.accesses import expected
+from engine.workload.source import source
 
 SYSTEMS = names("systems")
 PRESETS = preset_names()
@@ -49,6 +52,12 @@ def flow(asked: Scenario, batches: int) -> Traffic:
     """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
     rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
     return steady(traffic(asked, np.array([rows]), np.array([raw_share]), np.array([rows / 3])), batches)
+
+
+def counted(asked: Scenario, batches: int) -> Traffic:
+    """Return what the first batches of a run touch, counted from their ids as a full run does."""
+    machinery = ready(asked)
+    return _count(machinery, source(machinery.scenario, None), batches, Meter(None, batches))
 
 
 def uneven(amounts: Traffic, seed: int = 1) -> Traffic:

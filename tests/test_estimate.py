@@ -1,36 +1,50 @@
 """Does the instant estimate say what a full run then measures?"""
 
 import pytest
-from machines import PRESETS, SYSTEMS, ready, scenario
+from machines import PRESETS, SYSTEMS, counted, line, ready, scenario
 
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.meter import Meter
 from engine.run import schedule
-from engine.simulate import _count, simulate
-from engine.workload.source import source
+from engine.simulate import simulate
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
-NEVER = {"run.training": False, "run.batches": 30}
+SHORT = {"run.training": False, "run.batches": 30}
+SOON = {"run.training": False, "run.batches": 60, "policy.mlp_staleness_bound_batches": 4}
 
 
-@pytest.mark.parametrize("system", [system for system in SYSTEMS if system != "ssd"])
+@pytest.mark.parametrize(("system", "knobs"), [*((s, SHORT) for s in SYSTEMS if s not in ("cxl", "ssd")), ("cxl", SOON)])
 @pytest.mark.parametrize("name", PRESETS)
-def test_an_estimate_is_within_5_percent_of_a_full_run(name, system):
-    asked = scenario(name, system, **NEVER)
+def test_an_estimate_is_within_5_percent_of_a_full_run(name, system, knobs):
+    asked = scenario(name, system, **knobs)
     guess, run = estimate(asked).results, simulate(asked).results
     assert guess[STEP] == pytest.approx(run[STEP], rel=0.05)
     assert guess[JOULES] == pytest.approx(run[JOULES], rel=0.05)
 
 
-@pytest.mark.parametrize(("name", "batches"), [("tiny", 100), ("dlrm-kaggle", 1200), ("trainingcxl-rm4", 300)])
-def test_an_ssd_estimate_is_within_5_percent_of_a_full_run_once_its_cache_is_warm(name, batches):
-    asked = scenario(name, "ssd", **{"run.batches": batches})
-    machinery = ready(asked)
-    amounts = _count(machinery, source(machinery.scenario, None), batches, Meter(None, batches))
-    ends, warm = schedule(machinery, amounts).batch_ends, batches * 2 // 3
-    measured = (ends[-1] - ends[warm]) / (batches - 1 - warm)
+# From which batch on a cache is full or a bound of 100 bites, and how many batches are whole turns of waits.
+WARM = [
+    ("tiny", "ssd", 60, 40),
+    ("dlrm-kaggle", "ssd", 800, 400),
+    ("trainingcxl-rm4", "ssd", 200, 100),
+    ("optane-rm4", "cxl", 150, 202),
+]
+
+
+@pytest.mark.parametrize(("name", "system", "warm", "batches"), WARM)
+def test_an_estimate_is_within_5_percent_of_a_run_whose_cache_is_full_or_whose_mlp_log_is_late(name, system, warm, batches):
+    asked = scenario(name, system)
+    ends = schedule(ready(asked), counted(asked, warm + batches + 1)).batch_ends
+    measured = (ends[warm + batches] - ends[warm]) / batches
     assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.05)
+
+
+@pytest.mark.parametrize("bound", [0, 1, 5, 100, 700])
+def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound):
+    asked = scenario("optane-rm4", "cxl", **{"policy.mlp_staleness_bound_batches": bound})
+    turn, ends = bound + 1, line(asked, 6 * (bound + 1) + 20).batch_ends
+    measured = (ends[10 + 5 * turn] - ends[10 + 3 * turn]) / (2 * turn)
+    assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.01)
 
 
 @pytest.mark.parametrize("batches", [1, 7, 1000])

@@ -17,8 +17,8 @@ from engine.run import schedule
 from engine.scenario import with_values
 from engine.simulate import simulate
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "calibrate_trainingcxl.py"
-DIGITISED = runpy.run_path(str(SCRIPT))["DIGITISED"]
+FIGURE = Path(__file__).parent.parent / "scripts" / "trainingcxl_figure.py"
+DIGITISED = runpy.run_path(str(FIGURE))["DIGITISED"]
 MODULES = {"rm1": 1, "rm2": 4, "rm3": 1, "rm4": 1}
 MODELS = tuple(MODULES)
 MODULE_GiB = 16e9 / 2**30

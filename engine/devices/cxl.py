@@ -29,6 +29,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="cxl",
         title=f"CXL link, {machine.cxl_bandwidth_GBps:g} GB/s",
+        helps="a faster CXL link would shorten it",
         seconds={Move: lambda work: some(work.nbytes) * latency + work.nbytes / rate},
         joules={Move: lambda work: work.nbytes * 8 * 2 * link.phy.value * 1e-12},
         idle_watts=link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0),

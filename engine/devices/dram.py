@@ -44,6 +44,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="dram",
         title=f"DRAM, {machine.dram_capacity_GiB:g} GiB on {machine.dram_channels} channels",
+        helps="more DRAM channels would shorten it",
         seconds={
             RowReads: lambda work: some(work.rows) * memory.latency.value * NS + lines(work) / rate,
             RowUpdates: lambda work: 2 * lines(work) / rate,

@@ -12,6 +12,8 @@ from engine.machine import Machine
 from engine.units import FLOAT32, GB, US
 from engine.work import BottomMLP, Pool, Stream, TopPart, mlp_parameters
 
+HELPS = "a faster GPU or smaller MLPs would shorten it"
+
 
 def memory_bytes(machine: Machine) -> float:
     """Return the GPU's memory in bytes."""
@@ -89,6 +91,7 @@ def _computed(name: str, gpu: Accelerator) -> Device:
     return Device(
         name="gpu",
         title=f"GPU, {name}",
+        helps=HELPS,
         seconds={
             BottomMLP: lambda work: _bottom(gpu, work).seconds,
             TopPart: lambda work: _top(gpu, work).seconds,
@@ -124,6 +127,7 @@ def _replayed(gpu: Replay) -> Device:
     return Device(
         name="gpu",
         title="GPU, the TrainingCXL prototype's",
+        helps=HELPS,
         seconds={BottomMLP: bottom, TopPart: top, Pool: moved, Stream: moved},
         idle_watts=gpu.idle.value,
         busy_watts=gpu.busy.value - gpu.idle.value,

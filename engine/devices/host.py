@@ -57,6 +57,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="host",
         title=f"Host, {machine.host}",
+        helps="near-data compute would take it off the host's CPU",
         seconds={HostEmbedding: embedding},
         idle_watts=host.idle.value,
         busy_watts=host.active.value - host.idle.value,

@@ -41,6 +41,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="near-data",
         title=f"Near-data logic, {rate / 1e9:g} GB/s",
+        helps="wider or faster near-data logic would shorten it",
         seconds={Pool: lambda work: work.nbytes / rate},
         idle_watts=logic.idle.value,
         busy_watts=max(logic.active.value - logic.idle.value, 0.0),

@@ -38,6 +38,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
+        helps="fewer hand-offs or a faster copy path would shorten it",
         seconds={Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / rate},
         joules={Copy: lambda work: work.nbytes * 8 * 2 * path.phy.value * 1e-12},
         constants=fields_of(path),

@@ -156,6 +156,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="pmem",
         title=f"PMEM, {count} x {module_bytes(machine) / GB:g} GB {machine.pmem}",
+        helps="more PMEM modules would shorten it",
         seconds={
             RowReads: read,
             RowUpdates: lambda work: at(media.update, media_bytes(work)),

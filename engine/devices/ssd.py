@@ -90,6 +90,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="ssd",
         title=f"SSD, {count} x {machine.ssd}",
+        helps="more drives, or a larger row cache, would shorten it",
         seconds={
             RowReads: lambda work: read(work.rows),
             RowUpdates: lambda work: read(work.rows) + blocks(work.rows, drive.write_iops, drive.write),

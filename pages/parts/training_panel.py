@@ -50,6 +50,8 @@ def _finished(result: Result, estimate: Result) -> None:
     if result.events:
         downloads.show(pd.DataFrame(result.events))
     st.markdown("**How far is the estimate from the full run?**")
+    if result.events:
+        st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
     downloads.show(gap(estimate, result))
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 

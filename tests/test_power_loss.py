@@ -1,0 +1,150 @@
+"""Does training that lost power, wherever it did, end as if nothing had happened, to the bit?"""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from machines import STRICT, SYSTEMS, counted, flow, ready, scenario
+
+from engine.crash import in_miniature
+from engine.run import run, schedule
+from engine.simulate import simulate
+
+TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
+LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
+optimizers = pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+strict = pytest.mark.parametrize("system", STRICT)
+
+
+def tiny(system, optimizer="sgd", at=(), **knobs):
+    """Return preset tiny with power losses at these seconds."""
+    return scenario("tiny", system, **{"model.optimizer": optimizer, "faults.power_loss_at_seconds": tuple(at), **TIMES, **knobs})
+
+
+@cache
+def quiet(system, optimizer="sgd"):
+    """Return the run without a fault."""
+    return simulate(tiny(system, optimizer))
+
+
+def learned(result):
+    """Return what training left: each batch's last loss, and the scores of the model."""
+    return {row["Batch"]: row["Loss"] for row in result.training}, [result.results[name] for name in LEARNED]
+
+
+def recoveries(result):
+    """Return the batch that each recovery resumed at."""
+    return [row["Batch"] for row in result.events if row["Kind"] == "recovered"]
+
+
+def instants(system, count, seed=1):
+    """Return random instants of a run without a fault, in s."""
+    return np.random.default_rng(seed).uniform(0, quiet(system).results["Elapsed [s]"], count)
+
+
+@optimizers
+@strict
+def test_a_power_loss_at_any_instant_leaves_the_model_of_a_run_without(system, optimizer):
+    undisturbed = learned(quiet(system, optimizer))
+    for at in instants(system, 20):
+        result = simulate(tiny(system, optimizer, [at]))
+        assert result.ran and len(recoveries(result)) == 1
+        assert learned(result) == undisturbed, at
+
+
+@optimizers
+@strict
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer, count):
+    undisturbed = learned(quiet(system, optimizer))
+    for seed in range(4):
+        at = np.cumsum(instants(system, count, seed) * 0.5 + 0.0031)
+        result = simulate(tiny(system, optimizer, at))
+        assert result.ran and 1 <= len(recoveries(result)) <= count
+        assert learned(result) == undisturbed, at
+
+
+@strict
+def test_a_power_loss_during_recovery_only_starts_the_recovery_over(system):
+    at = float(instants(system, 1)[0])
+    once, twice = simulate(tiny(system, at=[at])), simulate(tiny(system, at=[at, at + 0.0015]))
+    assert learned(twice) == learned(once) == learned(quiet(system))
+    assert recoveries(twice) == recoveries(once)
+    assert twice.results["Elapsed [s]"] == pytest.approx(once.results["Elapsed [s]"] + 0.0015, rel=1e-12)
+    assert "1 more during the recovery" in twice.events[0]["What"]
+
+
+@strict
+def test_power_can_fail_at_the_very_start_at_a_batchs_very_end_and_after_the_last_commit(system):
+    line = schedule(ready(tiny(system)), counted(tiny(system), 40))
+    ends, commit = line.batch_ends, line.graph.index("Commit")
+    after_last_commit = (line.end[-1, commit] + line.makespan) / 2
+    for at in (0.0, ends[0], ends[17], np.nextafter(ends[17], 0), line.end[-1, commit], after_last_commit):
+        result = simulate(tiny(system, at=[float(at)]))
+        assert result.ran
+        assert learned(result) == learned(quiet(system)), at
+        assert len(recoveries(result)) == (at < line.makespan)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_power_loss_after_the_end_changes_nothing(system):
+    late = simulate(tiny(system, at=[quiet(system).results["Elapsed [s]"] * 1.01]))
+    assert replace(late, scenario=quiet(system).scenario) == quiet(system)
+
+
+@optimizers
+def test_dram_keeps_nothing_and_starts_again_at_the_first_batch(optimizer):
+    elapsed = quiet("dram", optimizer).results["Elapsed [s]"]
+    result = simulate(tiny("dram", optimizer, [0.6 * elapsed]))
+    assert recoveries(result) == [0]
+    assert learned(result) == learned(quiet("dram", optimizer))
+    lost = int(result.results["Lost batches"])
+    assert 20 <= lost <= 28
+    assert [row["Batch"] for row in result.training] == [*range(lost - 1), *range(40)]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_without_training_the_same_things_happen_at_the_same_times(system):
+    for at in instants(system, 6, seed=3):
+        with_it, without = (simulate(tiny(system, at=[at], **{"run.training": on})) for on in (True, False))
+        assert without.events == with_it.events
+        assert without.devices == with_it.devices
+        assert without.breakdown == with_it.breakdown
+        same = {name: value for name, value in with_it.results.items() if name not in LEARNED}
+        assert {name: without.results[name] for name in same} == same
+
+
+SLOW = {"machine.cxl_bandwidth_GBps": 0.1, "machine.cxl_latency_ns": 1e5}
+
+
+@pytest.mark.parametrize("knobs", [{}, SLOW, {"machine.pmem": "cxl-flash", **SLOW}])
+@pytest.mark.parametrize("bound", [0, 1, 3, 100])
+def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
+    asked = tiny("cxl", **knobs, **{"policy.mlp_staleness_bound_batches": bound})
+    amounts, seen = flow(asked, 40), []
+    for at in np.random.default_rng(bound).uniform(0, schedule(ready(asked), amounts).makespan, 25):
+        machinery = ready(replace(asked, faults=replace(asked.faults, power_loss_at_seconds=(at,))))
+
+        def resolve(segment, _, machinery=machinery):
+            return (*in_miniature(segment, machinery.ways, (1, 1)), None)
+
+        crash = run(machinery, amounts, None, resolve)[0].crashes[0]
+        assert crash.batch - 2 <= crash.embedding_batch <= crash.batch + 1
+        seen.append(crash.embedding_batch - crash.mlp_batch)
+    assert 0 <= min(seen) <= max(seen) <= bound
+    assert bound in (0, 100) or not knobs or max(seen) == bound, "nothing here is stale"
+
+
+@pytest.mark.parametrize("bound", [0, 1, 3, 100])
+def test_a_relaxed_run_says_how_stale_its_mlp_came_back_and_goes_on(bound):
+    for at in instants("cxl", 5, seed=bound):
+        result = simulate(tiny("cxl", at=[at], **SLOW, **{"policy.mlp_staleness_bound_batches": bound}))
+        said = re.search(
+            r"embeddings at the start of batch (\d+), MLP of batch (\d+), (\d+) batches older", result.events[1]["What"]
+        )
+        b, m, gap = map(int, said.groups())
+        assert 0 <= b - m == gap <= bound
+        assert max(row["Batch"] for row in result.training) == 39
+        assert result.results["MLP staleness [batches]"] <= bound

@@ -1,0 +1,137 @@
+"""Is one new file all that a system, device, fault, metric, model or preset takes?"""
+
+import shutil
+import sys
+from importlib import import_module
+
+import pytest
+
+from engine import presets, registry, scenario
+from engine.estimate import estimate
+from engine.presets import preset
+from engine.registry import names
+from engine.scenario import with_values
+from engine.simulate import simulate
+
+FILES = {
+    "systems/bead_frame.py": """
+from engine import blocks
+from engine.graph import Demand, Task, TaskGraph
+from engine.system import System, Ways
+from engine.work import Pool
+
+
+def plan(s, w, t):
+    forward = blocks.bottom_forward(s, ("Count beads",))
+    count = Task("Count beads", "Embedding", (Demand("abacus", Pool(t.rows * t.vector_bytes)),), ("Top MLP",))
+    return TaskGraph((forward, blocks.top(s, ("Bottom MLP forward",)), count))
+
+
+def recover(s, recovery):
+    work = Demand("abacus", Pool(recovery.mlp_bytes))
+    return TaskGraph((Task("Count again", "Other", (work,), after_previous=("Count again",)),))
+
+
+SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, recover, Ways("", 0, False))
+""",
+    "devices/abacus.py": """
+from engine.device import Device, Kind
+from engine.work import Pool
+
+
+def build(machine):
+    seconds = {Pool: lambda work: work.nbytes / 1e3}
+    return Device("abacus", "Abacus", seconds, idle_watts=7.0, helps="nimbler fingers help")
+
+
+DEVICE = Kind("Abacus", build, lambda: ())
+""",
+    "metrics/bead_count.py": """
+from engine.metric import Metric
+
+METRIC = Metric("Bead count", "beads", "higher", "Ten a batch.", lambda report: 10.0 * report.batches, 5)
+""",
+    "faults/table_knocked.py": """
+from engine.fault import Fault
+
+FAULT = Fault("Table knocked", "Beads fly.", lambda scenario: iter([0.5]))
+""",
+    "models/five-beads.toml": """
+title = "Five beads"
+source = "made up"
+
+[knobs.model]
+num_tables = 2
+num_embeddings = [5, 10]
+embedding_dim = 4
+pooling = [1]
+bottom_mlp = [3, 4]
+top_mlp = [1]
+""",
+}
+PRESET = """
+title = "Beads"
+description = "Five beads on a frame."
+paper = "none: made up"
+
+[knobs]
+system = "bead-frame"
+model.name = "five-beads"
+data.batch_size = 8
+data.held_out_samples = 20
+run.batches = 10
+"""
+
+
+def forget():
+    """Empty the caches of what is in the folders."""
+    for cached in (registry.names, registry.load, scenario.named_model, presets.preset_names, presets.preset):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def beads(tmp_path, monkeypatch):
+    """Copy the folders of variants, add one file to each, and let the registry look there."""
+    for kind in ("systems", "devices", "faults", "metrics", "models"):
+        shutil.copytree(registry.HERE / kind, tmp_path / kind, ignore=shutil.ignore_patterns("__pycache__"))
+        if kind != "models":
+            monkeypatch.setattr(import_module(f"engine.{kind}"), "__path__", [str(tmp_path / kind)])
+    shutil.copytree(presets.FOLDER, tmp_path / "presets")
+    (tmp_path / "presets" / "beads.toml").write_text(PRESET)
+    for path, text in FILES.items():
+        (tmp_path / path).write_text(text)
+    monkeypatch.setattr(registry, "HERE", tmp_path)
+    monkeypatch.setattr(presets, "FOLDER", tmp_path / "presets")
+    before = set(sys.modules)
+    forget()
+    yield preset("beads").scenario
+    for name in set(sys.modules) - before:
+        if name.startswith(tuple(f"engine.{kind}." for kind in registry.CONSTANT)):
+            del sys.modules[name]
+    forget()
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_new_file_is_a_new_name(path, beads):
+    kind, _, file = path.partition("/")
+    assert file.rpartition(".")[0].replace("_", "-") in names(kind)
+
+
+def test_new_variants_work_together_without_a_change_elsewhere(beads):
+    result = simulate(beads)
+    assert result.ran, result.outcome
+    assert result.results["Bead count [beads]"] == 100
+    assert "abacus" in {row["Device"] for row in result.devices}
+    assert (result.events[0]["Kind"], result.events[0]["Elapsed [s]"]) == ("fault", 0.5)
+    assert "on Abacus is exposed" in result.finding and "nimbler fingers help" in result.finding
+    assert estimate(beads).results["Step time [ms]"] == pytest.approx(result.results["Step time [ms]"], rel=0.2)
+
+
+def test_a_new_preset_and_model_can_be_run_on_every_system(beads):
+    for system in names("systems"):
+        assert estimate(with_values(beads, {"system": system})).ran
+
+
+def test_what_was_added_is_gone_again_afterwards():
+    assert "bead-frame" not in names("systems")
+    assert "beads" not in presets.preset_names()
