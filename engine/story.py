@@ -24,11 +24,7 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
         training=tables.thinned(list(curve)),
         events=tables.event_rows(run),
         timeline=tables.timeline_rows(run.segments[0].timeline),
-<<<<<<< HEAD
-        warnings=(*notes, *_short(report), *_missed(asked, run)),
-=======
-        warnings=(*notes, *_short(report), *_passes(asked)),
->>>>>>> main
+        warnings=(*notes, *_short(report), *_passes(asked), *_missed(asked, run)),
         finding=finding(report),
     )
 
@@ -60,17 +56,16 @@ def _short(report: Report) -> tuple[str, ...]:
     return (f"run.batches={report.batches} is too short for a steady state; step time is the mean from the start.",)
 
 
-<<<<<<< HEAD
 def _missed(asked: Scenario, run: Run) -> tuple[str, ...]:
     late = [at for at in asked.faults.power_loss_at_seconds if at >= run.elapsed]
     if not (late and run.completed):
         return ()
     return (f"faults.power_loss_at_seconds={min(late):g} is after the end of the run at {run.elapsed:.4g} s; it never struck.",)
-=======
+
+
 def _passes(asked: Scenario) -> tuple[str, ...]:
     if asked.run.passes is None or asked.data.digest:
         return ()
     return (
         f"run.passes={asked.run.passes} counts passes over a data file; without one, run.batches={asked.run.batches} counts.",
     )
->>>>>>> main
