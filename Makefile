@@ -34,6 +34,7 @@ $(COMPILED): $(READY) $(shell find engine -name '*.py')
 	@touch $@
 
 run: $(COMPILED) # the explorer on http://localhost:8501 (PORT= another port, DATA= a Criteo file to train on)
+	@[ -z "$$DATA" ] || [ -r "$$DATA" ] || { echo "DATA=$$DATA cannot be read; give a Criteo file, plain or .gz." >&2; exit 2; }
 	@$(BIN)/streamlit run app.py --server.address "$$ADDRESS" --server.port "$$PORT" -- $${DATA:+--data "$$DATA"}
 
 test: $(READY) # all tests, those in the browser included

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine.errors import EmberpoolError
 from pages.parts import address, frame, sidebar
 from pages.parts.plain import plain
 
@@ -15,4 +16,7 @@ if refusal:
 page = st.navigation(frame.pages())
 with st.sidebar:
     sidebar.draw()
-page.run()
+try:
+    page.run()
+except EmberpoolError as error:
+    st.error(plain(str(error)))

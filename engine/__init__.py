@@ -1,0 +1,19 @@
+"""Emberpool's engine: a scenario goes in, simulated training with its time, energy and faults comes out.
+
+Read it in this order; each module needs only those above it.
+
+1. What is asked: `errors`, `knobs` and `groups`, then `scenario` (one frozen value), `presets`, `links`, `registry`.
+2. What a batch touches: `workload` (ids from the generator or a file, counted or expected), `traffic` (rows and bytes).
+3. What that causes: `work` (kinds of work), `graph` (tasks of one batch), `blocks` and `blocks_undo` (shared steps), then
+   one file of `systems`, say `systems/cxl_d.py`, before `systems/cxl.py`.
+4. When and at what cost: `device` and `devices` (seconds, joules, prices), `template` and `schedule` (the event loop),
+   `timeline`, `critical_path`, `steady` and `energy`.
+5. What a power loss leaves: `faults`, `persistence` (the log protocol and its medium), `cut`, `crash`, and `run`, the fold
+   over segments: run, cut, recover, resume.
+6. What the model learns: `training`, then `learner` and `lessons`, which bring it and the run together.
+7. What comes out: `report`, `metrics`, `finding`, `tables`, `story`, `result`.
+8. The two ways in: `simulate`, everything on one screen, and `estimate`, its instant counterpart without ids.
+
+Around it: `fit` (does the scenario fit its machine?), `axes` and `service` (sweeps, kept results, worker processes) and
+`commands` (the command line). Inside the engine all amounts are SI; `docs/model.md` has the formulas.
+"""

@@ -82,11 +82,11 @@ def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, p
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 
-def gpu_pooling(s: Scenario, t: Traffic, name: str, after: Names) -> tuple[Task, ...]:
+def gpu_pooling(s: Scenario, t: Traffic, name: str, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
     """Pooling, or spreading gradients, on the GPU: only without near-data compute."""
     if s.machine.near_data_compute:
         return ()
-    return (Task(name, "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after),)
+    return (Task(name, "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous),)
 
 
 def handoff(name: str, nbytes: Amount, after: Names) -> Task:
@@ -104,7 +104,7 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names) -> tuple[T
     """Log new rows and the MLP at batch end, set both flags; then the rows go home in the background."""
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
-    home = Demand(memory, HomeWrites(t.rows, t.row_bytes), DRAIN)
+    home = Demand(memory, HomeWrites(t.rows, t.row_bytes), DRAIN, beside=True)
     row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),

@@ -17,7 +17,7 @@ FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 def undo_plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
     now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
-    pooling = blocks.gpu_pooling(s, t, "Pooling", FORWARD_DONE)
+    pooling = blocks.gpu_pooling(s, t, "Pooling", FORWARD_DONE, tuple(task.name for task in early[:1]))
     spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
     trained = ("Gradient spreading",) if spreading else ("Top MLP",)
     shadow = _shadow(t) if w.bound > 0 else ()
@@ -57,5 +57,5 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
 
 def _shadow(t: Traffic) -> tuple[Task, ...]:
     """A log that spans batches reads a copy of the parameters, made by the GPU's copy engine."""
-    copy = Demand("gpu", Stream(t.mlp_bytes), blocks.COPY_ENGINE)
+    copy = Demand("gpu", Stream(t.mlp_bytes), blocks.COPY_ENGINE, beside=True)
     return (Task("Shadow copy", "Checkpoint", (copy,), FORWARD_DONE, background=True),)

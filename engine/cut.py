@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.persistence import PersistEvent
 from engine.timeline import Timeline
@@ -14,9 +15,9 @@ ALMOST = 1 - 2**-20
 class Cut:
     """What a power loss at `at` seconds of a timeline leaves; batches count from the timeline's first.
 
-    `started` batches had begun, `finished` had ended; `committed` is the newest committed batch or -1. `since` is
-    a batch at whose start a checkpoint was complete, with the MLP log of batch `since_mlp` the newest flagged
-    then; `events` are the persists from there on, in the order of the protocol.
+    `started` batches had begun, sparse features sent ahead not counted; `finished` had ended; `committed` is the
+    newest committed batch or -1. `since` is a batch at whose start a checkpoint was complete, with the MLP log of
+    batch `since_mlp` the newest flagged then; `events` are the persists from there on, in the order of the protocol.
     """
 
     at: float
@@ -30,18 +31,25 @@ class Cut:
 
 def cut(timeline: Timeline, at: float) -> Cut:
     """Cut a timeline at `at` seconds; a task that ends exactly then has ended."""
-    first_start = np.nanmin(timeline.start, axis=1)
     committed = _newest_commit(timeline, at)
     since = max(committed - 1, 0)
     return Cut(
         at=at,
-        started=int(np.searchsorted(first_start, at, side="left")),
+        started=int(np.searchsorted(_begun(timeline), at, side="left")),
         finished=int(np.searchsorted(timeline.batch_ends, at, side="right")),
         committed=committed,
         since=since,
         since_mlp=_flagged_mlp(timeline, since),
         events=_events(timeline, at, since),
     )
+
+
+def _begun(timeline: Timeline) -> NDArray[np.float64]:
+    """Return when each batch begins, (N,): the first start of work that takes time, other than sending."""
+    sending = np.array([task.stage == "Transfer" for task in timeline.graph.tasks])
+    counts = ~sending & (timeline.template.durations > 0)
+    begun: NDArray[np.float64] = np.nanmin(np.where(counts, timeline.start, np.inf), axis=1)
+    return begun
 
 
 def _task(timeline: Timeline, persists: str) -> int | None:

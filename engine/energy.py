@@ -17,8 +17,7 @@ def dynamic(timeline: Timeline, devices: Mapping[str, Device], until: float) -> 
     joules = dict.fromkeys(devices, 0.0)
     done = fraction_done(timeline, until)
     for (task, name), busy, energy in zip(timeline.demands, timeline.busy, timeline.dynamic, strict=True):
-        swing = 0.0 if timeline.graph.tasks[task].persists == "home write" else devices[name].busy_watts
-        joules[name] += float(done[:, task] @ (energy + busy * swing))
+        joules[name] += float(done[:, task] @ (energy + busy * devices[name].busy_watts))
     return joules
 
 
@@ -27,8 +26,7 @@ def busy(timeline: Timeline, devices: Mapping[str, Device], until: float) -> dic
     seconds = dict.fromkeys(devices, 0.0)
     done = fraction_done(timeline, until)
     for (task, name), spent in zip(timeline.demands, timeline.busy, strict=True):
-        if timeline.graph.tasks[task].persists != "home write":
-            seconds[name] += float(done[:, task] @ spent)
+        seconds[name] += float(done[:, task] @ spent)
     return seconds
 
 

@@ -49,4 +49,4 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
         return f"did you mean {close[0]}?"
     if len(known) <= 12:
         return f"known are {', '.join(known)}."
-    return f"there are {len(known)}; `python -m engine list` shows them."
+    return f"there are {len(known)}; `python -m engine list` names them all."

@@ -42,7 +42,7 @@ def _expected(m: Machinery) -> Traffic:
 def _window(m: Machinery) -> int:
     """Return how many batches show the steady state: two to begin with, then whole turns of bound + 1 batches.
 
-    A log that cannot keep up makes somebody wait once in a turn.
+    A log that cannot keep up makes somebody wait once in a turn; a run of fewer turns may end before the first wait.
     """
     turn = m.ways.bound + 1
     turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))

@@ -13,6 +13,7 @@ from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes
 from engine.units import FLOAT32, GB, GiB
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
+MOST_GIB = 1e6  # of PMEM in one machine, as its knob allows
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ def fit(scenario: Scenario) -> Fit:
     if automatic:
         count = max(1, ceil((table_bytes(scenario) + log_bytes(scenario)) / module_bytes(scenario.machine)))
         capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
-        scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, 1e6)})
-    checks = {"pmem": _pmem, "dram": _dram, "ssd": _ssd}
+        scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
+    checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd}
     problems = [checks[system.memory](scenario), _cache(scenario) if system.memory == "ssd" else "", _gpu(scenario)]
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
 
@@ -74,6 +75,16 @@ def _pmem(s: Scenario) -> str:
         f"machine.pmem_capacity_GiB={have / GiB:g} cannot hold {_gib(table_bytes(s))} of embedding tables and "
         f"{_gib(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GiB', ceil(need / GiB), ', set it to auto, or ')}"
         "lower model.num_embeddings."
+    )
+
+
+def _largest(s: Scenario) -> str:
+    need = table_bytes(s) + log_bytes(s)
+    if need <= MOST_GIB * GiB:
+        return ""
+    return (
+        f"machine.pmem_capacity_GiB=auto goes up to {MOST_GIB:g}, but embedding tables and logs need {_gib(need)}; "
+        "lower model.num_embeddings, model.num_tables or model.embedding_dim."
     )
 
 

@@ -13,11 +13,15 @@ Persists = Literal["", "embedding log", "mlp log", "commit", "embedding update",
 
 @dataclass(frozen=True)
 class Demand:
-    """Work asked of one device; `lane` separates what a device does independently, such as two directions."""
+    """Work asked of one device; `lane` separates what a device does independently, such as two directions.
+
+    Work `beside` a device's own, such as a copy engine's, takes time but keeps the device no busier.
+    """
 
     device: str
     work: Work
     lane: str = ""
+    beside: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote
 
+from engine import axes as sweep
 from engine import knobs, version
 from engine.errors import BadInput, BadLink
 from engine.presets import DEFAULT, preset
@@ -69,6 +70,7 @@ def open_pairs(pairs: Pairs) -> Opened:
         if "\ufffd" in key + value or not (key + value).isprintable():
             raise BadLink(f"The link's parameter {key[:80]!r} has characters that are no printable text; copy it again.")
         if key == "axis":
+            sweep.parse(value)
             axes.append(value)
         elif key in seen:
             raise BadLink(f"The link gives {key!r} twice ({seen[key]!r} and {value!r}); keep one.")

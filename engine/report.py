@@ -1,11 +1,12 @@
 """What metrics look at: the accounts of a run or of an estimate, in SI units."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from engine import energy
 from engine.run import Machinery, Run
 from engine.steady import Steady
+from engine.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Report:
-    """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device.
+    """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
     `lost_seconds` is work that a power loss undid, `down_seconds` detection, restart and restore.
     """
@@ -51,16 +52,16 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores) -> Report:
     """Close the books of a run."""
     devices = run.machinery.devices
     joules, seconds, written = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0
-    for segment in run.segments:
-        for name, some in energy.dynamic(segment.timeline, devices, segment.length).items():
+    for line, until in _worked(run):
+        for name, some in energy.dynamic(line, devices, until).items():
             joules[name] += some
-        for name, some in energy.busy(segment.timeline, devices, segment.length).items():
+        for name, some in energy.busy(line, devices, until).items():
             seconds[name] += some
-        written += energy.pmem_written(segment.timeline, segment.length)
+        written += energy.pmem_written(line, until)
     return Report(
         machinery=run.machinery,
         steady=steady,
-        batches=batches,
+        batches=batches if run.completed else run.crashes[-1].embedding_batch,
         elapsed=run.elapsed,
         static={name: device.idle_watts * run.elapsed for name, device in devices.items()},
         dynamic=joules,
@@ -73,6 +74,15 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores) -> Report:
         down_seconds=sum(crash.resumed - crash.at for crash in run.crashes),
         scores=scores,
     )
+
+
+def _worked(run: Run) -> Iterator[tuple[Timeline, float]]:
+    """Yield every timeline that ran, recoveries too, with the seconds that it got through."""
+    for segment in run.segments:
+        yield segment.timeline, segment.length
+    for crash in run.crashes:
+        for seconds in filter(None, crash.attempts):
+            yield crash.restoring, seconds
 
 
 def staleness(run: Run) -> int | None:

@@ -47,7 +47,8 @@ class Crash:
     """A power loss at `at` seconds in batch `batch`, and where training went on, at `resumed` seconds.
 
     `embedding_batch` and `mlp_batch` are the recovered states; `lost` batches had begun and are run again.
-    `again` counts further power losses during the recovery.
+    `restoring` is the restore's timeline, `attempts` how many seconds of it each attempt got through: a further
+    power loss during the recovery starts it over, and only the last attempt is whole.
     """
 
     at: float
@@ -55,9 +56,19 @@ class Crash:
     embedding_batch: int
     mlp_batch: int
     lost: int
-    restore: float
+    restoring: Timeline
+    attempts: tuple[float, ...]
     resumed: float
-    again: int
+
+    @property
+    def restore(self) -> float:
+        """Seconds of an undisturbed restore."""
+        return self.restoring.makespan
+
+    @property
+    def again(self) -> int:
+        """How often power failed again during the recovery."""
+        return len(self.attempts) - 1
 
 
 @dataclass(frozen=True)
@@ -127,7 +138,7 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
         if len(crashes) + crash.again >= MOST_CRASHES or _hopeless(crashes):
             break
     completed = first == traffic.batches and not (crashes and crashes[-1].again >= MOST_CRASHES)
-    outcome = _completed(crashes) if completed else _gave_up(m.scenario, crashes)
+    outcome = _completed(crashes) if completed else _gave_up(crashes)
     return Run(m, tuple(segments), tuple(crashes), begin, completed, outcome), state
 
 
@@ -140,17 +151,25 @@ def _crash(
 ) -> tuple[Crash, float | None]:
     """Recover; a power loss during the recovery starts it over. Returns also the next strike after it."""
     at = segment.begin + segment.length
-    restore = timeline(m.system.recover(m.scenario, _recovery(m, traffic, segment)), m.devices, 1).makespan
-    down = m.scenario.faults.detect_seconds + m.scenario.faults.restart_seconds + restore
-    resumed, again = at + down, 0
-    strike = next(strikes, None)
-    while strike is not None and strike < resumed and again < MOST_CRASHES:
-        resumed, again = strike + down, again + 1
-        strike = next(strikes, None)
+    restoring = timeline(m.system.recover(m.scenario, _recovery(m, traffic, segment)), m.devices, 1)
+    attempts, resumed, strike = _attempts(m.scenario, at, restoring.makespan, strikes)
     started = segment.first + (segment.cut.started if segment.cut else 0)
     embedding, mlp = batches
-    crash = Crash(at, max(started - 1, segment.first), embedding, mlp, started - embedding, restore, resumed, again)
+    crash = Crash(at, max(started - 1, segment.first), embedding, mlp, started - embedding, restoring, attempts, resumed)
     return crash, strike
+
+
+def _attempts(
+    scenario: Scenario, at: float, restore: float, strikes: Iterator[float]
+) -> tuple[tuple[float, ...], float, float | None]:
+    """Return the seconds of restore in each attempt at recovery, when the last one ends, and the next strike after it."""
+    wait = scenario.faults.detect_seconds + scenario.faults.restart_seconds
+    attempts: list[float] = []
+    strike = next(strikes, None)
+    while strike is not None and strike < at + wait + restore and len(attempts) < MOST_CRASHES:
+        attempts.append(max(strike - at - wait, 0.0))
+        at, strike = strike, next(strikes, None)
+    return (*attempts, restore), at + wait + restore, strike
 
 
 def _recovery(m: Machinery, traffic: Traffic, segment: Segment) -> Recovery:
@@ -163,9 +182,10 @@ def _recovery(m: Machinery, traffic: Traffic, segment: Segment) -> Recovery:
 
 
 def _hopeless(crashes: list[Crash]) -> bool:
-    """Tell whether the last many crashes all resumed at the same batch: no progress is being made."""
+    """Tell whether no progress is made: a recovery never ends, or the last many all resumed at the same batch."""
     last = crashes[-HOPELESS:]
-    return len(last) == HOPELESS and len({crash.embedding_batch for crash in last}) == 1
+    stuck = len(last) == HOPELESS and len({crash.embedding_batch for crash in last}) == 1
+    return stuck or last[-1].again >= MOST_CRASHES
 
 
 def _completed(crashes: list[Crash]) -> str:
@@ -175,7 +195,12 @@ def _completed(crashes: list[Crash]) -> str:
     return f"completed after {len(crashes)} power loss{'es' if len(crashes) > 1 else ''}; {lost} batches were run again"
 
 
-def _gave_up(scenario: Scenario, crashes: list[Crash]) -> str:
+def _gave_up(crashes: list[Crash]) -> str:
+    if crashes[-1].again >= MOST_CRASHES:
+        return (
+            f"unrecoverable: power failed {crashes[-1].again} times during one recovery; lengthen "
+            "faults.power_loss_mtbf_hours, or shorten faults.detect_seconds and faults.restart_seconds."
+        )
     return (
         f"unrecoverable: power failed {sum(1 + crash.again for crash in crashes)} times and training no longer got past "
         f"batch {crashes[-1].embedding_batch}; lengthen faults.power_loss_mtbf_hours, shorten the run, "

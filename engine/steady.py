@@ -47,9 +47,8 @@ def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
     ran = _ran(timeline, batches)
     busy, dynamic = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0)
     for (task, name), (seconds, joules) in zip(timeline.demands, average, strict=True):
-        swing = 0.0 if _is_drain(timeline, task) else seconds * ran[task] * devices[name].busy_watts
-        busy[name] += 0.0 if _is_drain(timeline, task) else seconds * ran[task]
-        dynamic[name] += joules * ran[task] + swing
+        busy[name] += seconds * ran[task]
+        dynamic[name] += (joules + seconds * devices[name].busy_watts) * ran[task]
     static = {name: device.idle_watts * step for name, device in devices.items()}
     rows = _rows(timeline, average, exposed, ran, devices, static)
     return Steady(step, exposed, busy, dynamic, static, _written(timeline, ran, batches), rows)
@@ -63,10 +62,6 @@ def _ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
     """Return the share of batches in which each task ran: 1, but less for a log that spans batches."""
     done = np.mean(~np.isnan(timeline.end[-batches:]), axis=0)
     return tuple(float(x) for x in done)
-
-
-def _is_drain(timeline: Timeline, task: int) -> bool:
-    return timeline.graph.tasks[task].persists == "home write"
 
 
 def _written(timeline: Timeline, ran: tuple[float, ...], batches: int) -> float:
@@ -97,9 +92,8 @@ def _rows(
     for (k, name), (seconds, joules) in zip(timeline.demands, average, strict=True):
         task = timeline.graph.tasks[k]
         cell = table.setdefault((task.stage, name), [0.0, 0.0, 0.0])
-        used = 0.0 if _is_drain(timeline, k) else seconds * ran[k]
-        cell[0] += used
-        cell[2] += joules * ran[k] + used * devices[name].busy_watts
+        cell[0] += seconds * ran[k]
+        cell[2] += (joules + seconds * devices[name].busy_watts) * ran[k]
     for k, task in enumerate(timeline.graph.tasks):
         table[task.stage, _slowest(timeline, k, average)][1] += exposed[k]
     for name, watts in static.items():

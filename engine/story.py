@@ -24,7 +24,7 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
         training=tables.thinned(list(curve)),
         events=tables.event_rows(run),
         timeline=tables.timeline_rows(run.segments[0].timeline),
-        warnings=(*notes, *_short(report)),
+        warnings=(*notes, *_short(report), *_missed(asked, run), *_passes(asked)),
         finding=finding(report),
     )
 
@@ -39,7 +39,7 @@ def sketch(asked: Scenario, line: Timeline, report: Report, notes: tuple[str, ..
         breakdown=report.steady.rows,
         devices=tables.device_rows(report),
         timeline=tables.timeline_rows(line),
-        warnings=notes,
+        warnings=(*notes, *_passes(asked)),
         finding=finding(report),
     )
 
@@ -54,3 +54,18 @@ def _short(report: Report) -> tuple[str, ...]:
     if report.batches >= SHORT_RUN:
         return ()
     return (f"run.batches={report.batches} is too short for a steady state; step time is the mean from the start.",)
+
+
+def _missed(asked: Scenario, run: Run) -> tuple[str, ...]:
+    late = [at for at in asked.faults.power_loss_at_seconds if at >= run.elapsed]
+    if not (late and run.completed):
+        return ()
+    return (f"faults.power_loss_at_seconds={min(late):g} is after the end of the run at {run.elapsed:.4g} s; it never struck.",)
+
+
+def _passes(asked: Scenario) -> tuple[str, ...]:
+    if asked.run.passes is None or asked.data.digest:
+        return ()
+    return (
+        f"run.passes={asked.run.passes} counts passes over a data file; without one, run.batches={asked.run.batches} counts.",
+    )

@@ -76,8 +76,9 @@ def ways(scenario: Scenario, system: System) -> Ways:
             "set it to auto or off, or choose system=cxl."
         )
     if relaxed and scenario.model.optimizer != "sgd":
+        asked = "on" if policy.relaxed_lookup else f"auto, which is on for system={scenario.system},"
         raise BadKnob(
-            f"policy.relaxed_lookup=on is exact only for plain SGD, not model.optimizer={scenario.model.optimizer}; "
+            f"policy.relaxed_lookup={asked} is exact only for plain SGD, not model.optimizer={scenario.model.optimizer}; "
             "set policy.relaxed_lookup=off or model.optimizer=sgd."
         )
     return Ways(own.log, bound, relaxed)

@@ -1,7 +1,7 @@
 """A timeline: when each task of each batch starts and ends, what it costs, and what was durable at an instant."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 class Timeline:
     """A scheduled graph: N batches, K tasks, times in seconds from the timeline's own start.
 
-    `busy` has the seconds each demand keeps its device working and `dynamic` its joules, both (N,), in the
-    order of `demands`, which lists (task position, device).
+    `busy` has the seconds each demand keeps its device working (0 for work beside the device's own) and
+    `dynamic` its joules, both (N,), in the order of `demands`, which lists (task position, device).
     """
 
     graph: TaskGraph
@@ -71,15 +71,27 @@ class Timeline:
 
 def timeline(graph: TaskGraph, devices: Mapping[str, Device], batches: int) -> Timeline:
     """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch."""
-    demands = tuple((k, demand.device) for k, task in enumerate(graph.tasks) for demand in task.demands)
-    asked = [(demand.device, demand.work) for task in graph.tasks for demand in task.demands]
-    busy = tuple(np.broadcast_to(seconds(devices[name], work), (batches,)) for name, work in asked)
-    dynamic = tuple(np.broadcast_to(joules(devices[name], work), (batches,)) for name, work in asked)
+    graph = _logs_where_slowest(graph, devices)
+    asked = [(k, demand) for k, task in enumerate(graph.tasks) for demand in task.demands]
+    demands = tuple((k, demand.device) for k, demand in asked)
+    spent = [np.broadcast_to(seconds(devices[demand.device], demand.work), (batches,)) for _, demand in asked]
+    dynamic = tuple(np.broadcast_to(joules(devices[demand.device], demand.work), (batches,)) for _, demand in asked)
     durations = np.zeros((batches, len(graph.tasks)))
-    for (k, _), some in zip(demands, busy, strict=True):
+    for (k, _), some in zip(asked, spent, strict=True):
         durations[:, k] = np.maximum(durations[:, k], some)
+    busy = tuple(np.zeros(batches) if demand.beside else some for (_, demand), some in zip(asked, spent, strict=True))
     template = _template(graph, durations)
     return Timeline(graph, template, advance(template), demands, busy, dynamic)
+
+
+def _logs_where_slowest(graph: TaskGraph, devices: Mapping[str, Device]) -> TaskGraph:
+    """Queue a rolling log at its slowest device, so that a slow medium is never asked for more than it has."""
+
+    def slowest_first(task: Task) -> Task:
+        ordered = sorted(task.demands, key=lambda demand: -float(np.mean(seconds(devices[demand.device], demand.work))))
+        return replace(task, demands=tuple(ordered))
+
+    return TaskGraph(tuple(slowest_first(task) if task.during else task for task in graph.tasks))
 
 
 def _template(graph: TaskGraph, durations: Floats) -> Template:

@@ -43,9 +43,8 @@ with right:
     st.markdown("**Where does the energy go?** The whole run by component")
     parts = tables.by_component(results, scenario.system)
     st.vega_lite_chart(parts, charts.energy(), key="energy", alt="Energy by component for all training systems")
-for name, other in results.items():
-    if not other.ran and name != scenario.system:
-        st.caption(f"{name} is not shown: {plain(other.outcome)}")
+for outcome, names in tables.not_shown(results).items():
+    st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")
 if not result.ran:
     st.stop()
 

@@ -22,8 +22,8 @@ except EmberpoolError as error:
     st.stop()
 st.markdown(f"**{plain(verdict_tables.summary(found))}** {plain(verdict_tables.worst(found))}")
 st.caption(
-    "Calibrated: constants were fitted to this number. Predicted: it was not used. Headline: a published figure that also "
-    "hangs on assumed watts or prices."
+    "Calibrated: constants were fitted to this number. Predicted: this number was not used, though a mean may contain models "
+    "that were. Headline: it also hangs on assumptions, which its source names."
 )
 
 for paper, own in verdict_tables.by_paper(found).items():

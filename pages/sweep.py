@@ -30,16 +30,18 @@ except BadInput as error:
 
 how = st.segmented_control("How exact?", HOW, default="estimate", required=True, format_func=HOW.__getitem__, key="how")
 results = runs.results(points, how)
-missing = [point for point, result in zip(points, results, strict=True) if not (result and result.ran)]
+# A point that failed has no results at all and can be tried again; one that does not fit has its answer.
+missing = [point for point, result in zip(points, results, strict=True) if not (result and result.results)]
 wait = f"about {duration(effort.sweep_seconds(missing, how, cpu_count()))} to go" if missing else "all done"
-st.markdown(f"**{len(points)} points**, {len(points) - len(missing)} of them finished, {wait}.")
 
 
 def draw(status: runs.Status | None) -> None:
     """Draw the run's progress and what is finished of it."""
     if status and not status.ended:
         runs.progress(status)
-    elif missing:
+    else:
+        st.markdown(f"**{len(points)} points**, {len(points) - len(missing)} of them finished, {wait}.")
+    if missing and (status is None or status.ended):
         st.button(f"Run {len(missing)} points", type="primary", key="run", on_click=runs.start, args=(points, how))
         runs.note(status)
     sweep_panel.draw(points, runs.results(points, how) if status else results, axes, how)

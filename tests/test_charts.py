@@ -135,3 +135,8 @@ def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
     found = [value for value in values if value is not None]
     assert found == sorted(set(found)) and found[0] == knob.low and found[-1] == knob.high and 8 <= len(found) <= 80
     assert (None in values) == knob.optional and knobs.write(knob, knob.default) in knob_widgets.stops(knob)
+
+
+def test_systems_that_cannot_run_are_named_together_under_their_sentence():
+    refused = {name: replace(RESULTS["cxl"], ran=False, outcome=why) for name, why in (("pmem", "A"), ("ssd", "B"), ("cxl", "A"))}
+    assert tables.not_shown({**RESULTS, **refused}) == {"A": ["pmem", "cxl"], "B": ["ssd"]}

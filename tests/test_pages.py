@@ -1,15 +1,19 @@
 """Pages: does each page run, open a good link, refuse a bad one, and keep to the last good scenario?"""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import links
+from engine import kept, keys, links
 from engine.presets import preset
+from engine.result import Result
 from engine.scenario import GROUPS, KNOBS, with_values
+from engine.store import DEFAULT as STORE
+from engine.store import opened as opened_store
 from tests import fakes
 
 ROOT = Path(__file__).parent.parent
@@ -76,12 +80,22 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
 
 def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
     app = opened("preset=dlrm-kaggle&machine.cxl_bandwidth_GBps=10&v=1&model=0.1")
-    assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH}").value == "10.0"
+    assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH} 0").value == "10.0"
     assert (BANDWIDTH, "10.0") in address(app)
 
 
 @pytest.mark.parametrize(
-    "query", ["system=cxll", "machine.cxl_bandwidth_GBps=nan", "v=999", "nonsense=1", "data.seed=1&data.seed=2"]
+    "query",
+    [
+        "system=cxll",
+        "machine.cxl_bandwidth_GBps=nan",
+        "v=999",
+        "nonsense=1",
+        "data.seed=1&data.seed=2",
+        "axis=nonsense:1,2",
+        "axis=[click](http://evil.example):**1**",
+        "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl",
+    ],
 )
 def test_a_bad_link_draws_its_sentence_and_nothing_else(engine, query):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
@@ -96,7 +110,7 @@ def test_a_bad_link_draws_its_sentence_and_nothing_else(engine, query):
 def test_a_moved_slider_changes_the_finding_and_the_link(opened):
     app = opened()
     before = headers(app)
-    app.select_slider(key=f"slide {BANDWIDTH}").set_value("4.0").run()
+    app.select_slider(key=f"slide {BANDWIDTH} 0").set_value("4.0").run()
     assert headers(app) != before and (BANDWIDTH, "4.0") in address(app) and app.text_input(key=EXACT).value == "4.0"
 
 
@@ -170,11 +184,62 @@ def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened, val
     assert not app.exception and not [button for button in app.button if button.key == "run"]
 
 
-def test_an_axis_garbage_in_a_link_is_shown_as_text_not_as_markup(opened):
-    app = opened("axis=[click](http://evil.example):**1**", "sweep")
-    assert not app.exception
-
-
 def test_a_link_of_another_model_version_opens_under_a_banner(opened):
     app = opened("v=1&model=0.0")
     assert not app.exception and "0.0" in app.info[0].value
+
+
+def keep(result, how="full"):
+    """Put a finished result where the pages look for it."""
+    with opened_store(STORE) as store:
+        kept.keep(store, keys.key(result.scenario, how), kept.result_text(result))
+
+
+def notes(app):
+    return " ".join(caption.value.replace("\\", "") for caption in app.caption)
+
+
+@pytest.mark.parametrize("page", ["explore", "sweep"])
+def test_a_link_to_a_data_file_that_the_server_lacks_says_so(opened, page):
+    app = opened("data.digest=" + "ab" * 32, page)
+    assert not app.exception and "does not have" in app.warning[0].value
+    assert not opened("preset=tiny", page).warning
+
+
+def test_a_run_without_training_has_no_empty_curves_but_its_notes(engine, opened):
+    scenario = with_values(preset("tiny").scenario, {"run.training": False})
+    result = replace(fakes.estimate(scenario), warnings=("The power loss never struck.",))
+    keep(result)
+    app = opened("preset=tiny&run.training=off")
+    assert "none trained" in notes(app) and "never struck" in notes(app)
+    assert "AUC" not in [tile.label for tile in app.metric] and not any(box.label == "Against" for box in app.segmented_control)
+    keep(fakes.simulate(preset("tiny").scenario))
+    trained = opened("preset=tiny")
+    assert "none trained" not in notes(trained) and "AUC" in [tile.label for tile in trained.metric]
+
+
+def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_failed_as_missing(engine, opened):
+    one, other = (with_values(preset("tiny").scenario, {"data.seed": seed}) for seed in (1, 2))
+    keep(fakes.estimate(one), "estimate")
+    keep(Result(other, ran=False, outcome="It does not fit.", results={"Step time [ms]": None}), "estimate")
+    app = opened("preset=tiny&axis=data.seed:1,2", "sweep")
+    assert any("all done" in line.value for line in app.markdown) and not [one for one in app.button if one.key == "run"]
+    keep(Result(with_values(one, {"data.seed": 3}), ran=False, outcome="It failed.", results={}), "estimate")
+    again = opened("preset=tiny&axis=data.seed:1,2,3", "sweep")
+    assert [button.label for button in again.button if button.key == "run"] == ["Run 1 points"]
+
+
+def test_a_sweep_whose_best_points_are_equal_says_how_many_there_are(engine, opened):
+    for bandwidth in (8.0, 16.0, 32.0):
+        keep(fakes.estimate(with_values(preset("tiny").scenario, {"system": "pmem", BANDWIDTH: bandwidth})), "estimate")
+    app = opened("preset=tiny&system=pmem&axis=machine.cxl_bandwidth_GBps:8,16,32", "sweep")
+    assert any("= 8.0, and at 2 more" in line.value for line in app.markdown)
+
+
+@pytest.mark.parametrize("page", ["explore", "sweep"])
+def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, page):
+    STORE.parent.mkdir()
+    STORE.write_bytes(b"This is no database." * 500)
+    app = opened("preset=tiny", page)
+    assert not app.exception and "not a store" in app.error[0].value
+    assert len(app.header) == 1 and bool(app.metric) == (page == "explore")

@@ -74,6 +74,13 @@ def random_graphs(draw):
     return TaskGraph(tuple(tasks))
 
 
+def _no_photo_finish(graph, times):
+    """Keep a log from ending in the very instant its gate task ends: no sentence says which of the two is first."""
+    for task in graph.tasks:
+        for name, odd in ((task.name, np.sqrt(2)), (task.during, np.sqrt(3))) if task.during else ():
+            times[:, graph.index(name)] += 1e-4 * odd * np.arange(1, len(times) + 1)
+
+
 def _demand(lane):
     return Demand("bench", Stream(1.0), lane)
 
@@ -84,6 +91,7 @@ def test_random_graphs_run_as_in_the_independent_model(graph, data):
     batches = data.draw(st.integers(2, 6))
     row = st.lists(seconds, min_size=batches, max_size=batches)
     times = np.array([data.draw(row) for _ in graph.tasks]).T
+    _no_photo_finish(graph, times)
     tasks = tuple(
         replace(task, demands=(replace(task.demands[0], work=Stream(times[:, k])),)) for k, task in enumerate(graph.tasks)
     )

@@ -10,6 +10,7 @@ from engine.errors import BadInput
 from engine.presets import preset
 from engine.scenario import KNOBS, values
 from pages.parts import data_file, session
+from pages.parts.axes_panel import MOST_AXES
 from pages.parts.plain import plain
 
 WRITTEN, AT, BANNER = "address written", "address written at", "banner"
@@ -24,6 +25,8 @@ def open_link() -> str:
     opened = links.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
     if isinstance(opened, BadInput):
         return str(opened)
+    if len(opened.axes) > MOST_AXES:
+        return f"The link sweeps {len(opened.axes)} knobs, the page at most {MOST_AXES}; for more, run python -m engine sweep."
     try:
         session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
     except BadInput as error:
@@ -86,6 +89,10 @@ def bar(page: str, axes: tuple[str, ...] = ()) -> None:
             st.code(host() + links.link(session.scenario(), session.base(), page, axes), language=None, wrap_lines=True)
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
+    try:
+        data_file.path_for(session.scenario())
+    except BadInput as error:
+        st.warning(plain(str(error)))
 
 
 def _count(number: int) -> str:

@@ -14,7 +14,7 @@ from pages.parts.plain import plain
 MOST_AXES = 4
 MOST_POINTS = 5000
 NONE = ""
-FIRST = ("machine.cxl_bandwidth_GBps:4,8,16,32,64", "machine.near_data_compute:on,off")
+FIRST = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
 
 
 def draw() -> tuple[Axis, ...] | None:

@@ -52,17 +52,31 @@ def title(system: str) -> str:
 
 
 def _slider(knob: Knob) -> None:
-    """Draw round values to slide over, and beside them the exact one to type."""
-    exact, slide = session.widget(knob.path), f"slide {knob.path}"
+    """Draw round values to slide over, and beside them the exact one to type.
+
+    A value changed by anything else gets a fresh slider: the browser may still be sending the old one's place.
+    """
+    exact, shown = session.widget(knob.path), f"shown {knob.path}"
     options = with_stop(knob, st.session_state[exact])
-    st.session_state[slide] = nearest_stop(knob, st.session_state[exact], options)
+    place = nearest_stop(knob, st.session_state[exact], options)
+    turn, before = st.session_state.get(shown, (0, place))
+    st.session_state[shown] = turn + (place != before), place
+    slide = slider(knob.path)
+    st.session_state[slide] = place
     left, right = st.columns((5, 3), vertical_alignment="bottom")
-    left.select_slider(knob.title, options, key=slide, help=knob.help, on_change=_take_over, args=(slide, exact))
+    left.select_slider(knob.title, options, key=slide, help=knob.help, on_change=_take_over, args=(knob.path, slide))
     right.text_input(f"{knob.title}, exact", key=exact, label_visibility="collapsed")
 
 
-def _take_over(slide: str, exact: str) -> None:
-    st.session_state[exact] = st.session_state[slide]
+def slider(path: str) -> str:
+    """Return the session key of the slider that now stands for a knob."""
+    return f"slide {path} {st.session_state[f'shown {path}'][0]}"
+
+
+def _take_over(path: str, slide: str) -> None:
+    if slide == slider(path):
+        place = st.session_state[slide]
+        st.session_state.update({session.widget(path): place, f"shown {path}": (st.session_state[f"shown {path}"][0], place)})
 
 
 @cache

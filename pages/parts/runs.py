@@ -1,6 +1,7 @@
 """Background runs as pages see them: looked up by what is asked, so that a reload finds them again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import streamlit as st
 
@@ -34,9 +35,21 @@ def results(scenarios: Scenarios, how: How) -> list[Result | None]:
 
 def start(scenarios: Scenarios, how: How) -> None:
     """Ask for the scenarios in the background; shows the engine's sentence if they are refused."""
-    try:
+    with _toasted():
         service.submit(STORE, scenarios, how, data_file.path_for(scenarios[0]))
         service.ensure_service(STORE)
+
+
+def cancel(request: int) -> None:
+    """Stop a request; shows the engine's sentence if the store is in trouble."""
+    with _toasted():
+        service.cancel(STORE, request)
+
+
+@contextmanager
+def _toasted() -> Iterator[None]:
+    try:
+        yield
     except EmberpoolError as error:
         st.toast(plain(str(error)), duration="infinite")
 
@@ -47,6 +60,12 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
     running = first is not None and not first.ended
 
     def look() -> None:
+        try:
+            _look()
+        except EmberpoolError as error:  # a fragment that draws itself again has no page around it
+            st.error(plain(str(error)))
+
+    def _look() -> None:
         status = request(scenarios, how)
         if running != (status is not None and not status.ended):
             st.rerun()
@@ -68,12 +87,15 @@ def progress(status: Status) -> None:
     bar.progress(
         min(share, 1.0), f"Running: {points}{share:.0%}{left}" if status.state == "running" else "Waiting for a free core"
     )
-    stop.button("Cancel", key=f"cancel {status.request}", on_click=service.cancel, args=(STORE, status.request), width="stretch")
+    stop.button("Cancel", key=f"cancel {status.request}", on_click=cancel, args=(status.request,), width="stretch")
 
 
 def note(status: Status | None) -> None:
     """Say why a request ended without all its points, where it did."""
     if status and status.state == "cancelled":
-        st.info(f"Cancelled after {status.done} of {status.total}. What was finished is kept; running again goes on from there.")
+        kept_so_far = f"after {status.done} of {status.total} points, which are kept; running again goes on from there."
+        st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end; running again starts from the first batch.'}")
     elif status and (status.state == "failed" or status.failed):
-        st.warning(plain(status.note) or f"{status.failed} of {status.total} points have no result; the table says why.")
+        why = f"{status.failed} of {status.total} points have no result; the table says why." if status.total > 1 else ""
+        if status.note or why:
+            st.warning(plain(status.note or why))

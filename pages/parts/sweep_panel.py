@@ -71,8 +71,10 @@ def _finding(frame: pd.DataFrame, axes: tuple[Axis, ...], metric: str) -> str:
         return "No finished point has this metric."
     best = known[metric].astype(float).idxmin() if numbers.better(metric) != "higher" else known[metric].astype(float).idxmax()
     place = ", ".join(f"{title(axis)} = {known.loc[best, title(axis)]}" for axis in axes)
+    equal = int((known[metric] == known.loc[best, metric]).sum()) - 1
+    others = f", and at {equal} more" if equal else ""
     word = "Lowest" if numbers.better(metric) == "neither" else "Best"
-    return f"{word} {numbers.label(metric)}: {numbers.readable(known.loc[best, metric], numbers.unit(metric))} at {place}"
+    return f"{word} {numbers.label(metric)}: {numbers.readable(known.loc[best, metric], numbers.unit(metric))} at {place}{others}"
 
 
 def _chart(frame: pd.DataFrame, axes: tuple[Axis, ...], metric: str) -> None:

@@ -78,3 +78,12 @@ def beside(results: Mapping[str, Result]) -> pd.DataFrame:
     return pd.DataFrame(
         [{"Result": name} | {system: result.results.get(name) for system, result in results.items()} for name in names]
     )
+
+
+def not_shown(results: Mapping[str, Result]) -> Mapping[str, list[str]]:
+    """Return the training systems that cannot run, by the sentence that says why."""
+    refused: dict[str, list[str]] = {}
+    for system, result in results.items():
+        if not result.ran:
+            refused.setdefault(result.outcome, []).append(system)
+    return refused

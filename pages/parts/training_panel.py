@@ -26,7 +26,7 @@ def draw(scenario: Scenario, estimate: Result) -> None:
 def _unfinished(scenario: Scenario, status: Status | None) -> None:
     if status is None or status.ended:
         wait = duration(effort.seconds(scenario))
-        label = f"Run full training: about {wait}"
+        label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
         st.button(label, type="primary", key="run", on_click=runs.start, args=([scenario], "full"))
         runs.note(status)
         return
@@ -34,16 +34,24 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
     seen = [point.progress for point in status.running if point.progress]
     if seen and seen[0].training:
         curves(tables.curve(seen[0].training, ()))
+    if seen:
         st.caption(plain(seen[0].note))
 
 
 def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
-    tiles.draw(result, {}, tiles.OF_A_RUN)
-    curves(tables.curve(result.training, result.events))
+    for warning in result.warnings:
+        st.caption(f"Note: {plain(warning)}")
+    tiles.draw(result, {}, {name: width for name, width in tiles.OF_A_RUN.items() if result.results.get(name) is not None})
+    if result.training:
+        curves(tables.curve(result.training, result.events))
+    else:
+        st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
         downloads.show(pd.DataFrame(result.events))
     st.markdown("**How far is the estimate from the full run?**")
+    if result.events:
+        st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
     downloads.show(gap(estimate, result))
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
