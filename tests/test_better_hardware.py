@@ -83,6 +83,16 @@ def test_more_of_a_part_never_slows_training(path, asked, factor, spread):
     assert after <= before * (1 + 1e-9) + one_log
 
 
+def test_a_lookup_that_comes_early_does_not_let_pooling_on_the_gpu_delay_the_undo_log():
+    """Without near-data compute the lookup ends before the bottom MLP can start; the log waits for both."""
+    knobs = {"machine.near_data_compute": False, "machine.gpu": "v100", "machine.pmem": "battery-dram", "data.batch_size": 1071}
+    slow, fast = (
+        training_time(fit(scenario("trainingcxl-rm2", "cxl-b", **knobs, **{"machine.cxl_bandwidth_GBps": rate})).scenario, False)
+        for rate in (231.0, 1000.0)
+    )
+    assert fast <= slow
+
+
 @settings(max_examples=50)
 @given(asked=scenarios(), factor=st.sampled_from([1.5, 3, 100]))
 def test_a_shorter_cxl_latency_never_slows_training(asked, factor):

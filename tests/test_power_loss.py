@@ -1,5 +1,6 @@
 """Does training that lost power, wherever it did, end as if nothing had happened, to the bit?"""
 
+import itertools
 import re
 from dataclasses import replace
 from functools import cache
@@ -52,6 +53,19 @@ def test_a_power_loss_at_any_instant_leaves_the_model_of_a_run_without(system, o
         result = simulate(tiny(system, optimizer, [at]))
         assert result.ran and len(recoveries(result)) == 1
         assert learned(result) == undisturbed, at
+
+
+@strict
+def test_whether_or_not_flags_under_way_survive_the_model_is_that_of_a_run_without(system):
+    line = schedule(ready(tiny(system)), counted(tiny(system), 40))
+    commit, resumed = line.graph.index("Commit"), {}
+    for n, share in itertools.product(range(2, 38), (0.3, 0.6)):
+        at = line.start[n, commit] + share * (line.end[n, commit] - line.start[n, commit])
+        batch = recoveries(simulate(tiny(system, at=[at], **{"run.training": False})))[0]
+        resumed.setdefault(batch - n, []).append(at)
+    assert len(resumed) == 2, "flags that survive and flags that do not resume at different batches"
+    for at in itertools.chain.from_iterable(instants[:3] for instants in resumed.values()):
+        assert learned(simulate(tiny(system, at=[at]))) == learned(quiet(system)), at
 
 
 @optimizers
