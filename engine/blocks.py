@@ -1,5 +1,7 @@
 """The steps that training systems share, as tasks: each system picks, orders and places them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from engine.graph import Demand, Persists, Task, TaskGraph
@@ -82,11 +84,27 @@ def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, p
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 
-def gpu_pooling(s: Scenario, t: Traffic, name: str, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
-    """Pooling, or spreading gradients, on the GPU: only without near-data compute."""
+@dataclass(frozen=True)
+class GpuSide:
+    """The GPU's share of embedding work: tasks for pooling and spreading gradients, none with near-data compute.
+
+    `pooled` and `trained` are the tasks to wait for before the top MLP, and before anything is updated.
+    """
+
+    pooling: tuple[Task, ...]
+    spreading: tuple[Task, ...]
+    pooled: str
+    trained: Names
+
+
+def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
+    """Return the GPU's share once the rows are there, which the last of `looked_up` says."""
     if s.machine.near_data_compute:
-        return ()
-    return (Task(name, "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous),)
+        return GpuSide((), (), looked_up[-1], ("Top MLP",))
+    work = (Demand("gpu", Pool(t.lookup_bytes)),)
+    pooling = Task("Pooling", "Embedding", work, looked_up, after_previous)
+    spreading = Task("Gradient spreading", "Embedding", work, ("Top MLP",))
+    return GpuSide((pooling,), (spreading,), pooling.name, (spreading.name,))
 
 
 def handoff(name: str, nbytes: Amount, after: Names) -> Task:

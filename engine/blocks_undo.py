@@ -17,23 +17,21 @@ FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 def undo_plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
     now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
-    pooling = blocks.gpu_pooling(s, t, "Pooling", FORWARD_DONE, tuple(task.name for task in early[:1]))
-    spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
-    trained = ("Gradient spreading",) if spreading else ("Top MLP",)
+    gpu = blocks.gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
     shadow = _shadow(t) if w.bound > 0 else ()
-    before_update = (*trained, "Commit", *(task.name for task in early[:1]))
+    before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
     return TaskGraph(
         (
             blocks.sparse_features(t, "cxl"),
             blocks.bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
             blocks.near_lookup(s, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
-            *pooling,
-            blocks.top(s, ("Bottom MLP forward", "Pooling" if pooling else "Embedding lookup"), tuple(x.name for x in early[1:])),
-            *spreading,
+            *gpu.pooling,
+            blocks.top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
+            *gpu.spreading,
             *early,
             *shadow,
             *blocks.undo_log(t, w.bound, FORWARD_DONE),
-            blocks.bottom_backward(s, (*trained, "Commit", *(task.name for task in shadow))),
+            blocks.bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
             blocks.near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
         )
     )

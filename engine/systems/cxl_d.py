@@ -9,19 +9,17 @@ from engine.traffic import Traffic
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """As PCIe without hand-offs: each side starts when its inputs are there."""
-    pooling = blocks.gpu_pooling(s, t, "Pooling", ("Embedding lookup",))
-    spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
-    trained = ("Gradient spreading",) if spreading else ("Top MLP",)
+    gpu = blocks.gpu_side(s, t, ("Embedding lookup",))
     return TaskGraph(
         (
             blocks.sparse_features(t, "cxl"),
             blocks.bottom_forward(s, ("Commit",)),
             blocks.near_lookup(s, t, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Commit",)),
-            *pooling,
-            blocks.top(s, ("Bottom MLP forward", "Pooling" if pooling else "Embedding lookup")),
-            *spreading,
-            blocks.bottom_backward(s, trained),
-            blocks.near_update(s, t, "pmem", "cxl", trained),
+            *gpu.pooling,
+            blocks.top(s, ("Bottom MLP forward", gpu.pooled)),
+            *gpu.spreading,
+            blocks.bottom_backward(s, gpu.trained),
+            blocks.near_update(s, t, "pmem", "cxl", gpu.trained),
             *blocks.redo_checkpoint(t, "pmem", "cxl", ("Bottom MLP backward", "Embedding update")),
         )
     )

@@ -9,20 +9,18 @@ from engine.traffic import Traffic
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Lookup beside the bottom MLP, update beside its backward, nothing logged."""
-    pooling = blocks.gpu_pooling(s, t, "Pooling", ("Embedding lookup",))
-    spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
-    trained = ("Gradient spreading",) if spreading else ("Top MLP",)
+    gpu = blocks.gpu_side(s, t, ("Embedding lookup",))
     barrier = ("Embedding update", "Bottom MLP backward")
     return TaskGraph(
         (
             blocks.sparse_features(t, "cxl"),
             blocks.bottom_forward(s, barrier),
             blocks.near_lookup(s, t, "dram", "cxl", "Embedding lookup", ("Sparse features",), barrier),
-            *pooling,
-            blocks.top(s, ("Bottom MLP forward", "Pooling" if pooling else "Embedding lookup")),
-            *spreading,
-            blocks.bottom_backward(s, trained),
-            blocks.near_update(s, t, "dram", "cxl", trained),
+            *gpu.pooling,
+            blocks.top(s, ("Bottom MLP forward", gpu.pooled)),
+            *gpu.spreading,
+            blocks.bottom_backward(s, gpu.trained),
+            blocks.near_update(s, t, "dram", "cxl", gpu.trained),
         )
     )
 

@@ -11,20 +11,17 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Three hand-offs a batch, around forward, backward and checkpoint; pooled vectors cross if the card pools."""
     near = s.machine.near_data_compute
     forward = t.pooled_bytes if near else t.lookup_bytes
-    pooling = blocks.gpu_pooling(s, t, "Pooling", ("Forward hand-off",))
-    spreading = blocks.gpu_pooling(s, t, "Gradient spreading", ("Top MLP",))
-    looked_up = ("Pooling",) if pooling else ("Forward hand-off",)
-    trained = ("Gradient spreading",) if spreading else ("Top MLP",)
+    gpu = blocks.gpu_side(s, t, ("Forward hand-off",))
     return TaskGraph(
         (
             blocks.sparse_features(t, "pcie"),
             blocks.bottom_forward(s, ("Commit",)),
             blocks.near_lookup(s, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
             blocks.handoff("Forward hand-off", forward, ("Bottom MLP forward", "Embedding lookup")),
-            *pooling,
-            blocks.top(s, looked_up),
-            *spreading,
-            blocks.handoff("Backward hand-off", t.pooled_bytes if near else t.rows * t.row_bytes, trained),
+            *gpu.pooling,
+            blocks.top(s, (gpu.pooled,)),
+            *gpu.spreading,
+            blocks.handoff("Backward hand-off", t.pooled_bytes if near else t.rows * t.row_bytes, gpu.trained),
             blocks.bottom_backward(s, ("Backward hand-off",)),
             blocks.near_update(s, t, "pmem", "pcie", ("Backward hand-off",)),
             blocks.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
