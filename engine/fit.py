@@ -54,7 +54,8 @@ def fit(scenario: Scenario) -> Fit:
         capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
         scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd}
-    problems = [checks[system.memory](scenario), _cache(scenario) if system.memory == "ssd" else "", _gpu(scenario)]
+    check = checks.get(system.memory, lambda _: "")
+    problems = [check(scenario), _cache(scenario) if system.memory == "ssd" else "", _gpu(scenario)]
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
 
 
