@@ -192,7 +192,8 @@ def _completed(crashes: list[Crash]) -> str:
     if not crashes:
         return "completed without a fault"
     lost = sum(crash.lost for crash in crashes)
-    return f"completed after {len(crashes)} power loss{'es' if len(crashes) > 1 else ''}; {lost} batches were run again"
+    again = "1 batch was" if lost == 1 else f"{lost} batches were"
+    return f"completed after {len(crashes)} power loss{'es' if len(crashes) > 1 else ''}; {again} run again"
 
 
 def _gave_up(crashes: list[Crash]) -> str:
