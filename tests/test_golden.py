@@ -1,8 +1,9 @@
 """Golden files: what outside links and scripts rely on, so that a change is seen and meant."""
 
-from engine import knobs, links
+from engine import knobs, links, registry, version
+from engine.estimate import estimate
 from engine.presets import preset, preset_names
-from engine.scenario import KNOBS
+from engine.scenario import KNOBS, with_values
 
 
 def test_golden_knobs_keep_their_names_defaults_and_ranges(golden):
@@ -15,3 +16,13 @@ def test_golden_knobs_keep_their_names_defaults_and_ranges(golden):
 
 def test_golden_presets_keep_their_scenarios(golden):
     golden("presets.txt", "".join(f"{name} {links.link(preset(name).scenario)}\n" for name in preset_names()))
+
+
+def test_golden_estimates_move_only_with_the_model_version(golden):
+    """A change here is a change of results: bump engine.version.MODEL, or stores and links serve old numbers as new."""
+    rows = [f"model version {version.MODEL}\n"]
+    for name in preset_names():
+        for system in registry.names("systems"):
+            results = estimate(with_values(preset(name).scenario, {"system": system})).results
+            rows.append(f"{name} {system} {results['Step time [ms]']:.6g} ms {results['Energy per batch [J]']:.6g} J\n")
+    golden("estimates.txt", "".join(rows))
