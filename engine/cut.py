@@ -78,18 +78,21 @@ def _events(timeline: Timeline, at: float, since: int) -> tuple[PersistEvent, ..
     commit = _task(timeline, "commit")
     if commit is None:
         return ()
-    begun = timeline.start[since - 1, commit] if since else 0.0
+    flagged = timeline.start[since - 1, commit] if since else 0.0
     found = []
     for k, task in enumerate(timeline.graph.tasks):
-        for batch in range(0 if task.during else since, timeline.start.shape[0]) if task.persists else ():
-            start, end = float(timeline.start[batch, k]), float(timeline.end[batch, k])
-            if not start < at and not (start == at == end):
-                if not task.during:
-                    break
-                continue
-            ended = end <= at
-            if task.during and ended and end <= begun:
-                continue
-            done = 1.0 if ended else min((at - start) / max(timeline.template.durations[batch, k], at - start), ALMOST)
-            found.append(((not ended, end if ended else start, batch, k), PersistEvent(task.persists, batch, done)))
+        start, end = timeline.start[:, k], timeline.end[:, k]
+        wanted = ~(end <= flagged) if task.during else np.arange(len(start)) >= since
+        met = wanted & ((start < at) | (end <= at))
+        for batch in np.flatnonzero(met) if task.persists else ():
+            ended = bool(end[batch] <= at)
+            done = 1.0 if ended else _share(timeline, int(batch), k, at)
+            order = (not ended, end[batch] if ended else start[batch], batch, k)
+            found.append((order, PersistEvent(task.persists, int(batch), done)))
     return tuple(event for _, event in sorted(found, key=lambda item: item[0]))
+
+
+def _share(timeline: Timeline, batch: int, k: int, at: float) -> float:
+    """Return how much of a task under way is done, always less than 1."""
+    spent = at - float(timeline.start[batch, k])
+    return min(spent / max(float(timeline.template.durations[batch, k]), spent), ALMOST)

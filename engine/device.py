@@ -61,8 +61,3 @@ def joules(device: Device, work: Work) -> NDArray[np.float64]:
 def some(amount: Any) -> Any:
     """Return 1 where there is an amount and 0 where there is none: a latency is paid only once work exists."""
     return np.asarray(amount, dtype=np.float64) > 0
-
-
-def pick(parts: Mapping[str, Any], name: str) -> Any:
-    """Return the part called `name`; the scenario has already checked that it exists."""
-    return parts[name]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine import knobs, links, version
-from engine.scenario import KNOBS, Scenario, values
+from engine import links, version
+from engine.scenario import Scenario, values
 
 Row = Mapping[str, Any]
 STAGES = ("Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other")
@@ -65,8 +65,3 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def knob_texts(scenario: Scenario) -> dict[str, str]:
-    """Return every knob as text by dotted path, as in links and CSV."""
-    return {path: knobs.write(KNOBS[path], value) for path, value in values(scenario).items()}

@@ -41,10 +41,10 @@ def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | N
     file = read(data) if data else None
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
-    ready = machinery(fit(scenario).scenario)
-    problems = fit(scenario).problems
-    if problems:
-        return cannot_run(scenario, problems)
+    settled = fit(scenario)
+    ready = machinery(settled.scenario)
+    if settled.problems:
+        return cannot_run(scenario, settled.problems)
     try:
         with single_thread():
             return _simulate(scenario, ready, file, progress)
