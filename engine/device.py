@@ -39,12 +39,14 @@ class Device:
 class Kind:
     """What a device file exports: how to build the device for a machine, and its constants by part.
 
-    A part is what a knob can choose, such as a media type; a device without a choice has the one part "".
+    A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
+    makes one device; a machine has `copies` of it that share all work evenly.
     """
 
     title: str
     build: Callable[[Machine], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
+    copies: Callable[[Machine], int] = lambda machine: 1
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.fit import cached_rows, fit
+from engine.fit import fit
 from engine.report import Report
 from engine.result import Result
 from engine.run import Machinery, machinery, schedule
@@ -12,7 +12,8 @@ from engine.story import cannot_run, sketch
 from engine.timeline import Timeline
 from engine.traffic import Traffic, traffic
 from engine.traffic import steady as repeated
-from engine.workload.accesses import expected, expected_misses
+from engine.workload.accesses import expected
+from engine.workload.caching import expected_fetches, popular_share
 
 WINDOW, TURNS, LONGEST = 64, 3, 2048
 
@@ -32,11 +33,19 @@ def estimate(scenario: Scenario) -> Result:
 
 
 def _expected(m: Machinery) -> Traffic:
-    accesses = expected(m.scenario)
+    """Return one batch of the steady state; a cache and a hot set are looked at only where the system has them."""
+    s, cache, hot = m.scenario, m.system.cache, m.system.hot
+    accesses = expected(s)
     rows = accesses.unique_rows.sum(axis=1)
-    raw_share = accesses.raw_lookups.sum(axis=1) / accesses.lookups.sum()
-    misses = np.minimum(expected_misses(m.scenario, cached_rows(m.scenario)), rows) if m.system.memory == "ssd" else 0 * rows
-    return traffic(m.scenario, rows, raw_share, np.atleast_1d(misses))
+    misses = expected_fetches(s, cache.policy, cache.rows(s)) if cache else 0.0
+    return traffic(
+        s,
+        rows=rows,
+        raw_share=accesses.raw_lookups.sum(axis=1) / accesses.lookups.sum(),
+        misses=np.minimum(misses, rows),
+        cold=rows - accesses.shared_rows.sum(axis=1),
+        popular=np.array([popular_share(s, hot(s)) if hot else 0.0]),
+    )
 
 
 def _window(m: Machinery) -> int:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from math import ceil
 
+from engine.cluster import nodes
 from engine.devices.gpu import memory_bytes
 from engine.devices.pmem import module_bytes
 from engine.devices.ssd import DRIVES
 from engine.registry import load
 from engine.scenario import KNOBS, Scenario, per_table, with_values
 from engine.system import System
-from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes
+from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
 from engine.units import FLOAT32, GB, GiB
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
@@ -28,21 +29,11 @@ class Fit:
     capacity_is_automatic: bool
 
 
-def table_bytes(s: Scenario) -> float:
-    """Return the bytes of all embedding tables with their optimizer state."""
-    return float(sum(per_table(s.model, "num_embeddings"))) * row_bytes(s)
-
-
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
     rows = s.data.batch_size * sum(per_table(s.model, "pooling"))
     rows = min(rows, sum(per_table(s.model, "num_embeddings")))
     return EMBEDDING_LOGS * float(rows) * (row_bytes(s) + INDEX_BYTES) + MLP_LOGS * mlp_bytes(s)
-
-
-def cached_rows(s: Scenario) -> float:
-    """Return how many rows system ssd keeps in host DRAM."""
-    return s.policy.cache_load_factor * float(sum(per_table(s.model, "num_embeddings")))
 
 
 def fit(scenario: Scenario) -> Fit:
@@ -54,9 +45,35 @@ def fit(scenario: Scenario) -> Fit:
         capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
         scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd}
-    check = checks.get(system.memory, lambda _: "")
-    problems = [check(scenario), _cache(scenario) if system.memory == "ssd" else "", _gpu(scenario)]
+    problems = [_alone(scenario, system), *(checks[place](scenario, need) for place, need in _needs(scenario, system).items())]
+    problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system)]
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
+
+
+def _needs(s: Scenario, system: System) -> dict[str, float]:
+    """Return the bytes that must fit each memory beside the GPUs' own; a memory without a check always fits."""
+    logs = log_bytes(s) if system.memory in ("pmem", "ssd") else 0.0
+    needs = system.places(s) if system.places else {system.memory: table_bytes(s) + logs}
+    return {place: need for place, need in needs.items() if place in ("pmem", "dram", "ssd")}
+
+
+def gpu_bytes(s: Scenario, system: System) -> float:
+    """Return the bytes that a GPU holds between batches: tables or cache with its maps, parameters, a shadow copy."""
+    held = system.places(s).get("hbm", 0.0) if system.places else 0.0
+    return held / s.machine.num_gpus + 2 * mlp_bytes(s)
+
+
+def _activations(s: Scenario) -> float:
+    """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
+    model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
+    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
+    return mlp_bytes(s) + 2.0 * FLOAT32 * samples * widths
+
+
+def _alone(s: Scenario, system: System) -> str:
+    if s.machine.num_gpus == 1 or system.scales:
+        return ""
+    return f"machine.num_gpus={s.machine.num_gpus} is not possible: system={s.system} trains on one GPU; set it to 1."
 
 
 def _gib(nbytes: float) -> str:
@@ -68,8 +85,8 @@ def _raise(path: str, number: int, then: str) -> str:
     return f"raise it to {number}{then}" if number <= (KNOBS[path].high or 0) else ""
 
 
-def _pmem(s: Scenario) -> str:
-    need, have = table_bytes(s) + log_bytes(s), (s.machine.pmem_capacity_GiB or 0.0) * GiB
+def _pmem(s: Scenario, need: float) -> str:
+    have = (s.machine.pmem_capacity_GiB or 0.0) * GiB
     if need <= have * (1 + 1e-9):
         return ""
     return (
@@ -79,8 +96,7 @@ def _pmem(s: Scenario) -> str:
     )
 
 
-def _largest(s: Scenario) -> str:
-    need = table_bytes(s) + log_bytes(s)
+def _largest(s: Scenario, need: float) -> str:
     if need <= MOST_GIB * GiB:
         return ""
     return (
@@ -89,19 +105,20 @@ def _largest(s: Scenario) -> str:
     )
 
 
-def _dram(s: Scenario) -> str:
-    need, have = table_bytes(s), s.machine.dram_capacity_GiB * GiB
-    if need <= have:
+def _dram(s: Scenario, need: float) -> str:
+    hosts = nodes(s.machine)
+    if need <= s.machine.dram_capacity_GiB * GiB * hosts:
         return ""
+    where = f" on each of {hosts} nodes" if hosts > 1 else ""
+    remedy = _raise("machine.dram_capacity_GiB", ceil(need / GiB / hosts), ", ")
     return (
-        f"machine.dram_capacity_GiB={s.machine.dram_capacity_GiB:g} cannot hold {_gib(need)} of embedding tables; "
-        f"{_raise('machine.dram_capacity_GiB', ceil(need / GiB), ', ')}lower model.num_embeddings, or choose system=cxl."
+        f"machine.dram_capacity_GiB={s.machine.dram_capacity_GiB:g}{where} cannot hold {_gib(need)} of embedding tables; "
+        f"{remedy}lower model.num_embeddings, or choose system=cxl."
     )
 
 
-def _ssd(s: Scenario) -> str:
-    drive = DRIVES[s.machine.ssd].capacity.value * GB
-    need = table_bytes(s) + log_bytes(s)
+def _ssd(s: Scenario, need: float) -> str:
+    drive = DRIVES[s.machine.ssd].capacity.value * GB * nodes(s.machine)
     if need <= drive * s.machine.num_ssds:
         return ""
     return (
@@ -121,15 +138,20 @@ def _cache(s: Scenario) -> str:
     )
 
 
-def _gpu(s: Scenario) -> str:
-    """Parameters, gradients and a shadow copy, and every layer's activations twice, must fit the GPU."""
-    model = s.model
-    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
-    activations = 2.0 * FLOAT32 * s.data.batch_size * widths
-    need, have = 3 * mlp_bytes(s) + activations, memory_bytes(s.machine)
+def _gpu(s: Scenario, system: System) -> str:
+    need, have = gpu_bytes(s, system) + _activations(s), memory_bytes(s.machine)
     if need <= have:
         return ""
+    held = (system.places(s) if system.places else {}).get("hbm", 0.0)
+    if not held:
+        return (
+            f"machine.gpu={s.machine.gpu} has {_gib(have)}, but MLPs, gradients and activations need {_gib(need)}; "
+            "lower data.batch_size or the MLP widths, or choose a larger GPU."
+        )
+    room = have - need + held / s.machine.num_gpus
+    enough = f"raise machine.num_gpus to {ceil(held / room)}, " if room > 0 and system.scales else ""
     return (
-        f"machine.gpu={s.machine.gpu} has {_gib(have)}, but MLPs, gradients and activations need {_gib(need)}; "
-        "lower data.batch_size or the MLP widths, or choose a larger GPU."
+        f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
+        f"activations need {_gib(need)}; {enough}{'lower policy.cache_load_factor' if system.cache else 'use a cache'}, "
+        "or choose a larger GPU."
     )

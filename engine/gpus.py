@@ -17,6 +17,7 @@ class Accelerator:
     """One GPU whose layers are computed from first principles."""
 
     peak: Constant
+    tensor: Constant
     bandwidth: Constant
     flop_share: Constant
     byte_share: Constant
@@ -31,10 +32,11 @@ class Accelerator:
 
 
 def _accelerator(
-    peak: float, bandwidth: float, idle: Constant, memory: float, price: Constant, fit: tuple[float, ...]
+    peak: float, tensor: float, bandwidth: float, idle: Constant, memory: float, price: Constant, fit: tuple[float, ...]
 ) -> Accelerator:
     return Accelerator(
         peak=Constant("fp32 peak", peak, "TFLOPS", peak, peak, "vendor", STAS),
+        tensor=Constant("tf32 peak", tensor, "TFLOPS", tensor, tensor, "vendor", STAS, "dense; fp32's where there is no tf32"),
         bandwidth=Constant("memory bandwidth", bandwidth, "GB/s", bandwidth, bandwidth, "vendor", STAS),
         flop_share=Constant("GEMM share of peak", fit[0], "of peak", 0.7, 0.87, "derived", VIDUR),
         byte_share=Constant("GEMM share of bandwidth", fit[1], "of bandwidth", 0.66, 0.93, "derived", VIDUR),
@@ -49,10 +51,11 @@ def _accelerator(
 HELD = Constant("power with a context held", 93, "W", 55, 96, "measured", "AcmeTrace fleet telemetry", "A100, not computing")
 ACCELERATORS = {
     "a100-80": _accelerator(
-        19.5, 2039, HELD, 80, Constant("price", 12_000, "USD", 9000, 17_000, "unsourced", "2023"), (0.76, 0.78, 5, 64)
+        19.5, 156, 2039, HELD, 80, Constant("price", 12_000, "USD", 9000, 17_000, "unsourced", "2023"), (0.76, 0.78, 5, 64)
     ),
     "a100-40": _accelerator(
         19.5,
+        156,
         1555,
         HELD,
         40,
@@ -60,6 +63,7 @@ ACCELERATORS = {
         (0.76, 0.78, 5, 64),
     ),
     "v100": _accelerator(
+        15.7,
         15.7,
         900,
         Constant("power with a context held", 45, "W", 25, 60, "secondary", "NVIDIA forum"),
@@ -69,6 +73,7 @@ ACCELERATORS = {
     ),
     "h100-sxm": _accelerator(
         67,
+        494.5,
         3350,
         Constant("power with a context held", 105, "W", 72, 120, "unsourced", "A100's share of its limit"),
         80,

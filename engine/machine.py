@@ -16,7 +16,29 @@ class Machine:
         "Accelerator that trains the MLPs.",
         choices=("a100-80", "a100-40", "v100", "h100-sxm", "trainingcxl"),
     )
+    num_gpus: int = knob(1, "int", "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)
+    gpus_per_node: int = knob(8, "int", "GPUs per node", "Accelerators that share a host and its fabric.", low=1, high=64)
+    matrix_precision: str = knob(
+        "fp32", "choice", "Matrix products", "Arithmetic of the layers' matrix products on the GPU.", choices=("fp32", "tf32")
+    )
+    network_bandwidth_GBps: float = knob(
+        22.5,
+        "float",
+        "Network bandwidth",
+        "Between nodes, for each GPU, one direction; 200 Gb/s links sustain 22.5.",
+        unit="GB/s",
+        low=0.1,
+        high=1000,
+        log=True,
+    )
     host: str = knob("server", "choice", "Host", "Host CPU and board.", choices=("server", "trainingcxl"))
+    framework: str = knob(
+        "lean",
+        "choice",
+        "Training loop",
+        "Software that drives the GPUs: compiled and captured as a graph, or PyTorch of 2022 calling kernel by kernel.",
+        choices=("lean", "pytorch"),
+    )
     dram_capacity_GiB: float = knob(
         256.0, "float", "DRAM capacity", "Host (or, for system dram, expander) DRAM.", unit="GiB", low=1, high=1e6, log=True
     )

@@ -14,14 +14,18 @@ from engine.metric import metrics
 from engine.presets import Preset, preset, preset_names
 from engine.registry import names
 from engine.result import STAGES
+from engine.scenario import KNOBS
 
 FORMS: Mapping[str, Callable[[float, float], float]] = {
     "value": lambda ours, base: ours,
     "speed-up": lambda ours, base: base / ours,
     "saving [%]": lambda ours, base: 100 * (1 - ours / base),
+    "gain [%]": lambda ours, base: 100 * (base / ours - 1),
+    "ratio": lambda ours, base: ours / base,
 }
 KINDS = ("calibrated", "predicted", "headline", "counterfactual")
 AGGREGATES = ("mean", "geomean")
+Knobs = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,9 @@ class Claim:
     """One published number: `metric` is a result's name, or a stage's for its exposed milliseconds.
 
     `form` compares with the same preset under system `baseline`; `aggregate` (mean, or geomean of this/baseline)
-    goes over `presets`. The tolerance is absolute, in the claim's own unit, or in percent of the published value.
+    goes over `presets`. `knobs` change the preset for both, `baseline_knobs` for the baseline alone. The tolerance is
+    absolute, in the claim's own unit, or in percent of the published value; a counterfactual has a limit instead.
+    `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill.
     """
 
     title: str
@@ -44,6 +50,11 @@ class Claim:
     form: str = "value"
     baseline: str = ""
     aggregate: str = "mean"
+    knobs: Knobs = ()
+    baseline_knobs: Knobs = ()
+    at_most: float | None = None
+    at_least: float | None = None
+    estimated: bool = False
 
     @property
     def allowed(self) -> float | None:
@@ -72,6 +83,10 @@ def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
             raise BadFile(f"{where} lacks {name!r}; a claim has {', '.join(name for name in known if known[name])}.")
     if not isinstance(given["presets"], list | tuple):
         raise BadFile(f"{where}: presets={given['presets']!r} is not a list of presets.")
+    for name in ("knobs", "baseline_knobs"):
+        if not isinstance(given.get(name, {}), Mapping):
+            raise BadFile(f"{where}: {name}={given[name]!r} is not a table of knobs.")
+        given[name] = tuple((path, tuple(v) if isinstance(v, list) else v) for path, v in given.get(name, {}).items())
     claim = Claim(**{**given, "presets": tuple(given["presets"])})
     for problem in chain(_unknown_words(claim), _contradictions(claim)):
         raise BadFile(f"{where}: {problem}")
@@ -92,16 +107,23 @@ def _unknown_words(claim: Claim) -> Iterator[str]:
     for name, word, known in [*words, *(("presets", word, preset_names()) for word in claim.presets)]:
         if word not in known:
             yield f"{name}={word!r} is not known; {nearest(str(word), [word for word in known if word])}"
-    for name in ("published", "tolerance", "tolerance_percent"):
+    for path, _ in (*claim.knobs, *claim.baseline_knobs):
+        if path not in KNOBS:
+            yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}"
+    for name in ("published", "tolerance", "tolerance_percent", "at_most", "at_least"):
         number = getattr(claim, name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number)):
             yield f"{name}={number!r} is not a finite number."
 
 
 def _contradictions(claim: Claim) -> Iterator[str]:
+    if (claim.kind == "counterfactual") != (claim.at_most is not None or claim.at_least is not None):
+        yield "a counterfactual, and nothing else, has a limit; give `at_most` or `at_least`."
+    if claim.kind == "counterfactual" and claim.published is not None:
+        yield "a counterfactual has a limit instead of a published value; leave `published` out."
     if claim.form != "value" and not claim.baseline:
         yield f"a {claim.form} needs a baseline system; give `baseline`."
-    if claim.form == "value" and (claim.baseline or claim.aggregate == "geomean"):
+    if claim.form == "value" and (claim.baseline or claim.baseline_knobs or claim.aggregate == "geomean"):
         yield "baseline and geomean have no effect on form='value'; choose another form, or leave them out."
     if not claim.presets:
         yield "presets is empty; leave it out for this preset alone."

@@ -7,6 +7,7 @@ from heapq import merge
 from typing import TypeVar
 
 from engine import assumptions, system
+from engine.cluster import folded
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
@@ -95,7 +96,8 @@ def machinery(scenario: Scenario) -> Machinery:
     chosen: System = load("systems", scenario.system)
     present = names("devices") if scenario.machine.all_powered else chosen.devices
     off = {"near-data"} if not scenario.machine.near_data_compute else set()
-    devices = {name: load("devices", name).build(scenario.machine) for name in present if name not in off}
+    kinds = {name: load("devices", name) for name in present if name not in off}
+    devices = {name: folded(kind.build(scenario.machine), kind.copies(scenario.machine)) for name, kind in kinds.items()}
     assumptions.check(scenario.machine, _catalogue())
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.crash import in_miniature
 from engine.errors import CannotRun
-from engine.fit import cached_rows, fit
+from engine.fit import fit
 from engine.learner import learner
 from engine.lessons import Lessons, finish, recover, scores
 from engine.meter import Meter
@@ -69,16 +69,18 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
 
 def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
     """Count each batch's rows from its real ids, and what system ssd's row cache misses."""
-    rows, raw_share, misses = np.zeros(batches), np.zeros(batches), np.zeros(batches)
-    memory, cache = recent(m.scenario.model, m.scenario.data.batch_size), lru(cached_rows(m.scenario))
+    amounts = np.zeros((5, batches))
+    near = recent(m.scenario.model, m.scenario.data.batch_size)
+    cache = lru(m.system.cache.rows(m.scenario) if m.system.cache else 0)
     for n in range(batches):
         ids = given.ids(n)
-        unique, _, raw = tally(memory, ids)
-        rows[n], raw_share[n] = unique.sum(), raw.sum() / ids.size
-        if m.system.memory == "ssd":
-            cache, misses[n] = admit(cache, ids)
+        unique, shared, raw = tally(near, ids)
+        amounts[:2, n] = unique.sum(), raw.sum() / ids.size
+        if m.system.cache:
+            cache, amounts[2, n] = admit(cache, ids)
+        amounts[3, n] = unique.sum() - shared.sum()
         meter.step(f"counted rows of batch {n}", counts=not m.scenario.run.training)
-    return traffic(m.scenario, rows, raw_share, misses)
+    return traffic(m.scenario, *amounts)
 
 
 def _first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Lessons:

@@ -1,9 +1,10 @@
 """A training system: how batches become tasks, how a fault is recovered, and which policies it can have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.constants import Constant
 from engine.errors import BadKnob
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
@@ -38,11 +39,22 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class Cache:
+    """The rows that a system keeps near: by which policy, and how many at once over all tables."""
+
+    policy: str
+    rows: Callable[[Scenario], float]
+
+
+@dataclass(frozen=True)
 class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
-    `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen.
-    `confidence` says how well its inner workings are known.
+    `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen. `scales` says
+    whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
+    that is not just the tables in `memory`. `hot` rows are those it treats as popular. Systems of one `family` are
+    shown beside each other, measured against its `baseline`. `confidence` says how well its inner workings are known:
+    "source" or "headline only".
     """
 
     title: str
@@ -52,8 +64,15 @@ class System:
     plan: Callable[[Scenario, Ways, Traffic], TaskGraph]
     recover: Callable[[Scenario, Recovery], TaskGraph]
     ways: Ways
+    family: str = "TrainingCXL"
+    baseline: str = "pmem"
     near_data: bool = False
     relaxes: bool = False
+    scales: bool = False
+    cache: Cache | None = None
+    hot: Callable[[Scenario], float] | None = None
+    places: Callable[[Scenario], Mapping[str, float]] | None = None
+    constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()
     confidence: str = "source"
 

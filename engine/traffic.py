@@ -1,6 +1,8 @@
 """What the batches of a run ask of a machine, in rows and bytes: the systems' view of the workload."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +19,17 @@ INDEX_BYTES = 8
 class Traffic:
     """Amounts of one run; arrays have one value per batch.
 
-    `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows
-    that system ssd must fetch. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
+    `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
+    the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
+    samples all of whose lookups meet hot rows. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
     lookups, of the sparse features, of all MLP parameters with optimizer state.
     """
 
     rows: Floats
     raw_share: Floats
     misses: Floats
+    cold: Floats
+    popular: Floats
     lookups: float
     row_bytes: int
     vector_bytes: int
@@ -52,20 +57,40 @@ class Traffic:
         return self.lookups * INDEX_BYTES
 
 
-def traffic(scenario: Scenario, rows: Floats, raw_share: Floats, misses: Floats) -> Traffic:
-    """Return the traffic of batches with these unique rows, read-after-write shares and cache misses."""
+BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular")
+
+
+def traffic(scenario: Scenario, rows: Floats, raw_share: Floats, misses: Floats, cold: Floats, popular: Floats) -> Traffic:
+    """Return the traffic of batches with these amounts, one value per batch each."""
     model, samples = scenario.model, scenario.data.batch_size
     vector = model.embedding_dim * FLOAT32
     return Traffic(
         rows=rows,
         raw_share=raw_share,
         misses=misses,
+        cold=cold,
+        popular=popular,
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector,
         pooled_bytes=float(samples * model.num_tables * vector),
         mlp_bytes=mlp_bytes(scenario),
     )
+
+
+def num_rows(scenario: Scenario) -> float:
+    """Return the rows of all embedding tables."""
+    return float(sum(per_table(scenario.model, "num_embeddings")))
+
+
+def table_bytes(scenario: Scenario) -> float:
+    """Return the bytes of all embedding tables with their optimizer state."""
+    return num_rows(scenario) * row_bytes(scenario)
+
+
+def cached_rows(scenario: Scenario) -> float:
+    """Return how many rows a system with a cache keeps in it."""
+    return scenario.policy.cache_load_factor * num_rows(scenario)
 
 
 def row_bytes(scenario: Scenario) -> int:
@@ -91,15 +116,14 @@ def top_widths(scenario: Scenario) -> tuple[int, ...]:
 
 def part(amounts: Traffic, first: int, last: int) -> Traffic:
     """Return the traffic of batches `first` to `last` - 1."""
-    sliced = {f.name: getattr(amounts, f.name)[first:last] for f in fields(amounts) if f.name in ("rows", "raw_share", "misses")}
-    return replace(amounts, **sliced)
+    return _each(amounts, lambda values: values[first:last])
 
 
 def steady(amounts: Traffic, batches: int) -> Traffic:
     """Return `batches` batches of the expected amounts given as arrays of one value."""
-    return replace(
-        amounts,
-        rows=np.repeat(amounts.rows, batches),
-        raw_share=np.repeat(amounts.raw_share, batches),
-        misses=np.repeat(amounts.misses, batches),
-    )
+    return _each(amounts, lambda values: np.repeat(values, batches))
+
+
+def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
+    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
+    return replace(amounts, **changed)

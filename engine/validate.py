@@ -8,14 +8,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, geometric_mean
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.errors import BadFile, CannotRun
+from engine.estimate import estimate
 from engine.presets import preset, preset_names
-from engine.published import FORMS, Claim, claims
+from engine.published import FORMS, Claim, Knobs, claims
 from engine.result import STAGES, Result
 from engine.scenario import Scenario, with_values
 from engine.simulate import simulate
+
+
+class Point(NamedTuple):
+    """What a claim needs run: a preset under a training system, with some knobs changed; or only estimated."""
+
+    preset: str
+    system: str
+    knobs: Knobs = ()
+    estimated: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,10 @@ class Verdict:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the difference is within the tolerance."""
+        """Whether the difference is within the tolerance, or the value within its limit; None for a prediction."""
+        if self.claim.kind == "counterfactual":
+            above = self.claim.at_most is not None and self.ours > self.claim.at_most
+            return not above and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
         allowed, published = self.claim.allowed, self.claim.published
         return None if allowed is None or published is None else abs(self.ours - published) <= allowed
 
@@ -47,6 +60,8 @@ class Verdict:
             "ours": self.ours,
             "error_percent": self.error_percent,
             "tolerance": self.claim.allowed,
+            "at_most": self.claim.at_most,
+            "at_least": self.claim.at_least,
             "kind": self.claim.kind,
             "passed": self.passed,
             "source": self.claim.source,
@@ -61,7 +76,7 @@ def validate(names: Iterable[str] = ()) -> tuple[Verdict, ...]:
 
 def measure(claim: Claim) -> float:
     """Return this simulator's value of a claim, in the claim's unit."""
-    pairs = [(_value(name, claim.system, claim.metric), _value(name, claim.baseline, claim.metric)) for name in claim.presets]
+    pairs = [(_value(claim, own), _value(claim, base)) for own, base in points(claim)]
     if claim.form != "value" and not all(ours and base for ours, base in pairs):
         raise BadFile(f"{claim.title!r} claims a {claim.form} of {claim.metric!r}, which is 0 here; claim its value instead.")
     if claim.aggregate == "geomean":
@@ -69,26 +84,38 @@ def measure(claim: Claim) -> float:
     return fmean(float(FORMS[claim.form](ours, base)) for ours, base in pairs)
 
 
-def _value(name: str, system: str, metric: str) -> float:
-    if not system:
+def points(claim: Claim) -> tuple[tuple[Point, Point | None], ...]:
+    """Return for each preset of a claim what must be run: the claim's own point, and its baseline where it has one."""
+    based = (*claim.knobs, *claim.baseline_knobs)
+    return tuple(
+        (
+            Point(name, claim.system, claim.knobs, claim.estimated),
+            Point(name, claim.baseline, based, claim.estimated) if claim.baseline else None,
+        )
+        for name in claim.presets
+    )
+
+
+def _value(claim: Claim, point: Point | None) -> float:
+    if point is None:
         return 1.0
-    result = run(name, system)
-    if metric in STAGES:
-        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
-    value = result.results.get(metric)
+    result, (name, system, *_) = run(point), point
+    if claim.metric in STAGES:
+        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == claim.metric))
+    value = result.results.get(claim.metric)
     if value is None:
-        raise BadFile(f"presets/{name}.toml claims {metric!r} of system {system}, which has no such result.")
+        raise BadFile(f"presets/{name}.toml claims {claim.metric!r} of system {system}, which has no such result.")
     return value
 
 
-def run(name: str, system: str) -> Result:
-    """Run a preset under a training system, once in the life of the process; raises CannotRun with the outcome."""
-    result = _run(with_values(preset(name).scenario, {"system": system}))
+def run(point: Point) -> Result:
+    """Run a point, once in the life of the process; raises CannotRun with the outcome."""
+    result = _run(with_values(preset(point.preset).scenario, {"system": point.system, **dict(point.knobs)}), point.estimated)
     if not result.ran:
-        raise CannotRun(f"presets/{name}.toml with system={system} cannot run: {result.outcome}")
+        raise CannotRun(f"presets/{point.preset}.toml with system={point.system} cannot run: {result.outcome}")
     return result
 
 
-@lru_cache(maxsize=256)
-def _run(scenario: Scenario) -> Result:
-    return simulate(scenario)
+@lru_cache(maxsize=1024)
+def _run(scenario: Scenario, estimated: bool) -> Result:
+    return estimate(scenario) if estimated else simulate(scenario)

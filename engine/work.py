@@ -75,6 +75,7 @@ class Copy:
 
     nbytes: Amount
     handoffs: float = 0
+    pinned: bool = True
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,36 @@ class HostEmbedding:
     lookups: Amount
     nbytes: Amount
     share: float
+
+
+@dataclass(frozen=True)
+class HostRows:
+    """Gather rows from host memory into one buffer, or scatter them back, on the host CPU."""
+
+    rows: Amount
+    row_bytes: int
+    scatter: bool = False
+
+
+@dataclass(frozen=True)
+class Software:
+    """The host's own time for a batch: the training loop (input, Python, kernel calls), or tending a software cache."""
+
+    of: Literal["loop", "cache"]
+
+
+@dataclass(frozen=True)
+class AllToAll:
+    """Exchange `nbytes`, summed over all GPUs, each GPU with every other."""
+
+    nbytes: Amount
+
+
+@dataclass(frozen=True)
+class AllReduce:
+    """Sum `nbytes` that every GPU has over all GPUs."""
+
+    nbytes: Amount
 
 
 @dataclass(frozen=True)
@@ -112,7 +143,24 @@ class TopPart:
     dim: int
 
 
-Work = RowReads | RowUpdates | RowLog | HomeWrites | Stream | Persist | Move | Copy | Pool | HostEmbedding | BottomMLP | TopPart
+Work = (
+    RowReads
+    | RowUpdates
+    | RowLog
+    | HomeWrites
+    | Stream
+    | Persist
+    | Move
+    | Copy
+    | Pool
+    | HostEmbedding
+    | HostRows
+    | Software
+    | AllToAll
+    | AllReduce
+    | BottomMLP
+    | TopPart
+)
 
 
 def amounts(work: Work) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from engine.fit import fit
 from engine.meter import Meter
 from engine.presets import preset, preset_names
-from engine.registry import names
+from engine.registry import load, names
 from engine.run import Machinery, machinery, schedule
 from engine.scenario import Scenario, with_values
 from engine.simulate import _count
@@ -19,9 +19,9 @@ from engine.traffic import Traffic, steady, traffic
 from engine.workload.accesses import expected
 from engine.workload.source import source
 
-SYSTEMS = names("systems")
-PRESETS = preset_names()
-LOGGING = tuple(name for name in SYSTEMS if name != "dram")
+SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
+PRESETS = tuple(name for name in preset_names() if preset(name).scenario.system in SYSTEMS)
+LOGGING = tuple(name for name in SYSTEMS if load("systems", name).ways.log)
 STRICT = tuple(name for name in LOGGING if name != "cxl")
 # What stresses a schedule: slow and torn-apart logs, slow links, work on the GPU instead of beside the memory.
 KNOBS: tuple[dict[str, Any], ...] = (
@@ -51,7 +51,8 @@ def _rows(asked: Scenario) -> tuple[float, float]:
 def flow(asked: Scenario, batches: int) -> Traffic:
     """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
     rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
-    return steady(traffic(asked, np.array([rows]), np.array([raw_share]), np.array([rows / 3])), batches)
+    amounts = (rows, raw_share, rows / 3, rows / 4, 0.4)
+    return steady(traffic(asked, *(np.array([amount]) for amount in amounts)), batches)
 
 
 def counted(asked: Scenario, batches: int) -> Traffic:
@@ -63,7 +64,7 @@ def counted(asked: Scenario, batches: int) -> Traffic:
 def uneven(amounts: Traffic, seed: int = 1) -> Traffic:
     """Return the same batches, some large, some small, a few empty."""
     factors = np.random.default_rng(seed).uniform(0.2, 2.0, amounts.batches) * (np.arange(amounts.batches) % 7 != 4)
-    return replace(amounts, rows=amounts.rows * factors, misses=amounts.misses * factors)
+    return replace(amounts, rows=amounts.rows * factors, misses=amounts.misses * factors, cold=amounts.cold * factors)
 
 
 def ready(asked: Scenario) -> Machinery:

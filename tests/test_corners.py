@@ -27,7 +27,7 @@ def lasting(scenario, batches):
     """Return the machinery of a scenario and the timeline of `batches` equal batches of ten rows."""
     m = machinery(fit(scenario).scenario)
     rows = np.full(batches, 10.0)
-    return m, schedule(m, traffic(m.scenario, rows, 0 * rows, 0 * rows))
+    return m, schedule(m, traffic(m.scenario, rows, *(0 * rows,) * 4))
 
 
 def report_of(scenario):
@@ -35,7 +35,7 @@ def report_of(scenario):
     m, line = lasting(scenario, scenario.run.batches)
     rows = np.full(scenario.run.batches, 10.0)
     seeds = (scenario.data.seed, scenario.faults.seed)
-    done, _ = run(m, traffic(m.scenario, rows, 0 * rows, 0 * rows), None, lambda s, _: (*in_miniature(s, m.ways, seeds), None))
+    done, _ = run(m, traffic(m.scenario, rows, *(0 * rows,) * 4), None, lambda s, _: (*in_miniature(s, m.ways, seeds), None))
     return report(done, steady(line, m.devices), scenario.run.batches, Scores())
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.assumptions import assumed, fields_of
+from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Device, Kind, some
 from engine.machine import Machine
@@ -61,4 +62,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("DRAM", build, lambda: {"": fields_of(Memory())})
+DEVICE = Kind("DRAM", build, lambda: {"": fields_of(Memory())}, nodes)

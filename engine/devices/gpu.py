@@ -1,17 +1,21 @@
 """The GPU: layer times from a GEMM model with sourced constants, or the paper's replayed times, fitted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from engine.assumptions import assumed, fields_of
+from engine.cluster import gpus
 from engine.constants import Constant
 from engine.device import Device, Kind
 from engine.gpus import ACCELERATORS, REPLAY, Accelerator, Replay
 from engine.machine import Machine
 from engine.units import FLOAT32, GB, US
-from engine.work import BottomMLP, Pool, Stream, TopPart, mlp_parameters
+from engine.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
 
+SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
 
 
@@ -21,7 +25,10 @@ def memory_bytes(machine: Machine) -> float:
 
 
 def _part(machine: Machine) -> Accelerator | Replay:
-    return assumed(machine, "gpu", REPLAY if machine.gpu == "trainingcxl" else ACCELERATORS[machine.gpu])
+    if machine.gpu == "trainingcxl":
+        return assumed(machine, "gpu", REPLAY)
+    chosen = assumed(machine, "gpu", ACCELERATORS[machine.gpu])
+    return replace(chosen, peak=chosen.tensor) if machine.matrix_precision == "tf32" else chosen
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,10 @@ def _computed(name: str, gpu: Accelerator) -> Device:
     def joules(cost: Cost) -> float:
         return (cost.flop * gpu.flop_energy.value + cost.nbytes * gpu.byte_energy.value) * 1e-12
 
+    def rows(work: RowReads | RowUpdates) -> Any:
+        """Rows move in whole sectors; an update reads and writes them."""
+        return (1 if isinstance(work, RowReads) else 2) * work.rows * SECTOR * np.ceil(work.row_bytes / SECTOR)
+
     def moved(nbytes: Any) -> Any:
         return (nbytes > 0) * gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB)
 
@@ -97,12 +108,16 @@ def _computed(name: str, gpu: Accelerator) -> Device:
             TopPart: lambda work: _top(gpu, work).seconds,
             Pool: lambda work: moved(work.nbytes),
             Stream: lambda work: moved(2 * work.nbytes),
+            RowReads: lambda work: moved(rows(work)),
+            RowUpdates: lambda work: moved(rows(work)),
         },
         joules={
             BottomMLP: lambda work: joules(_bottom(gpu, work)),
             TopPart: lambda work: joules(_top(gpu, work)),
             Pool: lambda work: work.nbytes * gpu.byte_energy.value * 1e-12,
             Stream: lambda work: 2 * work.nbytes * gpu.byte_energy.value * 1e-12,
+            RowReads: lambda work: rows(work) * gpu.byte_energy.value * 1e-12,
+            RowUpdates: lambda work: rows(work) * gpu.byte_energy.value * 1e-12,
         },
         idle_watts=gpu.idle.value,
         price=gpu.price.value,
@@ -147,4 +162,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(gpu) for name, gpu in ACCELERATORS.items()}, "trainingcxl": fields_of(REPLAY)}
 
 
-DEVICE = Kind("GPU", build, parts)
+DEVICE = Kind("GPU", build, parts, gpus)

@@ -1,22 +1,31 @@
 """The host: its CPU's embedding path, and the static power of the board everything sits on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.assumptions import assumed, fields_of
+from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Device, Kind
 from engine.machine import Machine
-from engine.units import GB, NS, US
-from engine.work import HostEmbedding
+from engine.units import GB, MS, NS, US
+from engine.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
 
 FIT = "fitted to TrainingCXL RM1 and RM4 by scripts/calibrate_trainingcxl.py"
 ACME = "AcmeTrace fleet telemetry"
+CACHED = "hpcaitech/CachedEmbedding run logs, A100 host"
+ROW = 512
+
+
+LOOPS = {
+    "lean": Constant("training loop", 0.1, "ms", 0, 0.5, "unsourced", "one captured graph a batch"),
+    "pytorch": Constant("training loop", 12, "ms", 5, 18, "calibrated", "CachedEmbedding's all-in-HBM Kaggle run, 81 batches/s"),
+}
 
 
 @dataclass(frozen=True)
 class Host:
-    """One host: software cost of embedding work, power of board and CPU."""
+    """One host: software cost of embedding work, its own arithmetic, power of board and CPU."""
 
     fixed: Constant
     per_lookup: Constant
@@ -24,6 +33,11 @@ class Host:
     idle: Constant
     active: Constant
     price: Constant
+    take: Constant = Constant("row gather", 60, "ns", 47, 73, "measured", CACHED, "a 512 B row into one buffer")
+    put: Constant = Constant("row scatter", 61, "ns", 45, 78, "measured", CACHED, "a 512 B row back to its table")
+    gemm: Constant = Constant("fp32 layer rate", 1.5, "TFLOPS", 0.5, 3, "unsourced", "two sockets, some 40 % of their peak")
+    cache: Constant = Constant("software cache per batch", 2, "ms", 1, 3, "measured", CACHED, "besides its rows")
+    loop: Constant = LOOPS["lean"]
 
 
 HOSTS = {
@@ -48,17 +62,33 @@ HOSTS = {
 
 def build(machine: Machine) -> Device:
     """Build the host."""
-    host = assumed(machine, "host", HOSTS[machine.host])
+    host = assumed(machine, "host", replace(HOSTS[machine.host], loop=LOOPS[machine.framework]))
 
     def embedding(work: HostEmbedding) -> Any:
         software = host.fixed.value * US + work.lookups * host.per_lookup.value * NS
         return work.share * (software + work.nbytes / (host.gather.value * GB))
 
+    def rows(work: HostRows) -> Any:
+        """Small rows cost a whole access, larger ones their bytes."""
+        return work.rows * (host.put if work.scatter else host.take).value * NS * max(1.0, work.row_bytes / ROW)
+
+    def layers(work: BottomMLP | TopPart) -> Any:
+        flop = 2.0 * work.samples * mlp_parameters(work.widths)
+        passes = 3 if isinstance(work, TopPart) else 1 if work.direction == "forward" else 2
+        pairs = 6.0 * work.samples * work.vectors**2 * work.dim if isinstance(work, TopPart) else 0.0
+        return (passes * flop + pairs) / (host.gemm.value * 1e12)
+
     return Device(
         name="host",
         title=f"Host, {machine.host}",
         helps="near-data compute would take it off the host's CPU",
-        seconds={HostEmbedding: embedding},
+        seconds={
+            HostEmbedding: embedding,
+            HostRows: rows,
+            BottomMLP: layers,
+            TopPart: layers,
+            Software: lambda work: (host.loop if work.of == "loop" else host.cache).value * MS,
+        },
         idle_watts=host.idle.value,
         busy_watts=host.active.value - host.idle.value,
         price=host.price.value,
@@ -66,4 +96,9 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Host", build, lambda: {name: fields_of(host) for name, host in HOSTS.items()})
+def parts() -> dict[str, tuple[Constant, ...]]:
+    """Return the constants of every host, and the training loops that can drive it."""
+    return {**{name: fields_of(host) for name, host in HOSTS.items()}, **{name: (one,) for name, one in LOOPS.items()}}
+
+
+DEVICE = Kind("Host", build, parts, nodes)

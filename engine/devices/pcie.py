@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.assumptions import assumed, fields_of
+from engine.cluster import gpus
 from engine.constants import Constant
 from engine.device import Device, Kind
 from engine.machine import Machine
@@ -19,6 +20,16 @@ class Path:
 
     handoff: Constant
     phy: Constant = PHY
+    pageable: Constant = Constant(
+        "unpinned copy rate",
+        4,
+        "GB/s",
+        2.4,
+        6.4,
+        "measured",
+        "hpcaitech/CachedEmbedding run logs, A100",
+        "GPU to unpinned memory",
+    )
 
 
 PATHS = {
@@ -35,14 +46,15 @@ def build(machine: Machine) -> Device:
     """Build the PCIe path between host memory or a card and the GPU."""
     path = assumed(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
+    unpinned = min(rate, path.pageable.value * GB)
     return Device(
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
         helps="fewer hand-offs or a faster copy path would shorten it",
-        seconds={Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / rate},
+        seconds={Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / (rate if work.pinned else unpinned)},
         joules={Copy: lambda work: work.nbytes * 8 * 2 * path.phy.value * 1e-12},
         constants=fields_of(path),
     )
 
 
-DEVICE = Kind("PCIe link", build, lambda: {name: fields_of(path) for name, path in PATHS.items()})
+DEVICE = Kind("PCIe link", build, lambda: {name: fields_of(path) for name, path in PATHS.items()}, gpus)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.assumptions import assumed, fields_of
+from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Device, Kind, some
 from engine.machine import Machine
@@ -106,4 +107,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("SSD", build, lambda: {name: fields_of(drive) for name, drive in DRIVES.items()})
+DEVICE = Kind("SSD", build, lambda: {name: fields_of(drive) for name, drive in DRIVES.items()}, nodes)

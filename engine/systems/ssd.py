@@ -3,8 +3,8 @@
 from engine import blocks
 from engine.graph import Demand, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
-from engine.traffic import Traffic
+from engine.system import Cache, Recovery, System, Ways
+from engine.traffic import Traffic, cached_rows
 from engine.work import RowReads, RowUpdates
 
 
@@ -40,5 +40,6 @@ SYSTEM = System(
     plan=plan,
     recover=recover,
     ways=Ways("redo", 0, False),
+    cache=Cache("lru", cached_rows),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

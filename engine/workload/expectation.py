@@ -60,15 +60,21 @@ def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -
     A row stays for one characteristic time T, the same for all rows, in which as many rows are used as the cache
     holds (Che, Tung and Wang, IEEE JSAC 20(7), 2002); a use hits if the row's last one is less than T ago.
     """
-    capacity = np.asarray(capacity, dtype=np.float64)
+    capacity, every = np.asarray(capacity, dtype=np.float64), space.rows.sum()
+    x = stay(space, capacity, locality)[..., None] * gap_rate(space.p)
+    hits = 1 - unused(x, locality) * (1 - locality + locality * np.exp(-CLOSENESS * x))
+    return np.where(capacity <= 0, 0.0, np.where(capacity >= every, 1.0, (space.rows * space.p * hits).sum(axis=-1)))
+
+
+def stay(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -> Floats:
+    """Return the characteristic time of an LRU cache of `capacity` rows, in lookups: how long an unused row stays."""
     every = space.rows.sum()
-    wanted = np.clip(capacity, 0, every * (1 - 1e-12))[..., None]
+    wanted = np.clip(np.asarray(capacity, dtype=np.float64), 0, every * (1 - 1e-12))[..., None]
     low, high = np.full(wanted.shape, -50.0), np.full(wanted.shape, 80.0)
     rate = gap_rate(space.p)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         held = (space.rows * (1 - unused(np.exp(middle) * rate, locality))).sum(axis=-1, keepdims=True)
         low, high = np.where(held < wanted, middle, low), np.where(held < wanted, high, middle)
-    x = np.exp(high) * rate
-    hits = 1 - unused(x, locality) * (1 - locality + locality * np.exp(-CLOSENESS * x))
-    return np.where(capacity <= 0, 0.0, np.where(capacity >= every, 1.0, (space.rows * space.p * hits).sum(axis=-1)))
+    stays: Floats = np.exp(high)[..., 0]
+    return stays

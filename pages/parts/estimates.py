@@ -6,11 +6,10 @@ from functools import lru_cache
 
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
+from engine.registry import load
 from engine.result import Result
 from engine.scenario import Scenario
 from pages.parts import palette
-
-BASELINE = "pmem"
 
 
 @lru_cache(maxsize=2048)
@@ -23,5 +22,10 @@ def of(scenario: Scenario) -> Result:
 
 
 def beside(scenario: Scenario) -> Mapping[str, Result]:
-    """Return the estimates of the same scenario under all training systems, in the palette's order."""
-    return {name: of(replace(scenario, system=name)) for name in palette.systems()}
+    """Return the estimates of the same scenario under all training systems of its family, in the palette's order."""
+    return {name: of(replace(scenario, system=name)) for name in palette.family(scenario.system)}
+
+
+def baseline(scenario: Scenario) -> str:
+    """Return the system that the scenario's is measured against."""
+    return str(load("systems", scenario.system).baseline)

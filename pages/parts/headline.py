@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from engine.registry import load
 from engine.result import Result
-from pages.parts.estimates import BASELINE
+from pages.parts.estimates import baseline
 from pages.parts.numbers import readable
 
 STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
@@ -17,10 +17,11 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
         return result.outcome
     title = load("systems", result.scenario.system).title
     start = f"{title} trains {result.scenario.model.name} in {readable(step)} ms a batch"
-    base = others[BASELINE].results if BASELINE in others else {}
+    against = baseline(result.scenario)
+    base = others[against].results if against in others else {}
     before, joules = base.get(STEP), base.get(ENERGY)
-    if not before or not joules or result.scenario.system == BASELINE:
+    if not before or not joules or result.scenario.system == against:
         return f"{start}, at {readable(energy)} J"
     pace = f"{before / step:.1f}× faster" if before >= step else f"{step / before:.1f}× slower"
     saving = 1 - energy / joules
-    return f"{start}: {pace} than {BASELINE}, with {abs(saving):.0%} {'less' if saving >= 0 else 'more'} energy"
+    return f"{start}: {pace} than {against}, with {abs(saving):.0%} {'less' if saving >= 0 else 'more'} energy"

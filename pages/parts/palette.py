@@ -11,6 +11,8 @@ SYSTEMS = {
     "cxl-b": "#4fa64a",
     "cxl": "#d9622b",
     "dram": "#c2a02b",
+    "all-hbm": "#c2a02b",
+    "cached-embedding": "#2f9e9b",
 }
 OTHERS = ("#c2557f", "#3f8fd0", "#9c6b3f", "#6d9e1f", "#b04a4a", "#5a6c7d")
 STAGE_COLOURS = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4", "#7fa7d8", "#2f9e9b", "#a09a92"), strict=True))
@@ -20,6 +22,12 @@ def systems() -> tuple[str, ...]:
     """Return all training systems: the known ones in the order of their papers, then any new file's."""
     found = registry.names("systems")
     return (*(name for name in SYSTEMS if name in found), *(name for name in found if name not in SYSTEMS))
+
+
+def family(system: str) -> tuple[str, ...]:
+    """Return the systems of one system's family, itself among them, in the same order."""
+    own = registry.load("systems", system).family
+    return tuple(name for name in systems() if registry.load("systems", name).family == own)
 
 
 def devices() -> tuple[str, ...]:

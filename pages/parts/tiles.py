@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from engine.result import Result
-from pages.parts.estimates import BASELINE
+from pages.parts.estimates import baseline
 from pages.parts.numbers import better, change, readable
 
 COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
@@ -22,10 +22,11 @@ OF_A_RUN = {"Elapsed [s]": 9, "AUC": 9, "Loss": 9, "Energy [J]": 9, "Effective t
 
 def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] = OF_AN_ESTIMATE) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine."""
-    baseline = others[BASELINE].results if BASELINE in others and result.scenario.system != BASELINE else {}
+    against = baseline(result.scenario)
+    before = others[against].results if against in others and result.scenario.system != against else {}
     for column, name in zip(st.columns(list(shown.values())), shown, strict=True):
         value = result.results.get(name)
-        delta = change(value, baseline.get(name))
+        delta = change(value, before.get(name))
         column.metric(
             name,
             readable(value),
@@ -34,5 +35,5 @@ def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] 
             delta_arrow="off" if delta == "same" else "auto",
             border=True,
         )
-    if baseline:
-        st.caption(f"Changes are against {BASELINE} with the same knobs.")
+    if before:
+        st.caption(f"Changes are against {against} with the same knobs.")

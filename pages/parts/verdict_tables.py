@@ -14,6 +14,7 @@ from pages.parts import tables
 
 STEP = "Step time [ms]"
 PUBLISHED, OURS = "published", "ours"
+LIMITS = {"at_most": "at most", "at_least": "at least"}
 WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
 FORMATS = {"Published": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
 COLUMNS = ["system", "who", "part", "amount"]
@@ -73,6 +74,9 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Ours": verdict.ours,
             "Error [%]": verdict.error_percent,
             "Tolerance": verdict.claim.allowed,
+            "Limit": ", ".join(
+                f"{word} {limit:g}" for name, word in LIMITS.items() if (limit := getattr(verdict.claim, name)) is not None
+            ),
             "Verdict": WORDS[verdict.passed],
             "Kind": verdict.claim.kind,
             "Source": verdict.claim.source,
@@ -93,7 +97,9 @@ def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
         members = list(group)
         systems = [verdict.claim.system for verdict in members if verdict.claim.metric == STEP]
         if systems:
-            ours = tables.by_stage({system: validate.run(name, system) for system in systems}, "").assign(who=OURS)
+            ours = tables.by_stage({system: validate.run(validate.Point(name, system)) for system in systems}, "").assign(
+                who=OURS
+            )
             rows = [row for system in systems for row in _published(members, system)]
             found[name] = pd.concat([pd.DataFrame(rows, columns=COLUMNS), ours[COLUMNS]]) if rows else ours[COLUMNS]
     return dict(sorted(found.items(), key=lambda item: set(item[1]["who"]) == {OURS}))

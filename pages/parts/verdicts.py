@@ -10,7 +10,7 @@ import streamlit as st
 from engine import effort, validate, version
 from engine.presets import preset, preset_names
 from engine.published import claims
-from engine.validate import Verdict
+from engine.validate import Point, Verdict
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 
@@ -31,31 +31,24 @@ def _kept(name: str, model: str) -> tuple[Verdict, ...]:
     return validate.validate([name])
 
 
-def runs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return what the claims of some presets need run: each preset and training system once."""
-    needed = (
-        (member, system)
-        for name in names
-        for claim in claims(name)
-        for member in claim.presets
-        for system in (claim.system, claim.baseline)
-        if system
-    )
-    return list(dict.fromkeys(needed))
+def runs(names: Sequence[str]) -> list[Point]:
+    """Return what the claims of some presets need run, each point once."""
+    pairs = (pair for name in names for claim in claims(name) for pair in validate.points(claim))
+    return list(dict.fromkeys(point for pair in pairs for point in pair if point))
 
 
-def _run(pairs: Sequence[tuple[str, str]]) -> None:
+def _run(points: Sequence[Point]) -> None:
     """Run them under a bar; the forecast is corrected by the time that was really taken.
 
     Each look at the bar is where Streamlit may stop this script, so that a visitor can leave within one run.
     """
-    work = [effort.seconds(preset(name).scenario) for name, _ in pairs]
+    work = [0.01 if point.estimated else effort.seconds(preset(point.preset).scenario) for point in points]
     bar, start = st.empty(), monotonic()
-    for index, (name, system) in enumerate(pairs):
+    for index, point in enumerate(points):
         done = sum(work[:index])
         left = (sum(work) - done) * ((monotonic() - start) / done if done else 1.0)
-        text = f"{plain(preset(name).title)}, system {system}: run {index + 1} of {len(pairs)}, about {duration(left)} left"
-        bar.progress(done / sum(work), text)
+        title = f"{plain(preset(point.preset).title)}, system {point.system}"
+        bar.progress(done / sum(work), f"{title}: run {index + 1} of {len(points)}, about {duration(left)} left")
         with TURN:
-            validate.run(name, system)
+            validate.run(point)
     bar.empty()

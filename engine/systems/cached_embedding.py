@@ -1,0 +1,84 @@
+"""CachedEmbedding: all rows in host memory, the most frequent ones cached in HBM, fetched before each batch."""
+
+from engine import blocks, blocks_gpu
+from engine.constants import Constant
+from engine.graph import Demand, Task, TaskGraph
+from engine.scenario import Scenario
+from engine.system import Cache, Recovery, System, Ways
+from engine.traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
+from engine.units import GiB
+from engine.work import Copy, HostRows, Pool, Software, Stream
+
+MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
+BUFFERS = Constant("cache buffers", 0.2, "GiB", 0.12, 0.25, "measured", "hpcaitech/CachedEmbedding run logs", "on the GPU")
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """The cache is tended by software, step by step, before the batch; what it pushes out is always written back."""
+    rows = t.misses * t.row_bytes
+    return TaskGraph(
+        (
+            blocks_gpu.training_loop(("Missing rows to GPU",)),
+            blocks_gpu.features(t, "Find misses"),
+            Task(
+                "Find misses",
+                "Embedding",
+                (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes)),),
+                ("Sparse features",),
+                ("Embedding update", "Bottom MLP backward", "Training loop"),
+            ),
+            Task("Cache software", "Embedding", (Demand("host", Software("cache")),), ("Find misses",)),
+            Task("Gather evicted rows", "Embedding", (Demand("gpu", Stream(rows)),), ("Cache software",)),
+            Task(
+                "Evicted rows to host",
+                "Transfer",
+                (Demand("pcie", Copy(rows, pinned=False), blocks_gpu.DOWN),),
+                ("Gather evicted rows",),
+            ),
+            Task(
+                "Scatter evicted rows",
+                "Embedding",
+                (Demand("host", HostRows(t.misses, t.row_bytes, scatter=True)),),
+                ("Evicted rows to host",),
+            ),
+            Task(
+                "Gather missing rows", "Embedding", (Demand("host", HostRows(t.misses, t.row_bytes)),), ("Scatter evicted rows",)
+            ),
+            Task("Missing rows to GPU", "Transfer", (Demand("pcie", Copy(rows), blocks_gpu.UP),), ("Gather missing rows",)),
+            Task("Scatter missing rows", "Embedding", (Demand("gpu", Stream(rows)),), ("Missing rows to GPU",)),
+            blocks_gpu.lookup(t, ("Scatter missing rows",)),
+            blocks.bottom_forward(s, ("Bottom MLP backward",)),
+            blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
+            blocks.bottom_backward(s, ("Top MLP",)),
+            *blocks_gpu.update(t, t.rows, ("Top MLP",)),
+        )
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: training starts over."""
+    return blocks_gpu.start_again("pcie", recovery)
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """All rows in host memory; on the GPU the cached ones, two maps of all rows, and buffers."""
+    maps = MAPS * INDEX_BYTES * num_rows(s)
+    return {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s) + maps + BUFFERS.value * GiB}
+
+
+SYSTEM = System(
+    title="CachedEmbedding",
+    summary="Frequency-aware software cache in HBM over tables in host memory; not overlapped with training.",
+    devices=("host", "gpu", "pcie", "dram"),
+    memory="dram",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    family="Caches in HBM",
+    baseline="all-hbm",
+    cache=Cache("frequency", cached_rows),
+    places=places,
+    constants=(BUFFERS,),
+    cites=("Fang et al., arXiv 2208.05321; hpcaitech/CachedEmbedding",),
+)
