@@ -10,14 +10,15 @@ Names = tuple[str, ...]
 LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"
 
 
-def training_loop(after: Names = ()) -> Task:
+def training_loop(after: Names = (), after_previous: Names = ("Training loop",), lane: str = LOOP) -> Task:
     """The host's own software for a batch; it may run ahead of the GPUs, but not of itself."""
-    return Task("Training loop", "Other", (Demand("host", Software("loop"), LOOP),), after, ("Training loop",))
+    return Task("Training loop", "Other", (Demand("host", Software("loop"), lane),), after, after_previous)
 
 
-def features(t: Traffic, used_by: str) -> Task:
-    """The batch's row indices, copied to the GPUs once the batch before has used its own."""
-    return Task("Sparse features", "Transfer", (Demand("pcie", Copy(t.feature_bytes), UP),), after_previous=(used_by,))
+def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
+    """A `share` of the batch's row indices, copied to the GPUs once the batch before has used its own."""
+    work = (Demand("pcie", Copy(share * t.feature_bytes), UP),)
+    return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
 
 
 def lookup(t: Traffic, after: Names, after_previous: Names = (), share: Amount = 1.0) -> Task:

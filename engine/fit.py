@@ -59,6 +59,8 @@ def _needs(s: Scenario, system: System) -> dict[str, float]:
 
 def gpu_bytes(s: Scenario, system: System) -> float:
     """Return the bytes that a GPU holds between batches: tables or cache with its maps, parameters, a shadow copy."""
+    if "gpu" not in system.devices:
+        return 0.0
     held = system.places(s).get("hbm", 0.0) if system.places else 0.0
     return held / s.machine.num_gpus + 2 * mlp_bytes(s)
 
@@ -139,6 +141,8 @@ def _cache(s: Scenario) -> str:
 
 
 def _gpu(s: Scenario, system: System) -> str:
+    if "gpu" not in system.devices:
+        return ""
     need, have = gpu_bytes(s, system) + _activations(s), memory_bytes(s.machine)
     if need <= have:
         return ""

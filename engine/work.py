@@ -74,7 +74,7 @@ class Copy:
     """Carry `nbytes` over a link by software, after `handoffs` of synchronise, copy call and dispatch."""
 
     nbytes: Amount
-    handoffs: float = 0
+    handoffs: Amount = 0.0
     pinned: bool = True
 
 
@@ -91,7 +91,7 @@ class HostEmbedding:
 
     lookups: Amount
     nbytes: Amount
-    share: float
+    share: Amount
 
 
 @dataclass(frozen=True)

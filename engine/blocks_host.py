@@ -1,0 +1,59 @@
+"""Steps of systems whose host CPU looks rows up and updates them, in the same thread that drives the training loop."""
+
+from dataclasses import replace
+
+from engine import blocks, blocks_gpu
+from engine.graph import Demand, Task
+from engine.scenario import Scenario
+from engine.traffic import Traffic
+from engine.work import Amount, Copy, HostEmbedding, RowReads, RowUpdates
+
+Names = tuple[str, ...]
+CPU = ""  # the host's one lane, for its software and its arithmetic
+
+
+def training_loop() -> Task:
+    """The host's software for a batch, which waits for the batch before: one thread does both."""
+    return blocks_gpu.training_loop(after_previous=("Embedding update",), lane=CPU)
+
+
+def lookup(t: Traffic, share: Amount = 1.0, after_previous: Names = ()) -> Task:
+    """A `share` of a mini-batch's lookups by the host, at the pace of its software, its CPU or its memory."""
+    work = Demand("host", HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share), CPU)
+    reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes))
+    return Task("Embedding lookup", "Embedding", (work, reads), ("Training loop",), after_previous)
+
+
+def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
+    """A `share` of a mini-batch's updates by the host."""
+    work = Demand("host", HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share), CPU)
+    return Task("Embedding update", "Embedding", (work, Demand("dram", RowUpdates(share * t.rows, t.row_bytes))), after)
+
+
+def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, hot: Names = (), before: Names = ()) -> tuple[Task, ...]:
+    """Embeddings on the host, MLPs on GPUs that share the samples, one after the other.
+
+    `share` of the mini-batches do so; what the others look up comes from the task `hot`. Nothing is read before the
+    tasks `before` of the batch before have ended.
+    """
+
+    def cross(name: str, lane: str, after: Names) -> Task:
+        return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), after)
+
+    reduced = blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",))
+    return (
+        training_loop(),
+        lookup(t, share, before),
+        cross("Vectors to GPU", blocks_gpu.UP, ("Embedding lookup",)),
+        blocks.bottom_forward(s, tuple(task.name for task in reduced) or ("Bottom MLP backward",)),
+        blocks.top(s, ("Bottom MLP forward", "Vectors to GPU", *hot)),
+        cross("Gradients to host", blocks_gpu.DOWN, ("Top MLP",)),
+        update(t, ("Gradients to host",), share),
+        blocks.bottom_backward(s, ("Top MLP",)),
+        *reduced,
+    )
+
+
+def on_host(task: Task) -> Task:
+    """Return a GPU's task as the host's own."""
+    return replace(task, demands=tuple(Demand("host", demand.work, CPU) for demand in task.demands))
