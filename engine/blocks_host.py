@@ -1,6 +1,6 @@
 """Steps of systems whose host CPU looks rows up and updates them, in the same thread that drives the training loop."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine import blocks, blocks_gpu
 from engine.graph import Demand, Task
@@ -12,16 +12,16 @@ Names = tuple[str, ...]
 CPU = ""  # the host's one lane, for its software and its arithmetic
 
 
-def training_loop() -> Task:
-    """The host's software for a batch, which waits for the batch before: one thread does both."""
-    return blocks_gpu.training_loop(after_previous=("Embedding update",), lane=CPU)
+def training_loop(last: Names = ("Embedding update",)) -> Task:
+    """The host's software for a batch, which waits for the `last` of the batch before: one thread does both."""
+    return blocks_gpu.training_loop(after_previous=last, lane=CPU)
 
 
-def lookup(t: Traffic, share: Amount = 1.0, after_previous: Names = ()) -> Task:
+def lookup(t: Traffic, share: Amount = 1.0, after: Names = ("Training loop",)) -> Task:
     """A `share` of a mini-batch's lookups by the host, at the pace of its software, its CPU or its memory."""
     work = Demand("host", HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share), CPU)
     reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes))
-    return Task("Embedding lookup", "Embedding", (work, reads), ("Training loop",), after_previous)
+    return Task("Embedding lookup", "Embedding", (work, reads), after)
 
 
 def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
@@ -30,23 +30,29 @@ def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
     return Task("Embedding update", "Embedding", (work, Demand("dram", RowUpdates(share * t.rows, t.row_bytes))), after)
 
 
-def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, hot: Names = (), before: Names = ()) -> tuple[Task, ...]:
-    """Embeddings on the host, MLPs on GPUs that share the samples, one after the other.
+@dataclass(frozen=True)
+class Others:
+    """What the mini-batches do that do not take the hybrid's way: where it comes in before the lookup, before the top
+    MLP, and what ends the batch."""
 
-    `share` of the mini-batches do so; what the others look up comes from the task `hot`. Nothing is read before the
-    tasks `before` of the batch before have ended.
-    """
+    before: Names = ("Training loop",)
+    lookup: Names = ("Vectors to GPU",)
+    last: Names = ("Embedding update",)
+
+
+def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, others: Others = Others()) -> tuple[Task, ...]:
+    """Embeddings on the host, MLPs on GPUs that share the samples, one after the other; `share` is 1 where so, else 0."""
 
     def cross(name: str, lane: str, after: Names) -> Task:
         return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), after)
 
     reduced = blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",))
     return (
-        training_loop(),
-        lookup(t, share, before),
+        training_loop(others.last),
+        lookup(t, share, others.before),
         cross("Vectors to GPU", blocks_gpu.UP, ("Embedding lookup",)),
         blocks.bottom_forward(s, tuple(task.name for task in reduced) or ("Bottom MLP backward",)),
-        blocks.top(s, ("Bottom MLP forward", "Vectors to GPU", *hot)),
+        blocks.top(s, ("Bottom MLP forward", *others.lookup)),
         cross("Gradients to host", blocks_gpu.DOWN, ("Top MLP",)),
         update(t, ("Gradients to host",), share),
         blocks.bottom_backward(s, ("Top MLP",)),

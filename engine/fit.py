@@ -45,7 +45,11 @@ def fit(scenario: Scenario) -> Fit:
         capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
         scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd}
-    problems = [_alone(scenario, system), *(checks[place](scenario, need) for place, need in _needs(scenario, system).items())]
+    problems = [
+        _alone(scenario, system),
+        _linked(scenario),
+        *(checks[place](scenario, need) for place, need in _needs(scenario, system).items()),
+    ]
     problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system)]
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
 
@@ -76,6 +80,15 @@ def _alone(s: Scenario, system: System) -> str:
     if s.machine.num_gpus == 1 or system.scales:
         return ""
     return f"machine.num_gpus={s.machine.num_gpus} is not possible: system={s.system} trains on one GPU; set it to 1."
+
+
+def _linked(s: Scenario) -> str:
+    if not (s.data.sample_correlation and s.data.locality):
+        return ""
+    return (
+        f"data.sample_correlation={s.data.sample_correlation:g} is not possible with data.locality={s.data.locality:g}; "
+        "set one of them to 0."
+    )
 
 
 def _gib(nbytes: float) -> str:
@@ -140,6 +153,11 @@ def _cache(s: Scenario) -> str:
     )
 
 
+def _less(system: System) -> str:
+    """Return the remedy of keeping fewer rows near."""
+    return "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
+
+
 def _gpu(s: Scenario, system: System) -> str:
     if "gpu" not in system.devices:
         return ""
@@ -153,9 +171,8 @@ def _gpu(s: Scenario, system: System) -> str:
             "lower data.batch_size or the MLP widths, or choose a larger GPU."
         )
     room = have - need + held / s.machine.num_gpus
-    enough = f"raise machine.num_gpus to {ceil(held / room)}, " if room > 0 and system.scales else ""
+    enough = f"raise machine.num_gpus to {ceil(held / room)}, " if room > 0 and system.scales and not system.hot else ""
     return (
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
-        f"activations need {_gib(need)}; {enough}{'lower policy.cache_load_factor' if system.cache else 'use a cache'}, "
-        "or choose a larger GPU."
+        f"activations need {_gib(need)}; {enough}{_less(system)}, or choose a larger GPU."
     )

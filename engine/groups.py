@@ -69,6 +69,14 @@ class Data:
     locality: float = knob(
         0.0, "float", "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9
     )
+    sample_correlation: float = knob(
+        0.0,
+        "float",
+        "Sample correlation",
+        "Share of samples that are equally rare in all five largest Criteo Kaggle fields, as real ones are; 0: independent.",
+        low=0.0,
+        high=1.0,
+    )
     batch_size: int = knob(128, "int", "Batch size", "Samples per batch.", unit="samples", low=1, high=10**6)
     held_out_samples: int = knob(
         8192,
@@ -114,6 +122,16 @@ class Policy:
     )
     cache_load_factor: float = knob(
         0.01, "float", "Cache load factor", "Share of rows that system ssd keeps in host DRAM.", low=0.0, high=1.0
+    )
+    hot_rows_MiB: float = knob(
+        256.0,
+        "float",
+        "Hot rows",
+        "GPU memory for the most frequent rows of all tables, of a system that splits hot from cold.",
+        unit="MiB",
+        low=0.01,
+        high=1e6,
+        log=True,
     )
 
 

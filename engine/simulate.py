@@ -25,6 +25,7 @@ from engine.story import cannot_run, tell
 from engine.traffic import Traffic, traffic
 from engine.training import boundaries, rows_of, scale_note, twin
 from engine.workload.criteo import CriteoFile, read
+from engine.workload.hot import hot_set, popular
 from engine.workload.lru import admit, lru
 from engine.workload.recent import recent, tally
 from engine.workload.source import Source, num_batches, source
@@ -68,10 +69,11 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
 
 
 def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
-    """Count each batch's rows from its real ids, and what system ssd's row cache misses."""
+    """Count each batch's rows from its real ids, what a row cache misses, and samples that meet hot rows alone."""
     amounts = np.zeros((5, batches))
     near = recent(m.scenario.model, m.scenario.data.batch_size)
     cache = lru(m.system.cache.rows(m.scenario) if m.system.cache else 0)
+    hot = hot_set(m.scenario, m.system.hot(m.scenario), given) if m.system.hot else None
     for n in range(batches):
         ids = given.ids(n)
         unique, shared, raw = tally(near, ids)
@@ -79,6 +81,8 @@ def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
         if m.system.cache:
             cache, amounts[2, n] = admit(cache, ids)
         amounts[3, n] = unique.sum() - shared.sum()
+        if hot:
+            amounts[4, n] = popular(hot, ids)
         meter.step(f"counted rows of batch {n}", counts=not m.scenario.run.training)
     return traffic(m.scenario, *amounts)
 

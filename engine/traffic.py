@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.scenario import Scenario, per_table
-from engine.units import FLOAT32
+from engine.units import FLOAT32, MiB
 from engine.work import mlp_parameters
 
 Floats = NDArray[np.float64]
@@ -91,6 +91,11 @@ def table_bytes(scenario: Scenario) -> float:
 def cached_rows(scenario: Scenario) -> float:
     """Return how many rows a system with a cache keeps in it."""
     return scenario.policy.cache_load_factor * num_rows(scenario)
+
+
+def hot_rows(scenario: Scenario) -> float:
+    """Return how many rows a system that splits hot from cold counts as hot."""
+    return min(num_rows(scenario), scenario.policy.hot_rows_MiB * MiB // row_bytes(scenario))
 
 
 def row_bytes(scenario: Scenario) -> int:

@@ -1,7 +1,7 @@
 """Conversions between human units and SI; used where a device or a metric meets the outside."""
 
 GB = 1e9
-GiB = 2**30
+MiB, GiB = 2**20, 2**30
 US, NS, MS = 1e-6, 1e-9, 1e-3
 HOUR = 3600.0
 FLOAT32 = 4

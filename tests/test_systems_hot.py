@@ -15,7 +15,7 @@ from engine.steady import steady
 from engine.traffic import traffic
 from engine.work import HostEmbedding
 
-FAMILY = ("cpu-only", "cpu-gpu")
+FAMILY = ("cpu-only", "cpu-gpu", "fae")
 KAGGLE = {"machine.gpu": "v100", "machine.pcie_bandwidth_GBps": 12.35, "data.batch_size": 1024, "run.training": False}
 
 
@@ -100,3 +100,37 @@ def test_without_a_log_a_power_loss_starts_training_again(system) -> None:
     struck = simulate(with_values(preset("tiny").scenario, {**knobs, "faults.power_loss_at_seconds": (at,)}))
     assert load("systems", system).ways.log == "" and struck.events[1]["Batch"] == 0
     assert struck.results["Elapsed [s]"] > whole.results["Elapsed [s]"] + at + 150
+
+
+@pytest.mark.parametrize("framework", ["lean", "pytorch"])
+def test_fae_takes_the_mean_of_hot_and_normal_mini_batches_and_its_switches(framework) -> None:
+    asked = kaggle("fae", **{"machine.num_gpus": 4, "machine.framework": framework})
+    m, graph, line = planned(asked, 0.7, batches=202)
+    step = {popular: steady(planned(asked, popular)[2], m.devices).step for popular in (0.0, 1.0)}
+    switch = seconds(m, graph)["Hot rows at a switch"]
+    assert switch == pytest.approx(5 * 256 * 2**20 / 1000 / 4 / 12.35e9)
+    assert steady(line, m.devices).step == pytest.approx(0.7 * step[1.0] + 0.3 * step[0.0] + switch, rel=0.02)
+
+
+def test_fae_without_hot_inputs_is_the_hybrid_and_with_hot_ones_alone_leaves_the_hosts_rows_be() -> None:
+    asked = kaggle("fae", **{"machine.num_gpus": 4})
+    m, graph, line = planned(asked, 0.0)
+    hybrid, _, base = planned(kaggle("cpu-gpu", **{"machine.num_gpus": 4}))
+    assert steady(line, m.devices).step == pytest.approx(steady(base, hybrid.devices).step, rel=1e-9)
+    m, graph, _ = planned(asked, 1.0)
+    host = ("Embedding lookup", "Vectors to GPU", "Gradients to host", "Embedding update", "Hot rows at a switch")
+    assert [seconds(m, graph)[name] for name in host] == [0.0] * 5
+
+
+def test_every_lookup_of_fae_is_either_the_gpus_or_the_hosts_and_each_replica_updates_all_hot_rows() -> None:
+    _, graph, _ = planned(kaggle("fae", **{"machine.num_gpus": 4}), 0.7)
+    host, on_gpu = demands(graph, "Embedding lookup")["host"], demands(graph, "Hot lookup")["gpu"].nbytes
+    hot = on_gpu > 0
+    assert hot.sum() == 5 and (on_gpu + 2 * host.share * host.nbytes == 1024 * 26 * 64).all()
+    assert (demands(graph, "Hot update")["gpu"].rows == 4 * 9000 * hot).all()
+    assert (demands(graph, "Hot all-reduce")["network"].nbytes == 9000 * 64 * hot).all()
+
+
+def test_hot_rows_must_fit_the_gpu_beside_the_rest_and_more_gpus_do_not_help() -> None:
+    refused = estimate(kaggle("fae", **{"policy.hot_rows_MiB": 1e5, "model.num_embeddings": (10**8,)}))
+    assert not refused.ran and "lower policy.hot_rows_MiB" in refused.outcome and "raise machine.num_gpus" not in refused.outcome

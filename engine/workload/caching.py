@@ -12,6 +12,7 @@ from engine.scenario import Scenario, per_table
 from engine.workload.accesses import lookups
 from engine.workload.arrays import Floats
 from engine.workload.expectation import HALVINGS, gap_rate, stay, unused
+from engine.workload.links import head_quantile, links
 from engine.workload.popularity import popularities
 from engine.workload.spectrum import Spectrum, id_space, spectra
 
@@ -63,6 +64,11 @@ def head(space: Spectrum, capacity: float) -> Floats:
 
 def hot_mass(s: Scenario, capacity: float) -> Floats:
     """Return (T,) the share of each table's lookups that the `capacity` most popular rows of all tables take."""
+    return hottest(s, capacity)[1]
+
+
+def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
+    """Return (T,) how many of the `capacity` most popular rows each table has, and their share of its lookups."""
     pooling = np.array(per_table(s.model, "pooling"), dtype=np.float64)
     tables = spectra(popularities(s))
     table = np.repeat(np.arange(len(pooling)), np.diff(tables.start, append=len(tables.p)))
@@ -70,9 +76,15 @@ def hot_mass(s: Scenario, capacity: float) -> Floats:
     order = np.argsort(-p, kind="stable")
     kept = np.empty_like(p)
     kept[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(tables.rows[order])[:-1])), 0.0, tables.rows[order])
-    return np.bincount(table, weights=kept * tables.p, minlength=len(pooling)).astype(np.float64)
+    rows, mass = (np.bincount(table, weights=amount, minlength=len(pooling)) for amount in (kept, kept * tables.p))
+    return rows.astype(np.float64), mass.astype(np.float64)
 
 
 def popular_share(s: Scenario, capacity: float) -> float:
     """Return the share of samples whose every lookup meets one of the `capacity` most popular rows."""
-    return float(np.prod(hot_mass(s, capacity) ** np.array(per_table(s.model, "pooling"))))
+    (rows, mass), pooling = hottest(s, capacity), np.array(per_table(s.model, "pooling"))
+    alone, groups, laws = mass**pooling, links(s), popularities(s)
+    together = [min(head_quantile(laws[t], rows[t]) ** float(pooling[t]) for t in group) for group in groups]
+    others = np.delete(alone, [table for group in groups for table in group])
+    linked = s.data.sample_correlation if groups else 0.0
+    return float((1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together))

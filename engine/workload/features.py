@@ -1,4 +1,4 @@
-"""The inputs that the generator makes: dense features, and ids that are independent of each other."""
+"""The inputs that the generator makes: dense features, and ids that depend on each other inside a sample at most."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +9,7 @@ from engine.scenario import Scenario, per_table
 from engine.workload import draw
 from engine.workload.arrays import Floats, Ints, Singles
 from engine.workload.hashing import Purpose, key, stream
+from engine.workload.links import Links, link, links
 from engine.workload.popularity import Popularity, popularities
 
 # Numbers of batches that no run reaches, for samples outside training.
@@ -24,12 +25,15 @@ class Recipe:
     pooling: tuple[int, ...]
     num_dense: int
     seed: int
+    links: Links = ()
+    linked: float = 0.0
 
 
 def recipe(scenario: Scenario) -> Recipe:
     """Return the recipe of a scenario's generated data."""
     model = scenario.model
-    return Recipe(popularities(scenario), per_table(model, "pooling"), model.bottom_mlp[0], scenario.data.seed)
+    pooling, linked = per_table(model, "pooling"), scenario.data.sample_correlation
+    return Recipe(popularities(scenario), pooling, model.bottom_mlp[0], scenario.data.seed, links(scenario), linked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,8 +69,10 @@ def dense(prepared: Prepared, n: int, samples: int) -> Singles:
 
 
 def ids(prepared: Prepared, n: int, samples: int) -> Ints:
-    """Return the ids of batch n, each independent of all others."""
-    return draw.draw(prepared.sampler, key(prepared.recipe.seed, Purpose.IDS, n), prepared.bags * samples, prepared.offsets)
+    """Return the ids of batch n, each independent of all others but for those of linked tables."""
+    made_of, bags, first = prepared.recipe, prepared.bags, prepared.offsets
+    drawn = draw.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first)
+    return link(drawn, n, made_of.links, made_of.linked, made_of.seed, made_of.popularities, bags, first)
 
 
 def chances(prepared: Prepared, n: int, samples: int) -> Floats:

@@ -20,6 +20,8 @@ class Purpose(IntEnum):
     CLICKS = 103
     SHAPES = 104
     TEACHER = 105
+    PROFILE = 106
+    LINKS = 107
 
 
 def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:

@@ -64,6 +64,11 @@ def head_mass(space: Spectrum, hottest: float | Sequence[float]) -> Floats:
     return np.interp(np.asarray(hottest, dtype=np.float64), rows, mass)
 
 
+def row_shares(popularity: Popularity) -> Floats:
+    """Return the share of lookups of each row of a table of at most EXACT_ROWS rows."""
+    return _folded(popularity)[0]
+
+
 def _folded(popularity: Popularity) -> tuple[Floats, Floats]:
     part = cells(popularity)
     p = np.repeat(part.mass / part.width, np.clip(EXACT_RANKS - part.first, 0, part.width))
