@@ -1,10 +1,10 @@
 """Steps of systems whose GPUs hold embeddings: kernels on the GPU, collectives between GPUs, the training loop's software."""
 
-from engine.graph import Demand, Task, TaskGraph
+from engine.graph import Demand, Stage, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Recovery
-from engine.traffic import Traffic
-from engine.work import AllReduce, AllToAll, Amount, Copy, Pool, RowUpdates, Software
+from engine.traffic import Traffic, top_widths
+from engine.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
 
 Names = tuple[str, ...]
 LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"
@@ -46,6 +46,25 @@ def all_reduce(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
     if s.machine.num_gpus == 1:
         return ()
     return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_bytes)),), after),)
+
+
+def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
+    """A `share` of the batch's samples from lookup to gradients, one step after the other."""
+    model, samples = s.model, share * s.data.batch_size
+    pool = Pool(share * t.lookup_bytes)
+    top = TopPart(samples, top_widths(s), model.num_tables + 1, model.embedding_dim)
+    steps: tuple[tuple[str, Stage, Work], ...] = (
+        ("lookup", "Embedding", pool),
+        ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
+        ("top MLP", "Top MLP", top),
+        ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward")),
+        ("gradient spreading", "Embedding", pool),
+    )
+    tasks: list[Task] = []
+    for step, stage, work in steps:
+        before = (tasks[-1].name,) if tasks else after
+        tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), before, () if tasks else after_previous))
+    return tuple(tasks)
 
 
 def start_again(link: str, recovery: Recovery) -> TaskGraph:

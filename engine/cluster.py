@@ -5,6 +5,8 @@ from dataclasses import replace
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from engine.device import Device
 from engine.machine import Machine
 
@@ -50,7 +52,7 @@ def _split(cost: Callable[[Any], Any], copies: int, times: int) -> Callable[[Any
     def of(work: Any) -> Any:
         names = [name for name in SHARED if hasattr(work, name)]
         shares = {name: getattr(work, name) / copies for name in names}
-        shares |= {"samples": ceil(work.samples / copies)} if hasattr(work, "samples") else {}
+        shares |= {"samples": np.ceil(work.samples / copies)} if hasattr(work, "samples") else {}
         return times * cost(replace(work, **shares))
 
     return of

@@ -94,12 +94,18 @@ Resolve = Callable[[Segment, State], tuple[int, int, State]]
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    present = names("devices") if scenario.machine.all_powered else chosen.devices
+    present = _bench(chosen) if scenario.machine.all_powered else chosen.devices
     off = {"near-data"} if not scenario.machine.near_data_compute else set()
     kinds = {name: load("devices", name) for name in present if name not in off}
     devices = {name: folded(kind.build(scenario.machine), kind.copies(scenario.machine)) for name, kind in kinds.items()}
     assumptions.check(scenario.machine, _catalogue())
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+
+
+def _bench(chosen: System) -> tuple[str, ...]:
+    """Return the devices of a machine on which every system of one family can run."""
+    used = {device for one in every("systems").values() if one.family == chosen.family for device in one.devices}
+    return tuple(name for name in names("devices") if name in used)
 
 
 @cache

@@ -128,7 +128,7 @@ class AllReduce:
 class BottomMLP:
     """One direction of the bottom MLP of `widths` (dense features first) for `samples` samples."""
 
-    samples: int
+    samples: Amount
     widths: tuple[int, ...]
     direction: Literal["forward", "backward"]
 
@@ -137,7 +137,7 @@ class BottomMLP:
 class TopPart:
     """Feature interaction of `vectors` vectors of `dim` and the top MLP of `widths`, forward and backward."""
 
-    samples: int
+    samples: Amount
     widths: tuple[int, ...]
     vectors: int
     dim: int

@@ -13,7 +13,7 @@ from engine.workload import accesses, links
 from engine.workload.batch import offsets
 from engine.workload.caching import popular_share
 from engine.workload.criteo import read
-from engine.workload.hot import hot_set, popular
+from engine.workload.hot import HotSet, hot_set, popular
 from engine.workload.source import Source, source
 
 REAL = os.environ.get("EMBERPOOL_CRITEO", "")
@@ -48,6 +48,12 @@ def test_a_sample_is_popular_when_every_one_of_its_lookups_is_among_the_most_fre
             at += size
     assert popular(hot_set(asked, capacity, source(asked)), ids) == pytest.approx(told.mean(), abs=1 / 16)
     assert first[-1] == 1250
+
+
+def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
+    hot = HotSet(last=np.array([2, 10]), others=np.array([12, 14]), layout=np.array([0, 4, 8]), samples=4)
+    assert popular(hot, np.array([0, 1, 2, 1, 12, 13, 14, 10])) == 1 / 4
+    assert popular(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == 1
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.__main__ import main
 from engine.estimate import estimate
 from engine.fit import fit
 from engine.graph import check
@@ -13,9 +14,9 @@ from engine.scenario import with_values
 from engine.simulate import simulate
 from engine.steady import steady
 from engine.traffic import traffic
-from engine.work import HostEmbedding
+from engine.work import HostEmbedding, TopPart
 
-FAMILY = ("cpu-only", "cpu-gpu", "fae")
+FAMILY = ("cpu-only", "cpu-gpu", "fae", "hotline")
 KAGGLE = {"machine.gpu": "v100", "machine.pcie_bandwidth_GBps": 12.35, "data.batch_size": 1024, "run.training": False}
 
 
@@ -83,9 +84,12 @@ def test_cpu_only_needs_no_gpu_and_pays_for_none() -> None:
     assert alone["Capital cost [USD]"] < estimate(kaggle("cpu-gpu")).results["Capital cost [USD]"] - 1500
 
 
-@pytest.mark.parametrize("system", FAMILY)
-def test_a_full_run_agrees_with_its_estimate_and_its_losses_are_those_of_any_system(system) -> None:
-    asked = with_values(preset("tiny").scenario, {"system": system, "run.batches": 60, "machine.gpu": "v100"})
+@pytest.mark.parametrize(
+    ("system", "hot"), [("cpu-only", 1.0), ("cpu-gpu", 1.0), ("fae", 0.01), ("hotline", 0.01), ("hotline", 1.0)]
+)
+def test_a_full_run_agrees_with_its_estimate_and_its_losses_are_those_of_any_system(system, hot) -> None:
+    knobs = {"run.batches": 60, "machine.gpu": "v100", "policy.hot_rows_MiB": hot, "data.batch_size": 64}
+    asked = with_values(preset("tiny").scenario, {"system": system, **knobs})
     ran, said = simulate(asked), estimate(asked)
     assert ran.results["Step time [ms]"] == pytest.approx(said.results["Step time [ms]"], rel=0.05)
     plain = simulate(with_values(asked, {"system": "all-hbm"}))
@@ -134,3 +138,44 @@ def test_every_lookup_of_fae_is_either_the_gpus_or_the_hosts_and_each_replica_up
 def test_hot_rows_must_fit_the_gpu_beside_the_rest_and_more_gpus_do_not_help() -> None:
     refused = estimate(kaggle("fae", **{"policy.hot_rows_MiB": 1e5, "model.num_embeddings": (10**8,)}))
     assert not refused.ran and "lower policy.hot_rows_MiB" in refused.outcome and "raise machine.num_gpus" not in refused.outcome
+
+
+@pytest.mark.parametrize(("popular", "reads"), [(0.9, 64), (0.6, 64), (0.3, 256), (0.8, 32)])
+def test_hotline_takes_the_longer_of_popular_part_and_gathering_then_the_other_part(popular, reads) -> None:
+    assume = (("gatherer.reads-in-flight", float(reads)),)
+    m, graph, line = planned(kaggle("hotline", **{"machine.num_gpus": 4, "machine.assume": assume}), popular)
+    takes = seconds(m, graph)
+    part = {name: sum(some for task, some in takes.items() if task.startswith(name)) for name in ("Popular", "Other")}
+    after = takes["All-reduce"] + takes["Hot update"]
+    gathering = takes["Gather other rows"] + max(0.0, takes["Write other rows"] - after)
+    assert steady(line, m.devices).step == pytest.approx(max(part["Popular"], gathering) + part["Other"] + after, rel=1e-9)
+
+
+def test_hotlines_card_reads_and_writes_every_lookup_of_the_other_samples_once() -> None:
+    m, graph, _ = planned(kaggle("hotline"), 0.75)
+    read, write = demands(graph, "Gather other rows"), demands(graph, "Write other rows")
+    for work in (*read.values(), *write.values()):
+        assert float(np.max(work.rows)) == 0.25 * 1024 * 26 and work.row_bytes == 64
+    assert seconds(m, graph)["Gather other rows"] == pytest.approx(6656 * 0.91e-6 / 64)
+    pooled = sum(float(np.max(demands(graph, f"{part} lookup")["gpu"].nbytes)) for part in ("Popular", "Other"))
+    assert pooled == 1024 * 26 * 64
+
+
+def test_a_micro_batch_without_samples_costs_nothing_and_samples_may_differ_by_batch() -> None:
+    m, graph, _ = planned(kaggle("hotline"), 1.0)
+    assert [some for name, some in seconds(m, graph).items() if name.startswith(("Other", "Gather", "Write"))] == [0.0] * 7
+    cost = m.devices["gpu"].seconds[TopPart]
+    shape = ((383, 512, 256, 1), 27, 16)
+    one_by_one = [float(cost(TopPart(samples, *shape))) for samples in (0, 1, 700, 1024)]
+    assert cost(TopPart(np.array([0.0, 1.0, 700.0, 1024.0]), *shape)).tolist() == one_by_one
+
+
+def test_a_system_known_by_its_headline_alone_says_so_where_systems_are_listed(capsys) -> None:
+    assert main(["list", "systems"]) == 0
+    said = {line.split()[0]: "headline only" in line for line in capsys.readouterr().out.splitlines()}
+    assert said["hotline"] and not any(said[name] for name in FAMILY[:3])
+
+
+def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None:
+    bench = machinery(fit(with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl"})).scenario)
+    assert "ssd" in bench.devices and not {"gatherer", "network"} & set(bench.devices)

@@ -40,8 +40,9 @@ def _variants(kind: str) -> Callable[[], list[Entry]]:
 def _variant(kind: str, name: str) -> Entry:
     """A variant's title, and the idea that its module states in its first line."""
     module = import_module(f"engine.{kind}.{name.replace('-', '_')}")
-    idea = (module.__doc__ or "").partition("\n")[0]
-    return {"name": name, "title": getattr(registry.load(kind, name), "title", name), "help": idea}
+    variant, idea = registry.load(kind, name), (module.__doc__ or "").partition("\n")[0]
+    doubt = " Known by its headline only." if getattr(variant, "confidence", "") == "headline only" else ""
+    return {"name": name, "title": getattr(variant, "title", name), "help": idea + doubt}
 
 
 def _devices() -> list[Entry]:

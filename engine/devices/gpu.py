@@ -9,7 +9,7 @@ import numpy as np
 from engine.assumptions import assumed, fields_of
 from engine.cluster import gpus
 from engine.constants import Constant
-from engine.device import Device, Kind
+from engine.device import Device, Kind, some
 from engine.gpus import ACCELERATORS, REPLAY, Accelerator, Replay
 from engine.machine import Machine
 from engine.units import FLOAT32, GB, US
@@ -35,33 +35,34 @@ def _part(machine: Machine) -> Accelerator | Replay:
 class Cost:
     """Operations, memory traffic and kernel launches of a piece of GPU work; `fixed` counts GEMMs."""
 
-    seconds: float
-    flop: float
-    nbytes: float
+    seconds: Any
+    flop: Any
+    nbytes: Any
 
 
-def _gemm(gpu: Accelerator, m: int, k: int, n: int) -> Cost:
+def _gemm(gpu: Accelerator, m: Any, k: Any, n: int) -> Cost:
     """Cost an m×k by k×n product in fp32, for an output of m rows and n columns."""
-    flop, nbytes = 2.0 * m * k * n, FLOAT32 * float(m * k + k * n + m * n)
+    flop, nbytes = 2.0 * m * k * n, 1.0 * FLOAT32 * (m * k + k * n + m * n)
     padded = 2.0 * (m + gpu.rows.value) * k * n / (gpu.flop_share.value * gpu.peak.value * 1e12)
     moved = nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB)
-    return Cost(gpu.fixed.value * US + max(padded, moved), flop, nbytes)
+    return Cost(gpu.fixed.value * US + np.maximum(padded, moved), flop, nbytes)
 
 
-def _elementwise(gpu: Accelerator, nbytes: float) -> Cost:
+def _elementwise(gpu: Accelerator, nbytes: Any) -> Cost:
     return Cost(gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB), 0.0, nbytes)
 
 
-def _total(costs: list[Cost]) -> Cost:
-    return Cost(sum(c.seconds for c in costs), sum(c.flop for c in costs), sum(c.nbytes for c in costs))
+def _total(costs: list[Cost], samples: Any) -> Cost:
+    """Return the sum; without samples nothing is launched."""
+    return Cost(*(some(samples) * sum(part) for part in zip(*((c.seconds, c.flop, c.nbytes) for c in costs), strict=True)))
 
 
-def _forward(gpu: Accelerator, samples: int, widths: tuple[int, ...]) -> list[Cost]:
+def _forward(gpu: Accelerator, samples: Any, widths: tuple[int, ...]) -> list[Cost]:
     layers = list(pairwise(widths))
     return [_gemm(gpu, samples, k, n) for k, n in layers] + [_elementwise(gpu, 2.0 * FLOAT32 * samples * n) for _, n in layers]
 
 
-def _backward(gpu: Accelerator, samples: int, widths: tuple[int, ...], input_gradient: bool) -> list[Cost]:
+def _backward(gpu: Accelerator, samples: Any, widths: tuple[int, ...], input_gradient: bool) -> list[Cost]:
     """Activation, weight gradient, input gradient and update of each layer; the update moves 3 words a weight."""
     costs: list[Cost] = []
     for layer, (k, n) in enumerate(pairwise(widths)):
@@ -73,23 +74,23 @@ def _backward(gpu: Accelerator, samples: int, widths: tuple[int, ...], input_gra
 
 def _bottom(gpu: Accelerator, work: BottomMLP) -> Cost:
     if work.direction == "forward":
-        return _total(_forward(gpu, work.samples, work.widths))
-    return _total(_backward(gpu, work.samples, work.widths, input_gradient=False))
+        return _total(_forward(gpu, work.samples, work.widths), work.samples)
+    return _total(_backward(gpu, work.samples, work.widths, input_gradient=False), work.samples)
 
 
 def _top(gpu: Accelerator, work: TopPart) -> Cost:
     """Interaction forward and backward (4 and 6 kernels over its vectors), loss (3 kernels), top MLP."""
-    vectors = float(FLOAT32 * work.samples * work.vectors * work.dim)
-    outputs = float(FLOAT32 * work.samples * work.widths[0])
+    vectors = 1.0 * FLOAT32 * work.samples * work.vectors * work.dim
+    outputs = 1.0 * FLOAT32 * work.samples * work.widths[0]
     interaction = [_elementwise(gpu, vectors + outputs)] * 10
-    loss = [_elementwise(gpu, float(FLOAT32 * work.samples))] * 3
+    loss = [_elementwise(gpu, 1.0 * FLOAT32 * work.samples)] * 3
     forward = _forward(gpu, work.samples, work.widths)
-    return _total(interaction + loss + forward + _backward(gpu, work.samples, work.widths, input_gradient=True))
+    return _total(interaction + loss + forward + _backward(gpu, work.samples, work.widths, input_gradient=True), work.samples)
 
 
 def _computed(name: str, gpu: Accelerator) -> Device:
 
-    def joules(cost: Cost) -> float:
+    def joules(cost: Cost) -> Any:
         return (cost.flop * gpu.flop_energy.value + cost.nbytes * gpu.byte_energy.value) * 1e-12
 
     def rows(work: RowReads | RowUpdates) -> Any:
@@ -128,13 +129,16 @@ def _computed(name: str, gpu: Accelerator) -> Device:
 def _replayed(gpu: Replay) -> Device:
     """The prototype's soft GPU: times of a batch of 128, assumed linear in the batch beyond it."""
 
-    def bottom(work: BottomMLP) -> float:
-        share = gpu.forward.value if work.direction == "forward" else 1 - gpu.forward.value
-        return share * gpu.bottom.value * 1e-12 * mlp_parameters(work.widths) * max(1.0, work.samples / gpu.samples.value)
+    def replays(samples: Any) -> Any:
+        return some(samples) * np.maximum(1.0, samples / gpu.samples.value)
 
-    def top(work: TopPart) -> float:
+    def bottom(work: BottomMLP) -> Any:
+        share = gpu.forward.value if work.direction == "forward" else 1 - gpu.forward.value
+        return share * gpu.bottom.value * 1e-12 * mlp_parameters(work.widths) * replays(work.samples)
+
+    def top(work: TopPart) -> Any:
         one = gpu.top.value * 1e-3 + gpu.rate.value * 1e-12 * mlp_parameters(work.widths)
-        return one * max(1.0, work.samples / gpu.samples.value)
+        return one * replays(work.samples)
 
     def moved(work: Pool | Stream) -> Any:
         return (2 if isinstance(work, Stream) else 1) * work.nbytes / (gpu.bandwidth.value * GB)

@@ -82,6 +82,8 @@ def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
 
 def popular_share(s: Scenario, capacity: float) -> float:
     """Return the share of samples whose every lookup meets one of the `capacity` most popular rows."""
+    if capacity >= sum(per_table(s.model, "num_embeddings")):
+        return 1.0
     (rows, mass), pooling = hottest(s, capacity), np.array(per_table(s.model, "pooling"))
     alone, groups, laws = mass**pooling, links(s), popularities(s)
     together = [min(head_quantile(laws[t], rows[t]) ** float(pooling[t]) for t in group) for group in groups]

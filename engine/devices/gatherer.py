@@ -1,0 +1,48 @@
+"""A card that gathers rows from memories over PCIe, one read each, and writes them back; Hotline's is not public."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.assumptions import assumed, fields_of
+from engine.cluster import nodes
+from engine.constants import Constant
+from engine.device import Device, Kind
+from engine.machine import Machine
+from engine.units import GB, US
+from engine.work import RowReads, RowUpdates
+
+
+@dataclass(frozen=True)
+class Card:
+    """How many reads are under way at once, how long one takes, and what the card draws."""
+
+    reads: Constant = Constant("reads in flight", 64, "reads", 32, 256, "unsourced", "PCIe allows 32, or 256 with extended tags")
+    trip: Constant = Constant("read round trip", 0.91, "us", 0.9, 1.2, "measured", "NVIDIA/gdrcopy, PCIe 3")
+    active: Constant = Constant("active power", 75, "W", 5, 225, "unsourced", "Alveo-class card")
+    idle: Constant = Constant("idle power", 30, "W", 1, 60, "unsourced", "Alveo-class card")
+    price: Constant = Constant("price", 4000, "USD", 1000, 8000, "unsourced", "Alveo-class card")
+
+
+def build(machine: Machine) -> Device:
+    """Build the card; its link is as fast as the GPUs'."""
+    card = assumed(machine, "gatherer", Card())
+    link = machine.pcie_bandwidth_GBps * GB
+
+    def gather(work: RowReads) -> Any:
+        return work.rows * np.maximum(card.trip.value * US / card.reads.value, work.row_bytes / link)
+
+    return Device(
+        name="gatherer",
+        title="Gather card",
+        helps="more reads in flight or a faster link would shorten it",
+        seconds={RowReads: gather, RowUpdates: lambda work: work.rows * work.row_bytes / link},
+        idle_watts=card.idle.value,
+        busy_watts=card.active.value - card.idle.value,
+        price=card.price.value,
+        constants=fields_of(card),
+    )
+
+
+DEVICE = Kind("Gather card", build, lambda: {"": fields_of(Card())}, nodes)
