@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from engine.fit import fit
+from engine.fit import Fit
+from engine.nodes import sized
 from engine.report import Report
 from engine.result import Result
 from engine.run import Machinery, machinery, schedule
@@ -23,13 +24,27 @@ def estimate(scenario: Scenario) -> Result:
 
     What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
     """
-    settled = fit(scenario)
+    settled = settle(scenario)
     m = machinery(settled.scenario)
     if settled.problems:
         return cannot_run(scenario, settled.problems)
-    line = schedule(m, repeated(_expected(m), _window(m)))
+    line = _steady_line(m)
     average = steady(line, m.devices)
     return sketch(scenario, line, _report(m, line, average), _notes(scenario))
+
+
+def settle(scenario: Scenario) -> Fit:
+    """Choose what is automatic, nodes included where a throughput is asked for, and check that everything fits."""
+    return sized(scenario, _throughput)
+
+
+def _throughput(settled: Scenario) -> float:
+    m = machinery(settled)
+    return settled.data.batch_size / steady(_steady_line(m), m.devices).step
+
+
+def _steady_line(m: Machinery) -> Timeline:
+    return schedule(m, repeated(_expected(m), _window(m)))
 
 
 def _expected(m: Machinery) -> Traffic:

@@ -41,7 +41,8 @@ def fit(scenario: Scenario) -> Fit:
     system: System = load("systems", scenario.system)
     automatic = scenario.machine.pmem_capacity_GiB is None
     if automatic:
-        count = max(1, ceil((table_bytes(scenario) + log_bytes(scenario)) / module_bytes(scenario.machine)))
+        each = (table_bytes(scenario) + log_bytes(scenario)) / nodes(scenario.machine)
+        count = max(1, ceil(each / module_bytes(scenario.machine)))
         capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
         scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd}
@@ -69,7 +70,7 @@ def gpu_bytes(s: Scenario, system: System) -> float:
     return held / s.machine.num_gpus + 2 * mlp_bytes(s)
 
 
-def _activations(s: Scenario) -> float:
+def activation_bytes(s: Scenario) -> float:
     """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
@@ -77,8 +78,10 @@ def _activations(s: Scenario) -> float:
 
 
 def _alone(s: Scenario, system: System) -> str:
-    if s.machine.num_gpus == 1 or system.scales:
+    if system.scales or (s.machine.num_gpus == 1 and s.machine.target_throughput is None):
         return ""
+    if s.machine.num_gpus == 1:
+        return f"machine.target_throughput is not possible: system={s.system} trains on one GPU; set it to auto."
     return f"machine.num_gpus={s.machine.num_gpus} is not possible: system={s.system} trains on one GPU; set it to 1."
 
 
@@ -102,7 +105,7 @@ def _raise(path: str, number: int, then: str) -> str:
 
 def _pmem(s: Scenario, need: float) -> str:
     have = (s.machine.pmem_capacity_GiB or 0.0) * GiB
-    if need <= have * (1 + 1e-9):
+    if need <= have * nodes(s.machine) * (1 + 1e-9):
         return ""
     return (
         f"machine.pmem_capacity_GiB={have / GiB:g} cannot hold {_gib(table_bytes(s))} of embedding tables and "
@@ -143,7 +146,7 @@ def _ssd(s: Scenario, need: float) -> str:
 
 
 def _cache(s: Scenario) -> str:
-    need, have = s.policy.cache_load_factor * table_bytes(s), s.machine.dram_capacity_GiB * GiB
+    need, have = s.policy.cache_load_factor * table_bytes(s), s.machine.dram_capacity_GiB * GiB * nodes(s.machine)
     if need <= have:
         return ""
     most = 0.995 * have / table_bytes(s)  # so that it still fits when written with three digits
@@ -161,7 +164,7 @@ def _less(system: System) -> str:
 def _gpu(s: Scenario, system: System) -> str:
     if "gpu" not in system.devices:
         return ""
-    need, have = gpu_bytes(s, system) + _activations(s), memory_bytes(s.machine)
+    need, have = gpu_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
     if need <= have:
         return ""
     held = (system.places(s) if system.places else {}).get("hbm", 0.0)

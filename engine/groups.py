@@ -62,8 +62,8 @@ class Data:
         "kaggle",
         "choice",
         "Popularity",
-        "How lookups spread over rows: fitted to Criteo Kaggle or Terabyte, a plain Zipf, or uniform.",
-        choices=("kaggle", "terabyte", "zipf", "uniform"),
+        "How lookups spread over rows: fitted to Criteo Kaggle or Terabyte, or to Meta's reuse counts; a plain Zipf, or uniform.",
+        choices=("kaggle", "terabyte", "meta", "zipf", "uniform"),
     )
     zipf_exponent: float = knob(1.05, "float", "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
     locality: float = knob(
@@ -119,6 +119,9 @@ class Policy:
         "Relaxed lookup",
         "Look the next batch up before this one's update, and correct the pooled vectors.",
         optional=True,
+    )
+    prefetch: bool = knob(
+        True, "switch", "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains."
     )
     cache_load_factor: float = knob(
         0.01, "float", "Cache load factor", "Share of rows that system ssd keeps in host DRAM.", low=0.0, high=1.0

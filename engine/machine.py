@@ -17,6 +17,16 @@ class Machine:
         choices=("a100-80", "a100-40", "v100", "h100-sxm", "trainingcxl"),
     )
     num_gpus: int = knob(1, "int", "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)
+    target_throughput: float | None = knob(
+        None,
+        "float",
+        "Target throughput",
+        "Take the fewest whole nodes that hold the model and reach it; auto: train on the GPUs given.",
+        unit="samples/s",
+        low=1e-3,
+        high=1e12,
+        optional=True,
+    )
     gpus_per_node: int = knob(8, "int", "GPUs per node", "Accelerators that share a host and its fabric.", low=1, high=64)
     matrix_precision: str = knob(
         "fp32", "choice", "Matrix products", "Arithmetic of the layers' matrix products on the GPU.", choices=("fp32", "tf32")

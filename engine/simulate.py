@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.crash import in_miniature
 from engine.errors import CannotRun
-from engine.fit import fit
+from engine.estimate import settle
 from engine.learner import learner
 from engine.lessons import Lessons, finish, recover, scores
 from engine.meter import Meter
@@ -42,7 +42,7 @@ def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | N
     file = read(data) if data else None
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
-    settled = fit(scenario)
+    settled = settle(scenario)
     ready = machinery(settled.scenario)
     if settled.problems:
         return cannot_run(scenario, settled.problems)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.assumptions import assumed, fields_of
+from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Device, Kind, some
 from engine.machine import Machine
@@ -178,4 +179,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Persistent memory", build, lambda: {name: fields_of(media) for name, media in MEDIA.items()})
+DEVICE = Kind("Persistent memory", build, lambda: {name: fields_of(media) for name, media in MEDIA.items()}, nodes)

@@ -1,0 +1,39 @@
+"""DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
+
+from engine import blocks_far, blocks_gpu
+from engine.graph import TaskGraph
+from engine.placement import USABLE, hbm_and_dram, placement, share_of_rows
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Rows of tables in DRAM are read when their batch needs them, and nothing else runs meanwhile."""
+    dense = placement(s)
+    far = t.rows * share_of_rows(s, dense.dram + dense.below)
+    arrived = blocks_far.index_exchange(s, t)[1]
+    fetch = blocks_far.read(t, "Read rows from DRAM", far, arrived, blocks_far.end_of_batch(s))
+    return TaskGraph((fetch, *blocks_far.step(s, t, far, (fetch.name,))))
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: training starts over."""
+    return blocks_gpu.start_again("pcie", recovery)
+
+
+SYSTEM = System(
+    title="DRAM and HBM",
+    summary="Tables over HBM and DRAM of as many nodes as they need; DRAM rows are read when their batch comes.",
+    devices=("host", "gpu", "pcie", "network", "dram"),
+    memory="dram",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    family="Scale-out",
+    baseline="dram-hbm-nodes",
+    scales=True,
+    places=hbm_and_dram,
+    constants=(USABLE,),
+    cites=("pytorch/torchrec, unified virtual memory",),
+)

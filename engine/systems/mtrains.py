@@ -1,0 +1,84 @@
+"""MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
+
+from engine import blocks_far, blocks_gpu
+from engine.cluster import nodes
+from engine.constants import Constant
+from engine.graph import Demand, Task, TaskGraph
+from engine.placement import USABLE, levels, nbytes, placement
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.traffic import Traffic, cached_rows, row_bytes
+from engine.units import GiB
+from engine.work import Copy, RowReads, RowUpdates, Stream
+
+COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced", "RocksDB-like store; bytes written per byte")
+
+
+def scm_rows(s: Scenario) -> float:
+    """Return how many rows the byte-addressable SCM of all nodes caches."""
+    return (s.machine.pmem_capacity_GiB or 0.0) * GiB * nodes(s.machine) / row_bytes(s)
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
+    level = levels(s, cached_rows(s), scm_rows(s))
+    far = t.rows * (level.dram + level.cached + level.scm + level.drives)
+    if s.policy.prefetch:
+        fetch = _fetch(s, t, ("Embedding lookup",), (), ahead=True)
+        return TaskGraph((fetch, _evict(s, t), *blocks_far.step(s, t, far, updated_after=(fetch.name,))))
+    fetch = _fetch(s, t, blocks_far.index_exchange(s, t)[1], blocks_far.end_of_batch(s), ahead=False)
+    return TaskGraph((fetch, _evict(s, t), *blocks_far.step(s, t, far, (fetch.name,))))
+
+
+def _fetch(s: Scenario, t: Traffic, after: tuple[str, ...], after_previous: tuple[str, ...], ahead: bool) -> Task:
+    """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
+    level = levels(s, cached_rows(s), scm_rows(s))
+    rows = blocks_far.next_batch(t.rows) if ahead else t.rows
+    lower = rows * (level.scm + level.drives)
+    far = rows * (level.dram + level.cached) + lower
+    demands = (
+        Demand("ssd", RowReads(rows * level.drives, t.row_bytes)),
+        Demand("pmem", RowReads(rows * level.scm, t.row_bytes)),
+        Demand("dram", RowReads(far + lower, t.row_bytes)),
+        Demand("pcie", Copy(far * t.row_bytes), blocks_gpu.UP),
+    )
+    return Task("Prefetch" if ahead else "Fetch rows", "Embedding", demands, after, after_previous)
+
+
+def _evict(s: Scenario, t: Traffic) -> Task:
+    """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
+    level = levels(s, cached_rows(s), scm_rows(s))
+    written = t.rows * level.drives * t.row_bytes * COMPACTION.value
+    lower = RowUpdates(t.rows * (level.scm + level.drives), t.row_bytes)
+    return Task("Evict rows", "Embedding", (Demand("ssd", Stream(written)), Demand("pmem", lower)), ("Embedding update",))
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: training starts over."""
+    return blocks_gpu.start_again("pcie", recovery)
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """Densest tables in HBM, the next in DRAM beside its cache, the rest on drives; PMEM holds copies alone."""
+    cache = cached_rows(s) * row_bytes(s)
+    dense = placement(s, cache)
+    dram = (nbytes(s, dense.dram) + cache) / USABLE.value
+    return {"hbm": nbytes(s, dense.hbm), "dram": dram, "ssd": nbytes(s, dense.below)}
+
+
+SYSTEM = System(
+    title="MTrainS",
+    summary="Fewer nodes: HBM, DRAM, byte- and block-addressable SCM in one hierarchy; rows come one batch ahead.",
+    devices=("host", "gpu", "pcie", "network", "dram", "pmem", "ssd"),
+    memory="ssd",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    family="Scale-out",
+    baseline="dram-hbm-nodes",
+    scales=True,
+    places=places,
+    constants=(USABLE, COMPACTION),
+    cites=("MTrainS, arXiv 2305.01515 (abstract)", "pytorch/FBGEMM, SSD table-batched embeddings"),
+    confidence="headline only",
+)

@@ -1,0 +1,34 @@
+"""Proactive embedding: the next batch's cold rows are read while GPUs wait for each other, and again if trained since."""
+
+from dataclasses import replace
+
+from engine import blocks_far
+from engine.graph import TaskGraph
+from engine.scenario import Scenario
+from engine.system import Ways
+from engine.systems.cold_in_dram import SYSTEM as REACTIVE
+from engine.traffic import Traffic, cached_rows
+from engine.workload.caching import hot_split
+
+AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Reads ahead fill the GPUs' idle time: exchanges, all-reduce; hot rows are looked up after the update as ever."""
+    if not s.policy.prefetch:
+        return REACTIVE.plan(s, w, t)
+    split, ends = hot_split(s, cached_rows(s)), blocks_far.end_of_batch(s)
+    cold = t.rows * (1 - split.hot)
+    arrived = blocks_far.index_exchange(s, t)[1]
+    ahead = blocks_far.read(t, AHEAD, blocks_far.next_batch(cold), ("Embedding lookup",), background=True)
+    again = blocks_far.read(t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
+    return TaskGraph((again, *blocks_far.step(s, t, cold, (AGAIN,)), ahead))
+
+
+SYSTEM = replace(
+    REACTIVE,
+    title="Proactive",
+    summary="Cold rows in DRAM, but the next batch's are read during this one's exchanges between GPUs.",
+    plan=plan,
+    cites=("Proactive embedding on cold data, IEEE CAL 23(2):203-206, 2024 (abstract)",),
+)

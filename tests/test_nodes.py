@@ -1,0 +1,97 @@
+"""How many nodes does a model need: for its bytes, for a throughput asked for, and where the answer is a sentence?"""
+
+from math import ceil
+
+import numpy as np
+import pytest
+from scipy.stats import poisson
+
+from engine.devices.gpu import memory_bytes
+from engine.estimate import estimate, settle
+from engine.fit import activation_bytes
+from engine.nodes import MOST_NODES, for_capacity, on
+from engine.placement import USABLE
+from engine.presets import preset
+from engine.scenario import Scenario, with_values
+from engine.traffic import mlp_bytes, table_bytes
+from engine.units import GiB
+from engine.workload.popularity import popularities
+from engine.workload.spectrum import spectrum
+
+MTRAINS = preset("mtrains-capacity").scenario
+NODES, RATE = "Nodes", "Throughput [samples/s]"
+# Meta's 2021 traces: percent of touched rows, and of accesses, that are of rows accessed more than this often.
+REUSE = {1: (57.7, 94.4), 4: (24.5, 82.6), 16: (5.1, 61.5), 32: (2.0, 52.5), 128: (0.4, 40.9)}
+
+
+def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
+    asked = with_values(MTRAINS, {"system": "dram-hbm-nodes"})
+    count = for_capacity(asked)
+    assert count is not None
+    machine = on(asked, count).machine
+    gpu = memory_bytes(machine) - 2 * mlp_bytes(asked) - activation_bytes(on(asked, count))
+    usable = USABLE.value * (machine.gpus_per_node * gpu + machine.dram_capacity_GiB * GiB)
+    assert count == pytest.approx(ceil(table_bytes(asked) / usable), abs=1)  # whole tables leave gaps
+    assert 8 <= count <= 32
+
+
+def test_a_target_takes_the_fewest_nodes_that_reach_it():
+    result = estimate(MTRAINS)
+    count = int(result.results[NODES])
+    assert result.results[RATE] >= MTRAINS.machine.target_throughput
+    assert count > 1
+    fewer = estimate(on(MTRAINS, count - 1))
+    assert fewer.results[RATE] < MTRAINS.machine.target_throughput
+    assert estimate(on(MTRAINS, count)).results == result.results
+
+
+def test_the_presets_target_is_what_two_nodes_train_when_memory_is_no_limit():
+    free = with_values(on(MTRAINS, 2), {"system": "dram-hbm-nodes", "machine.assume": (("gpu.memory", 1e5),)})
+    assert 0.9 <= MTRAINS.machine.target_throughput / estimate(free).results[RATE] <= 0.95
+
+
+def test_a_target_out_of_reach_is_answered_with_the_most_there_is():
+    result = estimate(with_values(Scenario(), {"system": "all-hbm", "machine.target_throughput": 1e12}))
+    assert not result.ran
+    assert "machine.target_throughput=1e+12 samples/s is out of reach" in result.outcome
+
+
+def test_a_model_that_no_number_of_nodes_holds_says_what_it_lacks():
+    result = estimate(
+        with_values(MTRAINS, {"system": "dram-hbm-nodes", "model.embedding_dim": 4096, "model.bottom_mlp": (13, 4096)})
+    )
+    assert not result.ran
+    assert f"each of {MOST_NODES} nodes" in result.outcome
+
+
+def test_a_system_of_one_gpu_refuses_a_target():
+    result = estimate(with_values(Scenario(), {"machine.target_throughput": 1e3}))
+    assert "machine.target_throughput is not possible: system=cxl" in result.outcome
+
+
+def test_without_a_target_the_gpus_asked_for_are_taken():
+    asked = on(MTRAINS, 3)
+    assert settle(asked).scenario.machine.num_gpus == 24
+    assert estimate(asked).results[NODES] == 3
+
+
+def test_an_estimate_of_856_tables_is_quick_once_their_popularity_is_known():
+    asked = on(preset("meta-856").scenario, 2)
+    assert asked.model.num_tables == 856
+    assert sum(rows > 1 for rows in asked.model.num_embeddings) == 587
+    assert sum(asked.model.num_embeddings) == pytest.approx(2.33e9, rel=0.01)
+    used = [lookups for lookups, rows in zip(asked.model.pooling, asked.model.num_embeddings, strict=True) if rows > 1]
+    assert np.mean(used) == pytest.approx(8.3, abs=0.05)
+    assert estimate(asked).ran
+
+
+def test_metas_popularity_has_the_reuse_of_its_traces():
+    """One number, the mean uses of a row, is free; the share of rows used once is the law's weak spot."""
+    law = popularities(with_values(Scenario(), {"data.popularity": "meta", "model.num_embeddings": (10**7,)}))[0]
+    classes = spectrum(law)
+    uses = classes.p * 10**7 * 6.25
+    touched = classes.rows @ -np.expm1(-uses)
+    for often, (rows, accesses) in REUSE.items():
+        more, met = poisson.sf(often, uses), poisson.sf(often - 1, uses)
+        assert 100 * classes.rows @ more / touched == pytest.approx(rows, abs=13 if often == 1 else 2)
+        assert 100 * classes.rows @ (uses * met) / (classes.rows @ uses) == pytest.approx(accesses, abs=3.5)
