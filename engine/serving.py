@@ -1,0 +1,84 @@
+"""What a full run's cache does: the system's policy, applied to each batch's real ids in turn."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from engine.errors import CannotRun
+from engine.scenario import Scenario
+from engine.system import Cache, cache_policy
+from engine.workload import ranks, shelf
+from engine.workload.arrays import Ints
+from engine.workload.lru import admit, lru
+from engine.workload.sets import serve as serve_sets
+from engine.workload.sets import sets
+from engine.workload.shelf import Moves
+from engine.workload.source import Source
+
+NOTHING = Moves(0, 0, 0, 0)
+PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
+
+
+def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[Moves]:
+    """Yield what each batch moves; batches fetched together move all their rows with the first of them.
+
+    Raises CannotRun where a batch has more unique rows than a cache that must hold them.
+    """
+    serve, at_once, capacity = _server(s, cache, given, batches), cache.at_once(s), int(cache.rows(s))
+    for n in range(batches):
+        if n % at_once:
+            yield NOTHING
+            continue
+        last = min(n + at_once, batches)
+        moves = serve(n, np.concatenate([given.ids(k) for k in range(n, last)]))
+        if cache.window(s) and moves.unique > capacity:
+            raise CannotRun(too_small(s, capacity, moves.unique, f"batches {n} to {last - 1} have"))
+        yield moves
+
+
+def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
+    """Return the refusal of a cache that cannot hold the rows it must."""
+    remedy = f"raise it to {min(1.0, s.policy.cache_load_factor * 1.01 * unique / max(capacity, 1)):.3g}"
+    fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
+    return (
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {int(capacity):,} rows, but {who} {int(unique):,} "
+        f"different ones, which must be in the cache together; {remedy}, {fewer}or lower data.batch_size."
+    )
+
+
+def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Callable[[int, Ints], Moves]:
+    policy, capacity = cache_policy(s, cache), cache.rows(s)
+    if policy == "set-associative":
+        ways = sets(capacity)
+        return lambda n, ids: serve_sets(ways, n + 1, ids)
+    if policy == "lru":
+        return _recency(capacity)
+    ranked = policy == "frequency"
+    relabel = _ranking(s, given, batches) if ranked else (lambda ids: ids)
+    held = shelf.holding_most_frequent(int(PRELOADED * capacity)) if ranked else shelf.empty()
+
+    def serve(n: int, ids: Ints) -> Moves:
+        nonlocal held
+        if policy == "look-ahead":
+            held, moves = shelf.look_ahead(held, s.policy.look_ahead_batches, n, ids)
+        else:
+            held, moves = shelf.serve(held, policy, capacity, relabel(ids))
+        return moves
+
+    return serve
+
+
+def _recency(capacity: float) -> Callable[[int, Ints], Moves]:
+    cache = lru(capacity)
+
+    def serve(n: int, ids: Ints) -> Moves:
+        nonlocal cache
+        before = cache.ends[2]
+        cache, misses, missed_lookups = admit(cache, ids)
+        return Moves(missed_lookups, misses, misses - float(cache.ends[2] - before), 0)
+
+    return serve
+
+
+def _ranking(s: Scenario, given: Source, batches: int) -> ranks.Relabel:
+    return ranks.recorded(given.ids(n) for n in range(batches)) if given.digest else ranks.generated(s)
