@@ -1,20 +1,23 @@
 """What a full run's cache does: the system's policy, applied to each batch's real ids in turn."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from engine import evict
+from engine.cache import COUNTS, Room
+from engine.caches import lfu, set_associative
 from engine.errors import CannotRun
 from engine.scenario import Scenario
+from engine.slots import with_room
 from engine.system import Cache, cache_policy
 from engine.workload import ranks, shelf
 from engine.workload.arrays import Ints
 from engine.workload.lru import admit, lru
-from engine.workload.sets import serve as serve_sets
-from engine.workload.sets import sets
 from engine.workload.shelf import Moves
 from engine.workload.source import Source
 
+Server = Callable[[int, Ints], Moves]
 NOTHING = Moves(0, 0, 0, 0)
 PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
 
@@ -46,29 +49,60 @@ def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
     )
 
 
-def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Callable[[int, Ints], Moves]:
+def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Server:
     policy, capacity = cache_policy(s, cache), cache.rows(s)
-    if policy == "set-associative":
-        ways = sets(capacity)
-        return lambda n, ids: serve_sets(ways, n + 1, ids)
-    if policy == "lru":
-        return _recency(capacity)
-    ranked = policy == "frequency"
-    relabel = _ranking(s, given, batches) if ranked else (lambda ids: ids)
-    held = shelf.holding_most_frequent(int(PRELOADED * capacity)) if ranked else shelf.empty()
+    if policy in SERVERS:
+        return SERVERS[policy](s, capacity)
+    relabel, held = _ranking(s, given, batches), shelf.most_frequent(int(PRELOADED * capacity))
 
     def serve(n: int, ids: Ints) -> Moves:
         nonlocal held
-        if policy == "look-ahead":
-            held, moves = shelf.look_ahead(held, s.policy.look_ahead_batches, n, ids)
-        else:
-            held, moves = shelf.serve(held, policy, capacity, relabel(ids))
+        held, moves = shelf.by_frequency(held, capacity, relabel(ids))
         return moves
 
     return serve
 
 
-def _recency(capacity: float) -> Callable[[int, Ints], Moves]:
+def _look_ahead(s: Scenario, capacity: float) -> Server:
+    held = shelf.most_frequent(0)
+
+    def serve(n: int, ids: Ints) -> Moves:
+        nonlocal held
+        held, moves = shelf.look_ahead(held, s.policy.look_ahead_batches, n, ids)
+        return moves
+
+    return serve
+
+
+def _sets(s: Scenario, capacity: float) -> Server:
+    held, used, clock = set_associative.empty(Room(int(capacity)))
+
+    def serve(n: int, ids: Ints) -> Moves:
+        nonlocal clock
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        clock = set_associative.serve(ids, held, used, clock, counts)
+        return _moves(counts)
+
+    return serve
+
+
+def _count(s: Scenario, capacity: float) -> Server:
+    cache = lfu.no_rows(int(capacity))
+
+    def serve(n: int, ids: Ints) -> Moves:
+        nonlocal cache
+        cache, counts = with_room(cache, len(ids)), np.zeros(COUNTS, dtype=np.int64)
+        unique = evict.serve(lfu.Lfu(), *cache, ids, counts)
+        return _moves(counts)._replace(unique=unique)
+
+    return serve
+
+
+def _moves(counts: Ints) -> Moves:
+    return Moves(counts[evict.MISSED_LOOKUPS], counts[evict.MISSES], counts[evict.EVICTED], counts[evict.UNIQUE])
+
+
+def _recency(s: Scenario, capacity: float) -> Server:
     cache = lru(capacity)
 
     def serve(n: int, ids: Ints) -> Moves:
@@ -82,3 +116,11 @@ def _recency(capacity: float) -> Callable[[int, Ints], Moves]:
 
 def _ranking(s: Scenario, given: Source, batches: int) -> ranks.Relabel:
     return ranks.recorded(given.ids(n) for n in range(batches)) if given.digest else ranks.generated(s)
+
+
+SERVERS: Mapping[str, Callable[[Scenario, float], Server]] = {
+    "lru": _recency,
+    "lfu": _count,
+    "set-associative": _sets,
+    "look-ahead": _look_ahead,
+}

@@ -6,7 +6,7 @@ from engine.scenario import Scenario
 from engine.system import Cache, Recovery, System, Ways
 from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
 from engine.work import Amount, Direct, Pool
-from engine.workload.sets import conflicts
+from engine.workload.caching import conflicts
 
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 TAGS = 16  # bytes a cached row: its number and when it was last used

@@ -5,7 +5,8 @@ batch itself are never pushed out.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from math import lgamma
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Moves(NamedTuple):
 
 
 NOTHING = Moves(0.0, 0.0)
+WAYS = 32  # of a set-associative cache
 # By policy: how many rows of each class can be missing, and for how many lookups an unused one of them stays.
 Stays = Callable[[Scenario, Spectrum, float, float], tuple[Floats, float]]
 
@@ -65,6 +67,15 @@ def look_ahead_rows(s: Scenario) -> float:
     space = id_space(popularities(s), per_table(s.model, "pooling"))
     x = s.policy.look_ahead_batches * float(lookups(s).sum()) * gap_rate(space.p)
     return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
+
+
+def conflicts(rows: Any, capacity: float) -> Any:
+    """Return how many of a batch's `rows` unique rows are expected to find their set full of others of the batch."""
+    each = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
+    ways = np.arange(WAYS + 1)
+    chance = np.exp(ways * np.log(each)[..., None] - each[..., None] - np.array([lgamma(way + 1) for way in ways]))
+    more = np.clip(1 - chance.sum(axis=-1), 0, None)  # than there are ways
+    return rows * np.clip(more + chance[..., -1] - WAYS * more / each, 0, None)
 
 
 def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,17 @@ def _kaggle(field: int, rows: int) -> Popularity:
 
 
 def _terabyte(field: int, rows: int) -> Popularity:
-    """Small fields have no fit of their own: they take what the fitted small fields share, s=0.8 and q=1, over all rows."""
-    fit = fits("tb").get(str(field), {"s": 0.8, "q": 1.0, "V": rows})
-    return Popularity((), 1.0, fit["s"], fit["q"], fit["V"], rows)
+    """A small field has no fit of its own: it is assumed to be shaped like the Kaggle field nearest in distinct ids."""
+    fit = fits("tb")[str(field)]
+    if "s" in fit:
+        return Popularity((), 1.0, fit["s"], fit["q"], fit["V"], rows)
+    like = _kaggle(_kaggle_field_like(fit["distinct"]), rows)
+    return replace(like, V=max(1, fit["distinct"] - len(like.heavy)) if like.mass else like.V)
+
+
+@cache
+def _kaggle_field_like(distinct: int) -> int:
+    return int(min(fits("kaggle").items(), key=lambda one: abs(log(one[1]["distinct"] / distinct)))[0])
 
 
 def _avazu(rows: int) -> Popularity:
