@@ -47,7 +47,7 @@ check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/test_layers.py
 
-slow: $(SLOW_READY) # the long suites; installs PyTorch, their oracle
+slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles
 	@$(BIN)/python -m pytest -m slow
 
 bench: $(READY) # speed beside whichever peers are installed (benchmarks/requirements.txt)

@@ -1,5 +1,7 @@
 """Steps of systems whose GPUs hold embeddings: kernels on the GPU, collectives between GPUs, the training loop's software."""
 
+from itertools import pairwise
+
 from engine.graph import Demand, Stage, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Recovery
@@ -26,12 +28,19 @@ def lookup(t: Traffic, after: Names, after_previous: Names = (), share: Amount =
     return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous)
 
 
-def update(t: Traffic, rows: Amount, after: Names, share: Amount = 1.0) -> tuple[Task, ...]:
+def update(t: Traffic, rows: Amount, after: Names, share: Amount = 1.0, after_previous: Names = ()) -> tuple[Task, ...]:
     """Spread a `share` of the gradients over their lookups, then update `rows` rows in GPU memory."""
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", RowUpdates(rows, t.row_bytes)),), ("Gradient spreading",)),
     )
+
+
+def behind(of: str, batches: int) -> tuple[Task, ...]:
+    """Tasks without work: "{n} behind" ends when task `of` has, n batches before; what waits for it runs no further ahead."""
+    names = [of, *(f"{n} behind" for n in range(1, batches + 1))]
+    idle = (Demand("gpu", Pool(0.0), "order"),)
+    return tuple(Task(name, "Other", idle, after_previous=(before,)) for before, name in pairwise(names))
 
 
 def exchange(s: Scenario, name: str, nbytes: Amount, after: Names) -> tuple[tuple[Task, ...], Names]:

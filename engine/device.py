@@ -40,13 +40,15 @@ class Kind:
     """What a device file exports: how to build the device for a machine, and its constants by part.
 
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
-    makes one device; a machine has `copies` of it that share all work evenly.
+    makes one device; a machine has `copies` of it that share all work evenly. What stands `apart`, in hosts of its own,
+    is no part of the machine unless its system uses it.
     """
 
     title: str
     build: Callable[[Machine], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
     copies: Callable[[Machine], int] = lambda machine: 1
+    apart: bool = False
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

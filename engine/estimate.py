@@ -10,11 +10,12 @@ from engine.run import Machinery, machinery, schedule
 from engine.scenario import Scenario
 from engine.steady import Steady, steady
 from engine.story import cannot_run, sketch
+from engine.system import cache_policy
 from engine.timeline import Timeline
 from engine.traffic import Traffic, traffic
 from engine.traffic import steady as repeated
 from engine.workload.accesses import expected
-from engine.workload.caching import expected_fetches, popular_share
+from engine.workload.caching import NOTHING, expected_moves, popular_share
 
 WINDOW, TURNS, LONGEST = 64, 3, 2048
 
@@ -28,9 +29,10 @@ def estimate(scenario: Scenario) -> Result:
     m = machinery(settled.scenario)
     if settled.problems:
         return cannot_run(scenario, settled.problems)
-    line = _steady_line(m)
-    average = steady(line, m.devices)
-    return sketch(scenario, line, _report(m, line, average), _notes(scenario))
+    amounts = _expected(m)
+    line = schedule(m, repeated(amounts, _window(m)))
+    accounts = _report(m, line, steady(line, m.devices), amounts.hit_rate if m.system.cache else None)
+    return sketch(scenario, line, accounts, _notes(scenario))
 
 
 def settle(scenario: Scenario) -> Fit:
@@ -52,14 +54,15 @@ def _expected(m: Machinery) -> Traffic:
     s, cache, hot = m.scenario, m.system.cache, m.system.hot
     accesses = expected(s)
     rows = accesses.unique_rows.sum(axis=1)
-    misses = expected_fetches(s, cache.policy, cache.rows(s)) if cache else 0.0
+    moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else NOTHING
     return traffic(
         s,
         rows=rows,
         raw_share=accesses.raw_lookups.sum(axis=1) / accesses.lookups.sum(),
-        misses=np.minimum(misses, rows),
+        misses=np.minimum(moved.misses, rows),
         cold=rows - accesses.shared_rows.sum(axis=1),
         popular=np.array([popular_share(s, hot(s)) if hot else 0.0]),
+        missed=np.array([moved.missed_lookups]),
     )
 
 
@@ -73,7 +76,7 @@ def _window(m: Machinery) -> int:
     return 2 + min(turns * turn, LONGEST)
 
 
-def _report(m: Machinery, line: Timeline, average: Steady) -> Report:
+def _report(m: Machinery, line: Timeline, average: Steady, hit_rate: float | None) -> Report:
     """Scale the steady state to the scenario's number of batches."""
     batches = m.scenario.run.batches
     return Report(
@@ -86,6 +89,7 @@ def _report(m: Machinery, line: Timeline, average: Steady) -> Report:
         busy={name: seconds * batches for name, seconds in average.busy.items()},
         pmem_written=average.written * batches,
         staleness=int(line.state.stale.max(initial=0)) if m.ways.log else None,
+        hit_rate=hit_rate,
     )
 
 

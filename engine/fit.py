@@ -9,9 +9,11 @@ from engine.devices.pmem import module_bytes
 from engine.devices.ssd import DRIVES
 from engine.registry import load
 from engine.scenario import KNOBS, Scenario, per_table, with_values
+from engine.serving import too_small
 from engine.system import System
 from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
 from engine.units import FLOAT32, GB, GiB
+from engine.workload.caching import expected_unique
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 MOST_GIB = 1e6  # of PMEM in one machine, as its knob allows
@@ -45,13 +47,13 @@ def fit(scenario: Scenario) -> Fit:
         count = max(1, ceil(each / module_bytes(scenario.machine)))
         capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
         scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
-    checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd}
+    checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
     problems = [
         _alone(scenario, system),
         _linked(scenario),
         *(checks[place](scenario, need) for place, need in _needs(scenario, system).items()),
     ]
-    problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system)]
+    problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system), _window(scenario, system)]
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
 
 
@@ -59,7 +61,7 @@ def _needs(s: Scenario, system: System) -> dict[str, float]:
     """Return the bytes that must fit each memory beside the GPUs' own; a memory without a check always fits."""
     logs = log_bytes(s) if system.memory in ("pmem", "ssd") else 0.0
     needs = system.places(s) if system.places else {system.memory: table_bytes(s) + logs}
-    return {place: need for place, need in needs.items() if place in ("pmem", "dram", "ssd")}
+    return {place: need for place, need in needs.items() if place in ("pmem", "dram", "ssd", "servers")}
 
 
 def gpu_bytes(s: Scenario, system: System) -> float:
@@ -145,6 +147,16 @@ def _ssd(s: Scenario, need: float) -> str:
     )
 
 
+def _servers(s: Scenario, need: float) -> str:
+    servers, each = s.machine.embedding_servers, s.machine.dram_capacity_GiB
+    if need <= servers * each * GiB:
+        return ""
+    return (
+        f"machine.embedding_servers={servers} of {each:g} GiB cannot hold {_gib(need)} of embedding tables; "
+        f"{_raise('machine.embedding_servers', ceil(need / each / GiB), ' or ')}lower model.num_embeddings."
+    )
+
+
 def _cache(s: Scenario) -> str:
     need, have = s.policy.cache_load_factor * table_bytes(s), s.machine.dram_capacity_GiB * GiB * nodes(s.machine)
     if need <= have:
@@ -159,6 +171,15 @@ def _cache(s: Scenario) -> str:
 def _less(system: System) -> str:
     """Return the remedy of keeping fewer rows near."""
     return "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
+
+
+def _window(s: Scenario, system: System) -> str:
+    """Do the rows of batches that must be in the cache together fit?"""
+    batches = system.cache.window(s) if system.cache else 0
+    if not system.cache or not batches:
+        return ""
+    need, have = expected_unique(s, batches), system.cache.rows(s)
+    return too_small(s, have, need, f"{batches} batch{'es' if batches > 1 else ''} together use") if need > have else ""
 
 
 def _gpu(s: Scenario, system: System) -> str:

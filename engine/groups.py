@@ -62,8 +62,9 @@ class Data:
         "kaggle",
         "choice",
         "Popularity",
-        "How lookups spread over rows: fitted to Criteo Kaggle or Terabyte, or to Meta's reuse counts; a plain Zipf, or uniform.",
-        choices=("kaggle", "terabyte", "meta", "zipf", "uniform"),
+        "How lookups spread over rows: fitted to Criteo Kaggle or Terabyte, or to Meta's reuse counts; a plain Zipf, or uniform; "
+        "avazu is a crude guess.",
+        choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
     )
     zipf_exponent: float = knob(1.05, "float", "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
     locality: float = knob(
@@ -124,7 +125,33 @@ class Policy:
         True, "switch", "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains."
     )
     cache_load_factor: float = knob(
-        0.01, "float", "Cache load factor", "Share of rows that system ssd keeps in host DRAM.", low=0.0, high=1.0
+        0.01, "float", "Cache load factor", "Share of rows that a cache keeps: in host DRAM, or in HBM.", low=0.0, high=1.0
+    )
+    cache_policy: str | None = knob(
+        None,
+        "choice",
+        "Cache policy",
+        "Which rows a cache lets go: the least recently used, the least often used, or the rarest in the data.",
+        choices=("lru", "lfu", "frequency"),
+        optional=True,
+    )
+    prefetch_batches: int = knob(
+        1,
+        "int",
+        "Prefetched together",
+        "CachedEmbedding fetches the rows of so many batches at once.",
+        unit="batches",
+        low=1,
+        high=1000,
+    )
+    look_ahead_batches: int = knob(
+        200,
+        "int",
+        "Look-ahead",
+        "Bagpipe keeps a row if one of so many next batches uses it.",
+        unit="batches",
+        low=1,
+        high=100_000,
     )
     hot_rows_MiB: float = knob(
         256.0,

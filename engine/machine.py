@@ -41,6 +41,9 @@ class Machine:
         high=1000,
         log=True,
     )
+    embedding_servers: int = knob(
+        1, "int", "Embedding servers", "Hosts without GPUs that hold the tables of remote systems.", low=1, high=1024
+    )
     host: str = knob("server", "choice", "Host", "Host CPU and board.", choices=("server", "trainingcxl"))
     framework: str = knob(
         "lean",

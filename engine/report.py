@@ -24,7 +24,8 @@ class Scores:
 class Report:
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
-    `lost_seconds` is work that a power loss undid, `down_seconds` detection, restart and restore.
+    `hit_rate` is the share of lookups that a cache serves, None without one; `lost_seconds` is work that a power loss
+    undid, `down_seconds` detection, restart and restore.
     """
 
     machinery: Machinery
@@ -41,6 +42,7 @@ class Report:
     lost_seconds: float = 0.0
     down_seconds: float = 0.0
     scores: Scores = field(default_factory=Scores)
+    hit_rate: float | None = None
 
     @property
     def joules(self) -> float:
@@ -48,7 +50,7 @@ class Report:
         return sum(self.static.values()) + sum(self.dynamic.values())
 
 
-def report(run: Run, steady: Steady, batches: int, scores: Scores) -> Report:
+def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None) -> Report:
     """Close the books of a run."""
     devices = run.machinery.devices
     joules, seconds, written = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0
@@ -73,6 +75,7 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores) -> Report:
         lost_seconds=_lost_seconds(run),
         down_seconds=sum(crash.resumed - crash.at for crash in run.crashes),
         scores=scores,
+        hit_rate=hit_rate,
     )
 
 

@@ -97,6 +97,7 @@ def machinery(scenario: Scenario) -> Machinery:
     present = _bench(chosen) if scenario.machine.all_powered else chosen.devices
     off = {"near-data"} if not scenario.machine.near_data_compute else set()
     kinds = {name: load("devices", name) for name in present if name not in off}
+    kinds = {name: kind for name, kind in kinds.items() if name in chosen.devices or not kind.apart}
     devices = {name: folded(kind.build(scenario.machine), kind.copies(scenario.machine)) for name, kind in kinds.items()}
     assumptions.check(scenario.machine, _catalogue())
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)

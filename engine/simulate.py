@@ -19,14 +19,14 @@ from engine.report import Scores, report
 from engine.result import Result
 from engine.run import Machinery, Segment, machinery, run
 from engine.scenario import Scenario, with_values
+from engine.serving import served
 from engine.single_thread import single_thread
 from engine.steady import steady
 from engine.story import cannot_run, tell
-from engine.traffic import Traffic, traffic
+from engine.traffic import BY_BATCH, Traffic, traffic
 from engine.training import boundaries, rows_of, scale_note, twin
 from engine.workload.criteo import CriteoFile, read
 from engine.workload.hot import hot_set, popular
-from engine.workload.lru import admit, lru
 from engine.workload.recent import recent, tally
 from engine.workload.source import Source, num_batches, source
 
@@ -57,34 +57,38 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     given, batches = source(m.scenario, file), num_batches(m.scenario, file)
     meter = Meter(progress, batches)
     amounts = _count(m, given, batches, meter)
+    hits = amounts.hit_rate if m.system.cache else None
     if not m.scenario.run.training:
         done, _ = run(m, amounts, None, lambda segment, _: _miniature(m, segment))
-        return tell(asked, done, report(done, steady(done.segments[0].timeline, m.devices), batches, Scores()), (), ())
+        accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, Scores(), hits)
+        return tell(asked, done, accounts, (), ())
     first = _first_lesson(m, given, batches, meter)
     done, lessons = run(m, amounts, first, recover)
     lessons = finish(lessons, done) if done.completed else lessons
-    accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, scores(lessons))
+    accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, scores(lessons), hits)
     note = scale_note(first.pupil.shape)
     return tell(asked, done, accounts, lessons.rows, (note,) if note else ())
 
 
 def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
-    """Count each batch's rows from its real ids, what a row cache misses, and samples that meet hot rows alone."""
-    amounts = np.zeros((5, batches))
+    """Count each batch's rows from its real ids, what the system's cache moves, and samples that meet hot rows alone."""
+    amounts = {name: np.zeros(batches) for name in BY_BATCH}
     near = recent(m.scenario.model, m.scenario.data.batch_size)
-    cache = lru(m.system.cache.rows(m.scenario) if m.system.cache else 0)
+    flow = served(m.scenario, m.system.cache, given, batches) if m.system.cache else None
     hot = hot_set(m.scenario, m.system.hot(m.scenario), given) if m.system.hot else None
     for n in range(batches):
         ids = given.ids(n)
         unique, shared, raw = tally(near, ids)
-        amounts[:2, n] = unique.sum(), raw.sum() / ids.size
-        if m.system.cache:
-            cache, amounts[2, n] = admit(cache, ids)
-        amounts[3, n] = unique.sum() - shared.sum()
+        counted = {"rows": unique.sum(), "raw_share": raw.sum() / ids.size, "cold": unique.sum() - shared.sum()}
+        if flow:
+            moves = next(flow)
+            counted |= {"misses": moves.misses, "evicted": moves.evicted, "missed": moves.missed_lookups}
         if hot:
-            amounts[4, n] = popular(hot, ids)
+            counted["popular"] = popular(hot, ids)
+        for name, value in counted.items():
+            amounts[name][n] = value
         meter.step(f"counted rows of batch {n}", counts=not m.scenario.run.training)
-    return traffic(m.scenario, *amounts)
+    return traffic(m.scenario, **amounts)
 
 
 def _first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Lessons:

@@ -40,10 +40,17 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Cache:
-    """The rows that a system keeps near: by which policy, and how many at once over all tables."""
+    """The rows that a system keeps near: by which policy, how many over all tables, and which `others` can be chosen.
+
+    `at_once` batches are fetched together, on their union. The rows of `window` batches must be held together; with 0,
+    rows that do not fit are used without being kept.
+    """
 
     policy: str
     rows: Callable[[Scenario], float]
+    others: tuple[str, ...] = ()
+    at_once: Callable[[Scenario], int] = lambda s: 1
+    window: Callable[[Scenario], int] = lambda s: 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,17 @@ class System:
     constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()
     confidence: str = "source"
+
+
+def cache_policy(scenario: Scenario, cache: Cache) -> str:
+    """Return the cache policy in force; raises BadKnob where the system cannot have the one asked for."""
+    asked, known = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.others)
+    if asked not in known:
+        raise BadKnob(
+            f"policy.cache_policy={asked} is not possible: system={scenario.system} keeps rows by {' or '.join(known)}; "
+            "set it to auto."
+        )
+    return asked
 
 
 def ways(scenario: Scenario, system: System) -> Ways:

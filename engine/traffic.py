@@ -21,7 +21,8 @@ class Traffic:
 
     `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
     the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
-    samples all of whose lookups meet hot rows. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
+    samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
+    it did not hold when the batch began. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
     lookups, of the sparse features, of all MLP parameters with optimizer state.
     """
 
@@ -30,6 +31,8 @@ class Traffic:
     misses: Floats
     cold: Floats
     popular: Floats
+    evicted: Floats
+    missed: Floats
     lookups: float
     row_bytes: int
     vector_bytes: int
@@ -47,6 +50,11 @@ class Traffic:
         return self.lookups * self.vector_bytes
 
     @property
+    def hit_rate(self) -> float:
+        """Share of lookups whose row the cache held when their batch began."""
+        return 1 - float(self.missed.mean()) / self.lookups
+
+    @property
     def entry_bytes(self) -> int:
         """Bytes of one row in a row log: its number and its values."""
         return self.row_bytes + INDEX_BYTES
@@ -57,11 +65,20 @@ class Traffic:
         return self.lookups * INDEX_BYTES
 
 
-BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular")
+BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed")
 
 
-def traffic(scenario: Scenario, rows: Floats, raw_share: Floats, misses: Floats, cold: Floats, popular: Floats) -> Traffic:
-    """Return the traffic of batches with these amounts, one value per batch each."""
+def traffic(
+    scenario: Scenario,
+    rows: Floats,
+    raw_share: Floats,
+    misses: Floats,
+    cold: Floats,
+    popular: Floats,
+    evicted: Floats | None = None,
+    missed: Floats | None = None,
+) -> Traffic:
+    """Return the traffic of batches with these amounts, one value per batch each; a row comes in for one that goes."""
     model, samples = scenario.model, scenario.data.batch_size
     vector = model.embedding_dim * FLOAT32
     return Traffic(
@@ -70,6 +87,8 @@ def traffic(scenario: Scenario, rows: Floats, raw_share: Floats, misses: Floats,
         misses=misses,
         cold=cold,
         popular=popular,
+        evicted=misses if evicted is None else evicted,
+        missed=misses if missed is None else missed,
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector,

@@ -79,6 +79,20 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class Direct:
+    """Let GPU threads read or write `nbytes` of rows in host memory themselves, across the link (UVM)."""
+
+    nbytes: Amount
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Carry `nbytes`, summed over all GPUs, between their nodes and embedding servers; each GPU over its own card."""
+
+    nbytes: Amount
+
+
+@dataclass(frozen=True)
 class Pool:
     """Pass `nbytes` of rows through adders: pooling, or applying gradients."""
 
@@ -96,18 +110,20 @@ class HostEmbedding:
 
 @dataclass(frozen=True)
 class HostRows:
-    """Gather rows from host memory into one buffer, or scatter them back, on the host CPU."""
+    """Gather rows from host memory into one buffer, or scatter them back, on a host CPU; `calls` if it is a remote one's."""
 
     rows: Amount
     row_bytes: int
     scatter: bool = False
+    calls: float = 1.0
 
 
 @dataclass(frozen=True)
 class Software:
-    """The host's own time for a batch: the training loop (input, Python, kernel calls), or tending a software cache."""
+    """The host's own time for a batch, `times` over: the training loop (input, Python, kernel calls), or tending a cache."""
 
     of: Literal["loop", "cache"]
+    times: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -152,6 +168,8 @@ Work = (
     | Persist
     | Move
     | Copy
+    | Direct
+    | Fetch
     | Pool
     | HostEmbedding
     | HostRows

@@ -44,7 +44,7 @@ def build(machine):
     return Device("abacus", "Abacus", seconds, idle_watts=7.0, helps="nimbler fingers help")
 
 
-DEVICE = Kind("Abacus", build, lambda: ())
+DEVICE = Kind("Abacus", build, dict)
 """,
     "metrics/bead_count.py": """
 from engine.metric import Metric
@@ -55,6 +55,11 @@ METRIC = Metric("Bead count", "beads", "higher", "Ten a batch.", lambda report: 
 from engine.fault import Fault
 
 FAULT = Fault("Table knocked", "Beads fly.", lambda scenario: iter([0.5]))
+""",
+    "caches/top_hat.py": """
+from engine.cache import Cache
+
+CACHE = Cache("Top hat", "All that goes in is gone.", lambda batches, room: None, lambda ids, room: len(ids))
 """,
     "models/five-beads.toml": """
 title = "Five beads"
@@ -92,7 +97,7 @@ def forget():
 @pytest.fixture
 def beads(tmp_path, monkeypatch):
     """Copy the folders of variants, add one file to each, and let the registry look there."""
-    for kind in ("systems", "devices", "faults", "metrics", "models"):
+    for kind in ("systems", "devices", "faults", "metrics", "caches", "models"):
         shutil.copytree(registry.HERE / kind, tmp_path / kind, ignore=shutil.ignore_patterns("__pycache__"))
         if kind != "models":
             monkeypatch.setattr(import_module(f"engine.{kind}"), "__path__", [str(tmp_path / kind)])

@@ -103,6 +103,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "devices": (_devices, ("name", "title", "help")),
     "faults": (_variants("faults"), ("name", "title", "help")),
     "metrics": (_variants("metrics"), ("name", "title", "help")),
+    "caches": (_variants("caches"), ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),
     "knobs": (_knobs, ("path", "default", "unit", "help")),
 }

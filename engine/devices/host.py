@@ -97,7 +97,7 @@ def build(machine: Machine) -> Device:
             HostRows: rows,
             BottomMLP: layers,
             TopPart: layers,
-            Software: lambda work: (host.loop if work.of == "loop" else host.cache).value * MS,
+            Software: lambda work: work.times * (host.loop if work.of == "loop" else host.cache).value * MS,
         },
         idle_watts=host.idle.value,
         busy_watts=host.active.value - host.idle.value,

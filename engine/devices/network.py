@@ -9,7 +9,7 @@ from engine.constants import Constant
 from engine.device import Device, Kind, some
 from engine.machine import Machine
 from engine.units import GB, US
-from engine.work import AllReduce, AllToAll
+from engine.work import AllReduce, AllToAll, Fetch
 
 MADMAX = "MAD-Max (arXiv 2310.02784), DLRM fleets"
 CALCULON = "calculon-ai/calculon, collective constants"
@@ -64,6 +64,9 @@ def build(machine: Machine) -> Device:
         ring = 2 * (inside - 1) / inside / link + 2 * (count - 1) / count / (inside * net)
         return some(work.nbytes) * (latency if gpus > 1 else 0.0) + work.nbytes * ring
 
+    def fetch(work: Fetch) -> Any:
+        return some(work.nbytes) * fabric.hop.value * US + work.nbytes / gpus / net
+
     def joules(nbytes: Any) -> Any:
         return nbytes * 8 * 2 * fabric.energy.value * 1e-12
 
@@ -72,9 +75,10 @@ def build(machine: Machine) -> Device:
         name="network",
         title=f"Network of {gpus} GPUs in {count} node{'s' if count > 1 else ''}",
         helps="a faster network, or fewer GPUs, would shorten it",
-        seconds={AllToAll: exchange, AllReduce: reduce},
+        seconds={AllToAll: exchange, AllReduce: reduce, Fetch: fetch},
         joules={
             AllToAll: lambda work: joules(work.nbytes * (gpus - 1) / gpus),
+            Fetch: lambda work: joules(work.nbytes),
             AllReduce: lambda work: joules(work.nbytes * 2 * (gpus - 1)),
         },
         idle_watts=cards * fabric.card.value,

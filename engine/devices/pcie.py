@@ -8,7 +8,7 @@ from engine.constants import Constant
 from engine.device import Device, Kind
 from engine.machine import Machine
 from engine.units import GB, US
-from engine.work import Copy
+from engine.work import Copy, Direct
 
 FIT = "fitted to TrainingCXL RM1 and RM4 by scripts/calibrate_trainingcxl.py"
 PHY = Constant("link energy", 7.5, "pJ/bit", 4, 10, "stated", "XHarvest, CXL/PCIe PHY", "counted at both ends")
@@ -29,6 +29,9 @@ class Path:
         "measured",
         "hpcaitech/CachedEmbedding run logs, A100",
         "GPU to unpinned memory",
+    )
+    direct: Constant = Constant(
+        "zero-copy share", 0.7, "of copy rate", 0.3, 0.9, "unsourced", "GPU threads reading rows of some 512 B in host memory"
     )
 
 
@@ -51,8 +54,11 @@ def build(machine: Machine) -> Device:
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
         helps="fewer hand-offs or a faster copy path would shorten it",
-        seconds={Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / (rate if work.pinned else unpinned)},
-        joules={Copy: lambda work: work.nbytes * 8 * 2 * path.phy.value * 1e-12},
+        seconds={
+            Direct: lambda work: work.nbytes / (path.direct.value * rate),
+            Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / (rate if work.pinned else unpinned),
+        },
+        joules=dict.fromkeys((Copy, Direct), lambda work: work.nbytes * 8 * 2 * path.phy.value * 1e-12),
         constants=fields_of(path),
     )
 

@@ -2,7 +2,7 @@
 
 from engine import blocks, blocks_gpu
 from engine.constants import Constant
-from engine.graph import Demand, Task, TaskGraph
+from engine.graph import Demand, Stage, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Cache, Recovery, System, Ways
 from engine.traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
@@ -15,44 +15,41 @@ BUFFERS = Constant("cache buffers", 0.2, "GiB", 0.12, 0.25, "measured", "hpcaite
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
-    """The cache is tended by software, step by step, before the batch; what it pushes out is always written back."""
-    rows = t.misses * t.row_bytes
+    """The cache is tended by software before the batch, and nothing overlaps.
+
+    Rows of several batches can be fetched together: that shares the software's fixed part alone.
+    """
     return TaskGraph(
         (
             blocks_gpu.training_loop(("Missing rows to GPU",)),
             blocks_gpu.features(t, "Find misses"),
-            Task(
-                "Find misses",
-                "Embedding",
-                (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes)),),
-                ("Sparse features",),
-                ("Embedding update", "Bottom MLP backward", "Training loop"),
-            ),
-            Task("Cache software", "Embedding", (Demand("host", Software("cache")),), ("Find misses",)),
-            Task("Gather evicted rows", "Embedding", (Demand("gpu", Stream(rows)),), ("Cache software",)),
-            Task(
-                "Evicted rows to host",
-                "Transfer",
-                (Demand("pcie", Copy(rows, pinned=False), blocks_gpu.DOWN),),
-                ("Gather evicted rows",),
-            ),
-            Task(
-                "Scatter evicted rows",
-                "Embedding",
-                (Demand("host", HostRows(t.misses, t.row_bytes, scatter=True)),),
-                ("Evicted rows to host",),
-            ),
-            Task(
-                "Gather missing rows", "Embedding", (Demand("host", HostRows(t.misses, t.row_bytes)),), ("Scatter evicted rows",)
-            ),
-            Task("Missing rows to GPU", "Transfer", (Demand("pcie", Copy(rows), blocks_gpu.UP),), ("Gather missing rows",)),
-            Task("Scatter missing rows", "Embedding", (Demand("gpu", Stream(rows)),), ("Missing rows to GPU",)),
+            *_tend(t, 1 / s.policy.prefetch_batches),
             blocks_gpu.lookup(t, ("Scatter missing rows",)),
             blocks.bottom_forward(s, ("Bottom MLP backward",)),
             blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
             blocks.bottom_backward(s, ("Top MLP",)),
             *blocks_gpu.update(t, t.rows, ("Top MLP",)),
         )
+    )
+
+
+def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
+    """Step by step: find misses, send home what goes, which is always written back, and bring what comes."""
+    come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
+    find, loop = Pool(SORT_PASSES * t.feature_bytes), ("Embedding update", "Bottom MLP backward", "Training loop")
+    steps: tuple[tuple[str, Stage, Demand], ...] = (
+        ("Cache software", "Embedding", Demand("host", Software("cache", times))),
+        ("Gather evicted rows", "Embedding", Demand("gpu", Stream(go))),
+        ("Evicted rows to host", "Transfer", Demand("pcie", Copy(go, pinned=False), blocks_gpu.DOWN)),
+        ("Scatter evicted rows", "Embedding", Demand("host", HostRows(t.evicted, t.row_bytes, scatter=True))),
+        ("Gather missing rows", "Embedding", Demand("host", HostRows(t.misses, t.row_bytes))),
+        ("Missing rows to GPU", "Transfer", Demand("pcie", Copy(come), blocks_gpu.UP)),
+        ("Scatter missing rows", "Embedding", Demand("gpu", Stream(come))),
+    )
+    before = ("Find misses", *(name for name, _, _ in steps))
+    return (
+        Task("Find misses", "Embedding", (Demand("gpu", find),), ("Sparse features",), loop),
+        *(Task(name, stage, (demand,), (last,)) for last, (name, stage, demand) in zip(before, steps, strict=False)),
     )
 
 
@@ -77,7 +74,9 @@ SYSTEM = System(
     ways=Ways("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
-    cache=Cache("frequency", cached_rows),
+    cache=Cache(
+        "frequency", cached_rows, ("lru", "lfu"), lambda s: s.policy.prefetch_batches, lambda s: s.policy.prefetch_batches
+    ),
     places=places,
     constants=(BUFFERS,),
     cites=("Fang et al., arXiv 2208.05321; hpcaitech/CachedEmbedding",),

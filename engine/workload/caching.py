@@ -5,60 +5,115 @@ batch itself are never pushed out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from math import lgamma
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.scenario import Scenario, per_table
 from engine.workload.accesses import lookups
 from engine.workload.arrays import Floats
-from engine.workload.expectation import HALVINGS, gap_rate, stay, unused
+from engine.workload.expectation import CLOSENESS, HALVINGS, gap_rate, stay, unused
 from engine.workload.links import head_quantile, links
 from engine.workload.popularity import popularities
 from engine.workload.spectrum import Spectrum, id_space, spectra
 
-Misses = Callable[[Spectrum, float, float, float], float]
+
+class Moves(NamedTuple):
+    """Per batch: unique rows that a cache must fetch, and lookups of rows that it did not hold when the batch began."""
+
+    misses: float
+    missed_lookups: float
 
 
-def expected_fetches(s: Scenario, policy: str, capacity_rows: float, tables: Sequence[int] | None = None) -> float:
-    """Return the unique rows of a batch that a cache of `capacity_rows` rows over all tables, or some, must fetch."""
+NOTHING = Moves(0.0, 0.0)
+WAYS = 32  # of a set-associative cache
+# By policy: how many rows of each class can be missing, and for how many lookups an unused one of them stays.
+Stays = Callable[[Scenario, Spectrum, float, float], tuple[Floats, float]]
+
+
+def expected_moves(
+    s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
+) -> Moves:
+    """Return what a cache of `capacity_rows` rows over all tables, or some, moves per batch; `at_once` batches count as one."""
     law, pooling, batch = popularities(s), per_table(s.model, "pooling"), lookups(s)
     chosen = range(len(law)) if tables is None else tables
     if not len(chosen):
-        return 0.0
+        return NOTHING
     space = id_space(tuple(law[t] for t in chosen), tuple(pooling[t] for t in chosen))
+    served = at_once * float(batch[list(chosen)].sum())
     if capacity_rows >= space.rows.sum():
-        return 0.0
-    return MISSES[policy](space, float(batch[list(chosen)].sum()), max(capacity_rows, 0.0), s.data.locality)
+        return NOTHING
+    rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
+    x, c = gap_rate(space.p), s.data.locality
+    unused_so_far = unused(stays * x, c)
+    near = -np.expm1(-CLOSENESS * served * x) / (CLOSENESS * served * x)  # a use's forerunner is in its own batch: 1 - near
+    alone = 1 - c * near * -np.expm1(-CLOSENESS * stays * x)
+    misses = rows @ (unused_so_far - unused((stays + served) * x, c))
+    missed = served * float((rows * space.p) @ (unused_so_far * alone))
+    return Moves(float(misses) / at_once, missed / at_once)
 
 
-def _recency(space: Spectrum, batch: float, capacity: float, locality: float) -> float:
-    """LRU: a row is fetched when its last use lies further back than rows stay, but not in this batch."""
-    stays = float(stay(space, capacity, locality)) if capacity >= 1 else 0.0
-    x = gap_rate(space.p)
-    return float(space.rows @ (unused(stays * x, locality) - unused((stays + batch) * x, locality)))
+def expected_unique(s: Scenario, batches: int) -> float:
+    """Return the unique rows of so many batches together."""
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    return float(space.rows @ (1 - unused(batches * float(lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
 
 
-def _frequency(space: Spectrum, batch: float, capacity: float, locality: float) -> float:
+def spread(s: Scenario, parts: int) -> float:
+    """Return how many copies of a batch's unique rows its `parts` parts need between them, each its own unique rows."""
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    x, c = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
+    return float(parts * (space.rows @ (1 - unused(x / parts, c))) / (space.rows @ (1 - unused(x, c))))
+
+
+def look_ahead_rows(s: Scenario) -> float:
+    """Return the rows that lie between two uses at most `policy.look_ahead_batches` apart: what look-ahead holds.
+
+    The time from a row's last use to its next is then a sum of two exponential times; locality is left out.
+    """
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    x = s.policy.look_ahead_batches * float(lookups(s).sum()) * gap_rate(space.p)
+    return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
+
+
+def conflicts(rows: Any, capacity: float) -> Any:
+    """Return how many of a batch's `rows` unique rows are expected to find their set full of others of the batch."""
+    each = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
+    ways = np.arange(WAYS + 1)
+    chance = np.exp(ways * np.log(each)[..., None] - each[..., None] - np.array([lgamma(way + 1) for way in ways]))
+    more = np.clip(1 - chance.sum(axis=-1), 0, None)  # than there are ways
+    return rows * np.clip(more + chance[..., -1] - WAYS * more / each, 0, None)
+
+
+def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+    """LRU: a row is fetched when its last use lies further back than rows stay."""
+    return space.rows, float(stay(space, capacity, s.data.locality)) if capacity >= 1 else 0.0
+
+
+def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
     """The most popular rows stay; the batch's others share what is left, so of these the batch before's are still there."""
-    x = batch * gap_rate(space.p)
-    touched = 1 - unused(x, locality)
+    touched = 1 - unused(batch * gap_rate(space.p), s.data.locality)
     low, high = 0.0, capacity
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         room = middle + float((space.rows - head(space, middle)) @ touched) <= capacity
         low, high = (middle, high) if room else (low, middle)
-    return float((space.rows - head(space, low)) @ (unused(x, locality) - unused(2 * x, locality)))
+    return space.rows - head(space, low), batch
 
 
-MISSES: Mapping[str, Misses] = {"lru": _recency, "frequency": _frequency}
+def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+    """A row has stayed if one of the batches before has used it: those are what it was seen for."""
+    return space.rows, s.policy.look_ahead_batches * batch
 
 
-def look_ahead_fetches(s: Scenario, batches: int) -> float:
-    """Return the unique rows of a batch that none of the `batches` batches before has used, and so were let go."""
-    space = id_space(popularities(s), per_table(s.model, "pooling"))
-    x = float(lookups(s).sum()) * gap_rate(space.p)
-    return float(space.rows @ (unused(batches * x, s.data.locality) - unused((batches + 1) * x, s.data.locality)))
+STAYS: Mapping[str, Stays] = {
+    "lru": _recency,
+    "set-associative": _recency,  # 32 ways are as good as any way: a test holds it to 2 points
+    "lfu": _frequency,  # counts that never age end up as frequencies
+    "frequency": _frequency,
+    "look-ahead": _look_ahead,
+}
 
 
 def head(space: Spectrum, capacity: float) -> Floats:

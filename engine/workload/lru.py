@@ -20,8 +20,9 @@ FEWEST = 1024
 class Lru:
     """A cache of at most `capacity` rows; `admit` changes the arrays in place.
 
-    Slot i holds row `row[i]`; `links[i]` are its neighbours in age (0 newer, 1 older) and the next slot in its bucket (2);
-    `bucket` heads the chains, a power of two of them; `ends` is (newest slot, oldest slot, slots in use).
+    Slot i holds row `row[i]`; `links[i]` are its neighbours in age (0 newer, 1 older), the next slot in its bucket (2)
+    and the batch that its row came in (3); `bucket` heads the chains, a power of two of them; `ends` is (newest slot, oldest
+    slot, slots in use, batches served).
     """
 
     capacity: int
@@ -33,31 +34,35 @@ class Lru:
 
 def lru(capacity_rows: float) -> Lru:
     """Return an empty cache of `capacity_rows` whole rows; zero or less holds nothing."""
-    return _sized(max(0, int(capacity_rows)), FEWEST, np.array([NONE, NONE, 0]))
+    return _sized(max(0, int(capacity_rows)), FEWEST, np.array([NONE, NONE, 0, 0]))
 
 
-def admit(cache: Lru, ids: Ints) -> tuple[Lru, int]:
-    """Look the ids up in order and keep each; return the cache, grown where it had to, and the misses."""
+def admit(cache: Lru, ids: Ints) -> tuple[Lru, int, int]:
+    """Look a batch's ids up in order and keep each.
+
+    Return the cache, grown where it had to, the misses, and the lookups of rows that it did not hold when the batch began.
+    """
     if cache.capacity == 0:
-        return cache, len(ids)
+        return cache, len(ids), len(ids)
     needed = min(cache.capacity, int(cache.ends[2]) + len(ids))
     if needed > len(cache.row):
         cache = _grown(cache, min(cache.capacity, max(needed, 2 * len(cache.row))))
-    return cache, int(_admit(ids, cache.capacity, cache.row, cache.links, cache.bucket, cache.ends))
+    misses, missed_lookups = _admit(ids, cache.capacity, cache.row, cache.links, cache.bucket, cache.ends)
+    return cache, int(misses), int(missed_lookups)
 
 
 def cache_misses(batches: Iterable[Ints], capacity_rows: float) -> Floats:
     """Return (N,) lookups of each batch that miss an LRU cache, empty at first, of `capacity_rows` rows."""
     cache, misses = lru(capacity_rows), []
     for ids in batches:
-        cache, missed = admit(cache, ids)
+        cache, missed, _ = admit(cache, ids)
         misses.append(missed)
     return np.array(misses, dtype=np.float64)
 
 
 def _sized(capacity: int, slots: int, ends: Ints) -> Lru:
     buckets = 1 << max(1, (2 * slots - 1).bit_length())
-    links = np.full((slots, 3), NONE, dtype=np.int32)
+    links = np.full((slots, 4), NONE, dtype=np.int32)
     return Lru(capacity, np.empty(slots, dtype=np.int64), links, np.full(buckets, NONE, dtype=np.int32), ends)
 
 
@@ -84,7 +89,8 @@ def chain(row, bucket):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _admit(ids, capacity, row, links, bucket, ends):  # type: ignore[no-untyped-def]
-    misses = 0
+    misses, missed_lookups = 0, 0
+    ends[3] += 1
     for wanted in ids:
         head = chain(wanted, bucket)
         slot = bucket[head]
@@ -93,19 +99,21 @@ def _admit(ids, capacity, row, links, bucket, ends):  # type: ignore[no-untyped-
         if slot == NONE:
             misses += 1
             slot = vacate(capacity, row, links, bucket, ends)
-            row[slot] = wanted
+            row[slot], links[slot, 3] = wanted, ends[3]
             links[slot, 2], bucket[head] = bucket[head], slot
-        elif slot != ends[0]:
-            unlink(slot, links, ends)
+            missed_lookups += 1
         else:
-            continue
+            missed_lookups += links[slot, 3] == ends[3]
+            if slot == ends[0]:
+                continue
+            unlink(slot, links, ends)
         links[slot, 0], links[slot, 1] = NONE, ends[0]
         if ends[0] != NONE:
             links[ends[0], 0] = slot
         else:
             ends[1] = slot
         ends[0] = slot
-    return misses
+    return misses, missed_lookups
 
 
 @njit(cache=True, nogil=True)

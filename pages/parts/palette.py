@@ -21,6 +21,10 @@ SYSTEMS = {
     "mtrains": "#d9622b",
     "cold-in-dram": "#7b5fa8",
     "proactive": "#4fa64a",
+    "torchrec-uvm": "#d9622b",
+    "scratchpipe": "#7b5fa8",
+    "remote-no-cache": "#8c8c8c",
+    "bagpipe": "#d9622b",
 }
 OTHERS = ("#c2557f", "#3f8fd0", "#9c6b3f", "#6d9e1f", "#b04a4a", "#5a6c7d")
 STAGE_COLOURS = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4", "#7fa7d8", "#2f9e9b", "#a09a92"), strict=True))

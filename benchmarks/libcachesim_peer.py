@@ -1,0 +1,38 @@
+"""libCacheSim, the peer of P2 and P3 and the oracle of the caches: it is installed apart, and none of it is shipped."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+POLICIES = {"lru": "LRU", "clock": "Clock", "lfu": "LFU", "look-ahead": "Belady"}
+REQUEST = np.dtype([("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")])  # its "oracleGeneral" record
+NEVER = 2**62
+
+
+def zipf(number: int, rows: int, exponent: float, seed: int) -> np.ndarray:
+    """Return ids by a Zipf law over permuted rows."""
+    rng = np.random.default_rng(seed)
+    reached = np.cumsum(np.arange(1, rows + 1) ** -exponent)
+    ranks = np.searchsorted(reached / reached[-1], rng.random(number))
+    return rng.permutation(rows)[np.minimum(ranks, rows - 1)].astype(np.int64)
+
+
+def write(path: Path, ids: np.ndarray) -> None:
+    """Write ids as a trace that libCacheSim reads, each request with the number of the next one for the same id."""
+    order = np.argsort(ids, kind="stable")
+    following = np.full(len(ids), NEVER)
+    same = ids[order][1:] == ids[order][:-1]
+    following[order[:-1][same]] = order[1:][same]
+    request = np.zeros(len(ids), dtype=REQUEST)
+    request["time"], request["id"], request["size"], request["next"] = 1, ids + 1, 1, following
+    request.tofile(path)
+
+
+def misses(path: Path, number: int, policy: str, capacities: Sequence[int]) -> list[int]:
+    """Return the misses of one run per capacity over a written trace of `number` ids."""
+    import libcachesim as peer
+
+    reader = peer.TraceReader(str(path), peer.TraceType.ORACLE_GENERAL_TRACE, peer.ReaderInitParam())
+    runs = (getattr(peer, POLICIES[policy])(rows).process_trace(reader)[0] for rows in capacities)
+    return [round(ratio * number) for ratio in runs]

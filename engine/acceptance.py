@@ -1,0 +1,162 @@
+"""Does the generator meet what is known of real click logs? Each figure beside its published value and tolerance.
+
+The published shares of rows and lookups cannot count every id. Criteo Kaggle has 33.8 million rows, each seen at least once,
+so the 30.4 million beyond the hottest 10 % take at least 2.5 % of 1.19 thousand million lookups, and the stated 99.2 % for
+10 % cannot be of all lookups. Counted over the lookups of ids that the data set holds at least twice, all seven figures
+agree with the fits to half a point; those of the 1TB logs say themselves that they count ids seen three times or more.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import factorial
+
+import numpy as np
+
+from engine.presets import preset
+from engine.scenario import Scenario, per_table, with_values
+from engine.stack import curve
+from engine.workload.accesses import expected, expected_misses, lookups
+from engine.workload.arrays import Floats
+from engine.workload.cells import cells
+from engine.workload.expectation import hit_rate
+from engine.workload.popularity import Popularity, fits, popularities
+from engine.workload.source import source
+from engine.workload.spectrum import head_mass, id_space, spectrum
+
+KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, 45_840_617
+TERABYTE_ROWS, TERABYTE_SAMPLES = 177_944_275, 4_195_197_692
+KAGGLE_SHARES = {0.01: 80.0, 0.14: 93.0, 0.5: 96.0, 1: 97.0, 1.5: 97.5, 5: 98.6, 10: 99.2}
+TERABYTE_SHARES = {0.14: 95.7, 1: 97.9}
+# Distinct ids of the Criteo 1TB training days, and those seen at least three times, by field.
+TERABYTE_SEEN = {1: (227605432, 45833188), 10: (130229467, 29275261), 20: (292775614, 48937457)}
+TERABYTE_SEEN |= {11: (3067956, 1572176), 21: (40790948, 11316796), 22: (187188510, 40094537)}
+UNIQUE = {512: (32, 34), 2048: (23, 25), 4096: (19, 21), 16384: (13, 15), 65536: (8, 11)}
+OVERLAP = {"kaggle": (81, 83), "terabyte": (72, 72)}
+TAOBAO = Popularity((), 1.0, 1.656, 7.78e4, 1_141_729, 1_141_729)
+TAOBAO_LRU = {1: 8.0, 5: 28.9, 10: 43.7, 20: 61.2, 30: 72.4, 50: 86.2, 70: 93.7}
+TAOBAO_LFU = {10: 54.1, 20: 70.0, 30: 79.7, 50: 90.5, 70: 95.9}
+TAOBAO_LOCALITY = 0.25
+CHE_ROWS, CHE_BATCHES, CHE_UNSEEN = 20_000, 600, 200
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure in percent: ours must lie from `low` to `high`, which are the published value or range with its tolerance."""
+
+    group: str
+    name: str
+    ours: float
+    published: str
+    low: float
+    high: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether ours lies inside."""
+        return bool(self.low <= self.ours <= self.high)
+
+
+def acceptance() -> Iterator[Figure]:
+    """Yield every figure, those that cost a real trace last."""
+    for group in (shares, seen, unique, overlap, taobao, che):
+        yield from group()
+
+
+def _near(group: str, name: str, ours: float, published: float, tolerance: float) -> Figure:
+    return Figure(group, name, ours, f"{published:g} ± {tolerance:g}", published - tolerance, published + tolerance)
+
+
+def data_set(name: str) -> Scenario:
+    """Return the default scenario on a data set's own tables."""
+    return with_values(preset("dlrm-kaggle").scenario, {"model.name": f"dlrm-{name}", "data.popularity": name})
+
+
+def seen_share(laws: tuple[Popularity, ...], samples: int, least: int, rows: Floats) -> Floats:
+    """Return the share of lookups that the hottest `rows` take, of ids that a data set of `samples` holds `least` times or more.
+
+    The ids of the data set, not the rows of a table that they fold into; Poisson counts, hottest ids first.
+    """
+    parts = [cells(law) for law in laws]
+    p = np.concatenate([part.mass / part.width for part in parts])
+    width = np.concatenate([part.width for part in parts]).astype(np.float64)
+    order = np.argsort(-p, kind="stable")
+    p, width = p[order], width[order]
+    x = samples * p
+    rarer = [np.exp(-x) * x**k / factorial(k) for k in range(least)]
+    ids = np.concatenate(([0.0], np.cumsum(width * (1 - sum(rarer, start=np.zeros_like(x))))))
+    mass = np.concatenate(([0.0], np.cumsum(width * p * (1 - sum(rarer[:-1], start=np.zeros_like(x))))))
+    share: Floats = np.interp(rows, ids, mass) / mass[-1]
+    return share
+
+
+def shares() -> Iterator[Figure]:
+    """Share of rows against share of lookups."""
+    for name, rows, samples, least, targets in (
+        ("kaggle", KAGGLE_ROWS, KAGGLE_SAMPLES, 2, KAGGLE_SHARES),
+        ("terabyte", TERABYTE_ROWS, TERABYTE_SAMPLES, 3, TERABYTE_SHARES),
+    ):
+        wanted = np.array(list(targets)) / 100 * rows
+        found = 100 * seen_share(popularities(data_set(name)), samples, least, wanted)
+        for (part, target), ours in zip(targets.items(), found, strict=True):
+            yield _near(f"Lookups of {name}'s hottest rows, ids seen {least} times or more", f"{part:g} %", ours, target, 0.5)
+    scenario = data_set("kaggle")
+    space = id_space(popularities(scenario), per_table(scenario.model, "pooling"))
+    ours = 100 * float(head_mass(space, 0.01 * KAGGLE_ROWS))
+    yield Figure("Lookups of kaggle's hottest rows, all ids", "1 %", ours, "92 or more", 92.0, 100.0)
+
+
+def distinct(law: Popularity, samples: int) -> tuple[float, float]:
+    """Return the ids that `samples` lookups are expected to hold at least once, and at least three times."""
+    part = cells(law)
+    x = samples * part.mass / part.width
+    return float(part.width @ -np.expm1(-x)), float(part.width @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
+
+
+def seen() -> Iterator[Figure]:
+    """Ids of the 1TB logs seen once and three times, relative to the counted ones."""
+    for field, counted in TERABYTE_SEEN.items():
+        fit = fits("tb")[str(field)]
+        found = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
+        for least, ours, target in zip((1, 3), found, counted, strict=True):
+            yield _near("Ids of terabyte, share of the counted", f"C{field}, seen {least}+", 100 * ours / target, 100, 2)
+
+
+def unique() -> Iterator[Figure]:
+    """Unique rows of a batch."""
+    for size, (low, high) in UNIQUE.items():
+        found = expected(with_values(data_set("kaggle"), {"data.batch_size": size}))
+        ours = 100 * float(found.unique_rows.sum() / found.lookups.sum())
+        group = "Unique rows of a kaggle batch, share of lookups"
+        yield Figure(group, f"batch {size}", ours, f"{low}-{high} ± 3", low - 3, high + 3)
+
+
+def overlap() -> Iterator[Figure]:
+    """Lookups of rows of the batch before."""
+    for name, (low, high) in OVERLAP.items():
+        found = expected(with_values(data_set(name), {"data.batch_size": 2048}))
+        ours = 100 * float(found.raw_lookups.sum() / found.lookups.sum())
+        yield Figure("Lookups of a row of the batch before, batch 2048", name, ours, f"{low}-{high} ± 3", low - 3, high + 3)
+
+
+def taobao() -> Iterator[Figure]:
+    """A measured curve with locality, from its static fit and one more number."""
+    space = spectrum(TAOBAO)
+    for part, target in TAOBAO_LRU.items():
+        ours = 100 * float(hit_rate(space, part / 100 * TAOBAO.rows, TAOBAO_LOCALITY))
+        yield _near(f"Hits of an LRU cache on Taobao, locality {TAOBAO_LOCALITY}", f"{part} % of rows", ours, target, 3)
+    for part, target in TAOBAO_LFU.items():
+        ours = 100 * float(head_mass(space, part / 100 * TAOBAO.rows))
+        yield _near("Hits of an LFU cache on Taobao", f"{part} % of rows", ours, target, 2)
+
+
+def che() -> Iterator[Figure]:
+    """Expected hits of an LRU cache beside exact ones on drawn ids."""
+    capacities = np.array([25_000.0, 40_000.0, 60_000.0, 100_000.0])
+    for locality, tolerance in ((0.0, 0.5), (0.3, 2.0)):
+        changes = {"model.num_embeddings": (CHE_ROWS,), "data.locality": locality}
+        scenario = with_values(preset("dlrm-kaggle").scenario, changes)
+        exact = curve(map(source(scenario).ids, range(CHE_BATCHES)), CHE_UNSEEN).hit_rate(capacities)
+        ours = 1 - expected_misses(scenario, capacities) / lookups(scenario).sum()
+        gap = 100 * float(np.abs(ours - exact).max())
+        group = "Largest gap of expected to exact hits of LRU caches"
+        yield Figure(group, f"locality {locality:g}", gap, f"at most {tolerance:g}", 0.0, tolerance)

@@ -1,0 +1,45 @@
+"""CLOCK: a hand goes round the slots; a row used since its last visit stays, with its mark taken off, the first other goes."""
+
+from typing import NamedTuple
+
+from engine import evict
+from engine.slots import FILLED, OWN, OWN_STATE, TURN, USED, Held, empty
+
+MARKED, HAND = OWN, OWN_STATE
+
+
+class Clock(NamedTuple):
+    """A slot is MARKED when its row is used; the state's HAND is the slot that is visited next."""
+
+
+def _empty(rows: int) -> Held:
+    return empty(rows, 1, (0,))
+
+
+def _touch(policy, cell, state, slot):  # type: ignore[no-untyped-def]
+    cell[slot, MARKED] = 1
+
+
+def _make_room(policy, cell, state, freed):  # type: ignore[no-untyped-def]
+    slot, number = state[HAND], 0
+    while number < len(freed):
+        if cell[slot, USED] != state[TURN]:
+            if cell[slot, MARKED] == 0:
+                freed[number], cell[slot, USED] = slot, state[TURN]
+                number += 1
+            cell[slot, MARKED] = 0
+        slot = slot + 1 if slot + 1 < state[FILLED] else 0
+    state[HAND] = slot
+
+
+def _enter(policy, cell, state, slot):  # type: ignore[no-untyped-def]
+    cell[slot, MARKED] = 0
+
+
+CACHE = evict.cache(
+    "CLOCK",
+    "A hand goes round the rows; the first that was not used since its last visit goes.",
+    Clock(),
+    _empty,
+    (_touch, _make_room, _enter),
+)

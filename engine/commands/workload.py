@@ -1,0 +1,45 @@
+"""`workload`: the generator's figures beside those of real click logs."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from engine.acceptance import Figure, acceptance
+from engine.commands import output
+from engine.commands.parser import Subparsers
+
+FAILED = 3
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("workload", help="compare the generator with real click logs")
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Compute the figures; returns 3 if one lies outside its tolerance."""
+    output.check(arguments.json)
+    figures = list(acceptance())
+    if arguments.json:
+        rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
+        output.write(arguments.json, json.dumps(rows, indent=1) + "\n")
+    else:
+        output.write(output.STANDARD, table(figures))
+    return 0 if all(figure.passed for figure in figures) else FAILED
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """Write the figures for people, under the name of their group; all are percentages."""
+    lines, group = [], ""
+    for figure in figures:
+        if figure.group != group:
+            lines.append(f"{figure.group} [%]")
+            group = figure.group
+        verdict = "pass" if figure.passed else "FAIL"
+        lines.append(f"  {figure.name:16} ours {figure.ours:8.2f}   published {figure.published:14} {verdict}")
+    missed = sum(not figure.passed for figure in figures)
+    lines.append(f"{len(figures)} figures, {missed} outside their tolerance.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,49 @@
+"""The bandwidth that TorchRec's planner expects of a cached table, beside the one its hits really give, factor by factor.
+
+The planner takes the share of rows in the cache for the share of hits, mixes the two rates arithmetically, and divides by
+ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897 and 32 GB/s, and that formula.
+"""
+
+from dataclasses import dataclass
+
+from engine.hierarchy import arithmetic, harmonic
+
+HBM, HBM_TO_DDR = 897e9, 32e9  # bytes per second, TorchRec planner constants
+DERATING = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Bandwidths of one cached table in bytes per second, from the planner's to the real one, a step at a time."""
+
+    ratio: float
+    hit_rate: float
+
+    @property
+    def planner(self) -> float:
+        """As the planner has it."""
+        return self.without_derating / DERATING
+
+    @property
+    def without_derating(self) -> float:
+        """The share of rows as hit rate, mixed arithmetically."""
+        return arithmetic((self.ratio, 1 - self.ratio), (HBM, HBM_TO_DDR))
+
+    @property
+    def with_real_hits(self) -> float:
+        """The real hit rate, still mixed arithmetically."""
+        return arithmetic((self.hit_rate, 1 - self.hit_rate), (HBM, HBM_TO_DDR))
+
+    @property
+    def real(self) -> float:
+        """The real hit rate, mixed harmonically as serial reads mix."""
+        return harmonic((self.hit_rate, 1 - self.hit_rate), (HBM, HBM_TO_DDR))
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """By how much each step changes the bandwidth; their product is real / planner."""
+        return {
+            "Derating by ten left out": self.without_derating / self.planner,
+            "Real hit rate instead of the share of rows": self.with_real_hits / self.without_derating,
+            "Harmonic instead of arithmetic mix": self.real / self.with_real_hits,
+        }

@@ -1,0 +1,71 @@
+"""Bagpipe: looking ahead over coming batches, trainers keep a remote row in HBM as long as it will be used again."""
+
+from engine import blocks, blocks_gpu, blocks_remote
+from engine.graph import Demand, Task, TaskGraph
+from engine.scenario import Scenario
+from engine.system import Cache, Recovery, System, Ways
+from engine.traffic import Traffic, row_bytes, table_bytes
+from engine.work import AllToAll
+from engine.workload.caching import look_ahead_rows, spread
+
+BULK = 50  # batches between two write-backs
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once."""
+    copies = spread(s, s.machine.num_gpus)
+    now, later, reduced = _synchronise(s, t, copies)
+    return TaskGraph(
+        (
+            blocks_gpu.training_loop(),
+            *blocks_remote.fetch(t, t.misses, (), ("Embedding lookup",)),
+            blocks_gpu.features(t, "Embedding lookup"),
+            blocks_gpu.lookup(t, ("Rows to GPU", "Sparse features"), ("Embedding update", *(task.name for task in now))),
+            blocks.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in reduced))),
+            blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
+            blocks.bottom_backward(s, ("Top MLP",)),
+            *reduced,
+            *blocks_gpu.update(
+                t, copies * t.rows, ("Top MLP",), after_previous=("Scatter remote rows", *(task.name for task in later))
+            ),
+            *now,
+            *later,
+            *blocks_remote.send_back(t, t.evicted, ("Embedding update",), background=True, calls=1 / BULK),
+        )
+    )
+
+
+def _synchronise(s: Scenario, t: Traffic, copies: float) -> tuple[tuple[Task, ...], tuple[Task, ...], tuple[Task, ...]]:
+    """Rows that several trainers hold: gradients to the row's owner and new values back; one trainer has nothing to say."""
+    if s.machine.num_gpus == 1:
+        return (), (), ()
+    each = 2 * copies * t.vector_bytes
+    soon = (Demand("network", AllToAll(each * (t.rows - t.cold))),)
+    rest = (Demand("network", AllToAll(each * t.cold)),)
+    return (
+        (Task("Sync rows used next", "Transfer", soon, ("Gradient spreading",)),),
+        (Task("Sync other rows", "Transfer", rest, ("Sync rows used next",), background=True),),
+        blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",)),
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: training starts over."""
+    return blocks_gpu.start_again("pcie", recovery)
+
+
+SYSTEM = System(
+    title="Bagpipe",
+    summary="Remote tables behind a cache in HBM that knows coming batches; fetching, write-back and most syncing overlap.",
+    devices=("host", "gpu", "pcie", "network", "remote"),
+    memory="servers",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    family="Look-ahead",
+    baseline="remote-no-cache",
+    scales=True,
+    cache=Cache("look-ahead", look_ahead_rows),
+    places=lambda s: {"servers": table_bytes(s), "hbm": look_ahead_rows(s) * row_bytes(s)},
+    cites=("Agarwal et al., arXiv 2202.12429",),
+)

@@ -1,0 +1,48 @@
+"""Remote tables without a cache: every batch fetches its rows from embedding servers and sends their gradients back."""
+
+from engine import blocks, blocks_gpu, blocks_remote
+from engine.graph import TaskGraph
+from engine.scenario import Scenario
+from engine.system import Recovery, System, Ways
+from engine.traffic import Traffic, table_bytes
+from engine.workload.caching import spread
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Nothing overlaps: calls to servers block the training loop, and rows are read after the batch before has been written."""
+    rows = spread(s, s.machine.num_gpus) * t.rows
+    return TaskGraph(
+        (
+            blocks_gpu.training_loop(("Rows to GPU",)),
+            *blocks_remote.fetch(t, rows, (), ("Scatter remote rows", "Training loop")),
+            blocks_gpu.features(t, "Embedding lookup"),
+            blocks_gpu.lookup(t, ("Rows to GPU", "Sparse features")),
+            blocks.bottom_forward(s, ("Bottom MLP backward", *(("All-reduce",) if s.machine.num_gpus > 1 else ()))),
+            blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
+            blocks.bottom_backward(s, ("Top MLP",)),
+            *blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",)),
+            *blocks_gpu.update(t, rows, ("Top MLP",)),
+            *blocks_remote.send_back(t, rows, ("Embedding update", "Training loop")),
+        )
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: training starts over."""
+    return blocks_gpu.start_again("pcie", recovery)
+
+
+SYSTEM = System(
+    title="Remote, no cache",
+    summary="Tables on embedding servers; every batch's rows come and go over the network, and nothing overlaps.",
+    devices=("host", "gpu", "pcie", "network", "remote"),
+    memory="servers",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    family="Look-ahead",
+    baseline="remote-no-cache",
+    scales=True,
+    places=lambda s: {"servers": table_bytes(s)},
+    cites=("the baseline of Agarwal et al., arXiv 2202.12429",),
+)

@@ -1,0 +1,76 @@
+"""TorchRec with UVM caching: a 32-way set-associative cache in HBM over tables in host memory, filled while GPUs train."""
+
+from engine import blocks, blocks_gpu
+from engine.graph import Demand, Task, TaskGraph
+from engine.scenario import Scenario
+from engine.system import Cache, Recovery, System, Ways
+from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
+from engine.work import Amount, Direct, Pool
+from engine.workload.caching import conflicts
+
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
+TAGS = 16  # bytes a cached row: its number and when it was last used
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Four stages in flight: input copy, input all-to-all, cache prefetch, and forward with backward of the batch before.
+
+    GPU threads move rows across the link themselves; a row whose set is full of its own batch stays in host memory, where
+    it is read once and, by its update, read and written again.
+    """
+    indices, arrived = blocks_gpu.exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
+    pooled, forward = blocks_gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
+    gradients, backward = blocks_gpu.exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
+    homeless = conflicts(t.rows, cached_rows(s)) * t.row_bytes
+    return TaskGraph(
+        (
+            blocks_gpu.training_loop(),
+            blocks_gpu.features(t, "Find misses"),
+            *indices,
+            Task(
+                "Find misses",
+                "Embedding",
+                (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "prefetch"),),
+                arrived,
+                ("Embedding lookup",),
+            ),
+            _direct("Evicted rows to host", t.evicted * t.row_bytes, blocks_gpu.DOWN, ("Find misses",)),
+            _direct("Missing rows to GPU", t.misses * t.row_bytes, blocks_gpu.UP, ("Evicted rows to host",)),
+            blocks_gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",)),
+            _direct("Conflicting lookups", homeless, "uvm", ("Embedding lookup",)),
+            *pooled,
+            blocks.bottom_forward(s, ("Bottom MLP backward", *(("All-reduce",) if pooled else ()))),
+            blocks.top(s, ("Bottom MLP forward", "Conflicting lookups", *forward)),
+            *gradients,
+            blocks.bottom_backward(s, ("Top MLP",)),
+            *blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",)),
+            _direct("Conflicting updates", 2 * homeless, "uvm", backward),
+            *blocks_gpu.update(t, t.rows, ("Conflicting updates",)),
+        )
+    )
+
+
+def _direct(name: str, nbytes: Amount, lane: str, after: tuple[str, ...]) -> Task:
+    return Task(name, "Transfer", (Demand("pcie", Direct(nbytes), lane),), after)
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: training starts over."""
+    return blocks_gpu.start_again("pcie", recovery)
+
+
+SYSTEM = System(
+    title="TorchRec, UVM caching",
+    summary="Rows in host memory behind a 32-way set-associative cache in HBM, prefetched while the batch before trains.",
+    devices=("host", "gpu", "pcie", "network", "dram"),
+    memory="dram",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    family="Caches in HBM",
+    baseline="all-hbm",
+    scales=True,
+    cache=Cache("set-associative", cached_rows),
+    places=lambda s: {"dram": table_bytes(s), "hbm": cached_rows(s) * (row_bytes(s) + TAGS)},
+    cites=("pytorch/torchrec; pytorch/FBGEMM",),
+)

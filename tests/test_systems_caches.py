@@ -1,0 +1,146 @@
+"""Caches: does a full run serve each batch as the policy's definition says, and does the estimate agree with it?"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.cache import Room, caches
+from engine.errors import BadKnob
+from engine.estimate import estimate
+from engine.presets import preset
+from engine.registry import load
+from engine.scenario import with_values
+from engine.serving import served
+from engine.simulate import simulate
+from engine.workload import lru, ranks, shelf
+from engine.workload.batch import offsets
+from engine.workload.caching import conflicts
+from engine.workload.source import source
+
+SMALL = {"model.num_embeddings": (3000,) * 26, "data.batch_size": 256, "run.training": False, "run.batches": 60}
+BATCHES = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=6), min_size=1, max_size=20)
+
+
+def small(**knobs):
+    return with_values(preset("cached-embedding-kaggle").scenario, {**SMALL, "policy.cache_load_factor": 0.1, **knobs})
+
+
+def by_hand(capacity, batches):
+    """Serve batches of ranks with a set of rows: one line per sentence of the definition."""
+    held, found = set(), []
+    for ids in batches:
+        rows, missing = set(ids), set(ids) - held
+        unseen = sum(row in missing for row in ids)
+        over = max(0, len(held | rows) - capacity)
+        gone = sorted(held - rows, reverse=True)[:over]
+        held = (held | rows) - set(gone)
+        found.append((unseen, len(missing), over, len(rows)))
+    return found
+
+
+def shelved(capacity, batches):
+    held, found = shelf.most_frequent(0), []
+    for ids in batches:
+        held, moves = shelf.by_frequency(held, capacity, np.array(ids))
+        found.append(tuple(moves))
+    return found
+
+
+@given(batches=BATCHES, capacity=st.integers(6, 13))
+def test_a_batch_moves_rows_as_the_definition_says(batches, capacity):
+    assert shelved(capacity, batches) == by_hand(capacity, batches)
+
+
+@given(batches=BATCHES)
+def test_a_lookup_misses_if_its_row_was_not_held_when_the_batch_began(batches):
+    cache, seen = lru.lru(13), set()
+    for ids in batches:
+        cache, misses, missed = lru.admit(cache, np.array(ids))
+        assert misses == len(set(ids) - seen)
+        assert missed == sum(row not in seen for row in ids)
+        seen |= set(ids)
+
+
+def test_rows_that_do_not_fit_beside_the_batch_are_fetched_and_sent_home_each_time():
+    assert shelved(2, [[1, 2, 3], [1, 2, 3]]) == [(3, 3, 1, 3), (1, 1, 1, 3)]
+    assert shelved(0, [[1, 2, 2]]) == [(3, 2, 2, 2)]
+
+
+@given(batches=BATCHES, ahead=st.integers(1, 8))
+def test_look_ahead_has_kept_what_one_of_the_last_batches_used(batches, ahead):
+    held = shelf.most_frequent(0)
+    for turn, ids in enumerate(batches):
+        recent = {row for before in batches[max(0, turn - ahead) : turn] for row in before}
+        held, moves = shelf.look_ahead(held, ahead, turn, np.array(ids))
+        assert moves.misses == len(set(ids) - recent)
+        assert moves.missed_lookups == sum(row not in recent for row in ids)
+
+
+@pytest.mark.parametrize("rows", [1000, 3000, 6000])
+def test_conflicts_are_the_rows_beyond_the_ways_of_their_set(rows):
+    own = np.random.default_rng(1).integers(0, 100, (200, rows))
+    counted = np.mean([np.clip(np.bincount(one, minlength=100) - 32, 0, None).sum() for one in own])
+    assert conflicts(float(rows), 3200) == pytest.approx(counted, rel=0.05, abs=1e-3)
+
+
+@pytest.mark.parametrize("policy", ["lfu", "set-associative"])
+def test_other_caches_serve_a_stream_as_they_serve_a_list(policy):
+    system = "torchrec-uvm" if policy == "set-associative" else "cached-embedding"
+    asked = small(system=system, **{"policy.cache_policy": "lfu" if policy == "lfu" else None})
+    ids, cache = source(asked), load("systems", system).cache
+    streamed = list(served(asked, cache, ids, 20))
+    listed = caches()[policy].run([ids.ids(n) for n in range(20)], Room(int(cache.rows(asked))))
+    assert [m.misses for m in streamed] == listed.misses.tolist()
+    assert [m.missed_lookups for m in streamed] == listed.missed_lookups.tolist()
+    assert [m.evicted for m in streamed] == listed.evicted.tolist()
+
+
+def test_ranks_number_all_rows_and_follow_how_often_the_data_uses_them():
+    asked = small()
+    ids, relabel = np.concatenate([source(asked).ids(n) for n in range(20)]), ranks.generated(asked)
+    assert len(np.unique(relabel(ids))) == len(np.unique(ids))
+    counts = np.bincount(relabel(ids))
+    assert len(counts) <= offsets(asked.model)[-1]
+    thirds = [part.sum() for part in np.array_split(counts[:900], 3)]
+    assert thirds[0] > 2 * thirds[1] > 2 * thirds[2] and counts[0] == counts.max()
+
+
+def test_a_file_is_ranked_by_its_own_counts():
+    relabel = ranks.recorded([np.array([9, 9, 4]), np.array([4, 9, 7])])
+    assert relabel(np.array([9, 4, 7])).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("popularity", ["kaggle", "zipf", "uniform"])
+@pytest.mark.parametrize("together", [1, 2])
+def test_estimate_and_full_run_agree_on_a_cache_by_frequency(popularity, together):
+    asked = small(**{"data.popularity": popularity, "policy.prefetch_batches": together, "data.batch_size": 96})
+    ours, counted = estimate(asked).results, simulate(asked).results
+    assert ours["Cache hit rate [%]"] == pytest.approx(counted["Cache hit rate [%]"], abs=2)
+    assert ours["Step time [ms]"] == pytest.approx(counted["Step time [ms]"], rel=0.05)
+
+
+@pytest.mark.parametrize("locality", [0.0, 0.5])
+def test_estimate_and_full_run_agree_on_a_cache_by_recency(locality):
+    asked = small(**{"policy.cache_policy": "lru", "run.batches": 300, "data.locality": locality})
+    ours, counted = estimate(asked).results, simulate(asked).results
+    assert ours["Cache hit rate [%]"] == pytest.approx(counted["Cache hit rate [%]"], abs=2)
+
+
+def test_several_batches_fetched_at_once_amortise_and_too_many_do_not_fit():
+    steps = [estimate(small(**{"policy.prefetch_batches": p})).results["Step time [ms]"] for p in (1, 2, 4)]
+    assert steps[0] > steps[1] > steps[2]
+    for answer in (estimate, simulate):
+        refused = answer(small(**{"policy.prefetch_batches": 30}))
+        assert not refused.ran
+        assert "30 batches together use" in refused.outcome and "lower policy.prefetch_batches" in refused.outcome
+
+
+def test_a_system_refuses_a_cache_policy_that_it_does_not_have():
+    with pytest.raises(BadKnob, match=r"system=ssd keeps rows by lru; set it to auto"):
+        estimate(with_values(preset("tiny").scenario, {"system": "ssd", "policy.cache_policy": "lfu"}))
+
+
+def test_only_a_system_with_a_cache_has_a_hit_rate():
+    assert estimate(small(system="all-hbm")).results["Cache hit rate [%]"] is None
+    assert 50 < estimate(small()).results["Cache hit rate [%]"] < 100
