@@ -20,7 +20,8 @@ class Device:
 
     `seconds` and `joules` map a kind of work to its duration and to its energy per amount; `idle_watts` are
     drawn for the whole run, `busy_watts` more than that while the device works; `price` is in USD. `helps` says,
-    as a clause, what would shorten exposed work on it.
+    as a clause, what would shorten exposed work on it. `drawn_per_joule` is what every device's joule costs
+    where this one stands between them and the meter.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Device:
     busy_watts: float = 0.0
     price: float = 0.0
     modules: int = 1
+    drawn_per_joule: float = 1.0
     constants: tuple[Constant, ...] = ()
     helps: str = "a faster one would shorten it"
 

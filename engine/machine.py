@@ -90,5 +90,12 @@ class Machine:
         "Everything powered",
         "Every part of the machine draws idle power and is paid for, also parts that the chosen system leaves unused.",
     )
+    energy_level: str = knob(
+        "device",
+        "choice",
+        "Energy level",
+        "Count joules at the devices, or at the wall with what power supplies and cooling draw for them.",
+        choices=("device", "wall"),
+    )
     ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
     num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)

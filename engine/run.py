@@ -10,6 +10,8 @@ from engine import assumptions, system
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
+from engine.machine import Machine
+from engine.power import at_their_level
 from engine.registry import every, load, names
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
@@ -93,11 +95,16 @@ Resolve = Callable[[Segment, State], tuple[int, int, State]]
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    present = names("devices") if scenario.machine.all_powered else chosen.devices
-    off = {"near-data"} if not scenario.machine.near_data_compute else set()
-    devices = {name: load("devices", name).build(scenario.machine) for name in present if name not in off}
+    devices = {name: load("devices", name).build(scenario.machine) for name in _present(scenario.machine, chosen)}
     assumptions.check(scenario.machine, _catalogue())
-    return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+    return Machinery(scenario, chosen, system.ways(scenario, chosen), at_their_level(devices))
+
+
+def _present(machine: Machine, chosen: System) -> tuple[str, ...]:
+    """Return the devices that are powered, or stand before those that are."""
+    wanted = {"near-data": machine.near_data_compute, "wall": machine.energy_level == "wall"}
+    named = names("devices") if machine.all_powered else (*chosen.devices, "wall")
+    return tuple(name for name in named if wanted.get(name, True))
 
 
 @cache

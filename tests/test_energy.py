@@ -12,6 +12,8 @@ from engine.device import joules, seconds
 from engine.estimate import estimate
 from engine.report import Scores, report
 from engine.run import run, schedule
+from engine.scenario import with_values
+from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate
 from engine.steady import steady
 from engine.work import Copy, Move, RowUpdates, Stream
@@ -39,6 +41,30 @@ def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, an
     for row in result.devices:
         assert row["Static energy [J]"] + row["Dynamic energy [J]"] == pytest.approx(row["Energy [J]"], **same)
         assert 0 <= row["Busy [%]"] <= (200 if row["Device"] in ("cxl", "gpu", "pmem") else 100) + 1e-6
+
+
+@pytest.mark.parametrize("answer", [estimate, simulate])
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("name", ["trainingcxl-rm1", "dlrm-kaggle"])
+def test_at_the_wall_every_joule_costs_what_supplies_and_cooling_draw_for_it(name, system, answer):
+    knobs = {"run.batches": 8, "run.training": False}
+    inside, wall = (answer(scenario(name, system, **knobs, **{"machine.energy_level": level})) for level in ("device", "wall"))
+    for at_wall, at_device in ((wall.breakdown, inside.breakdown), (wall.devices, inside.devices)):
+        assert total(at_wall, "Energy [J]") == pytest.approx(1.3 / 0.93 * total(at_device, "Energy [J]"), **same)
+    for key in ("Energy [J]", "Energy per batch [J]", "Average power [W]"):
+        assert wall.results[key] == pytest.approx(1.3 / 0.93 * inside.results[key], **same)
+    assert wall.results["Energy [J]"] == pytest.approx(total(wall.devices, "Energy [J]"), **same)
+    assert wall.results["Step time [ms]"] == inside.results["Step time [ms]"]
+    assert wall.results["Capital cost [USD]"] == inside.results["Capital cost [USD]"]
+
+
+def test_the_energy_level_is_named_in_every_result_and_its_constants_are_doubted_there_alone():
+    inside, wall = (scenario("dlrm-kaggle", "cxl", **{"machine.energy_level": level}) for level in ("device", "wall"))
+    assert [estimate(asked).as_json()["energy_level"] for asked in (inside, wall)] == ["device", "wall"]
+    assert {"wall.pue", "wall.psu-efficiency"} <= {swing.name for swing in tornado(wall, "Energy per batch [J]")}
+    assert not [name for name in uncertain(inside) if name.startswith("wall.")]
+    cooler = estimate(with_values(wall, {"machine.assume": (("wall.pue", 1.1),)})).results["Energy [J]"]
+    assert cooler == pytest.approx(1.1 / 1.3 * estimate(wall).results["Energy [J]"], **same)
 
 
 def price(machinery, line):

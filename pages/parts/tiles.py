@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from engine.result import Result
+from engine.result import COUNTED, Result
 from pages.parts.estimates import BASELINE
 from pages.parts.numbers import better, change, readable
 
@@ -34,5 +34,5 @@ def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] 
             delta_arrow="off" if delta == "same" else "auto",
             border=True,
         )
-    if baseline:
-        st.caption(f"Changes are against {BASELINE} with the same knobs.")
+    against = f"Changes are against {BASELINE} with the same knobs. " if baseline else ""
+    st.caption(against + COUNTED[result.energy_level])
