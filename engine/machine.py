@@ -90,6 +90,37 @@ class Machine:
         "Everything powered",
         "Every part of the machine draws idle power and is paid for, also parts that the chosen system leaves unused.",
     )
+    pmem_bandwidth_source: str = knob(
+        "own",
+        "choice",
+        "PMEM bandwidth source",
+        "Whose ratio to DRAM holds for Optane and the prototype: paper 0.6 read and 0.1 write, measured 0.36 and 0.16 on six "
+        "modules, random 0.09 and 0.04 at 64 B; own: the media's own rates.",
+        choices=("own", "paper", "measured", "random"),
+    )
+    pmem_write_latency_source: str = knob(
+        "own",
+        "choice",
+        "PMEM write latency source",
+        "When a small write of Optane or the prototype counts as durable: in the media, 7 times DRAM's latency, or visible in "
+        "the persistence domain, 1.04 times; own: the media's own latency.",
+        choices=("own", "media", "visible"),
+    )
+    dram_static_power_source: str = knob(
+        "own",
+        "choice",
+        "DRAM static power source",
+        "Simulated dies at 0.06 W/GB, a fleet's rule at 0.284 W/GB; own: the dies' value with a range that reaches the rule.",
+        choices=("own", "dies", "fleet"),
+    )
+    gpu_memory_energy_source: str = knob(
+        "own",
+        "choice",
+        "GPU memory energy source",
+        "Of the memory device alone, 31 to 48 pJ/B, or of the whole board, 124 pJ/B; own: the board's with a wide range. The "
+        "prototype's GPU draws power, not energy per byte.",
+        choices=("own", "device", "board"),
+    )
     energy_level: str = knob(
         "device",
         "choice",

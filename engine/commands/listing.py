@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from typing import Any
@@ -82,14 +82,20 @@ def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
 
 
 def _catalogue(entries: Sequence[Entry]) -> str:
-    """Below the devices, their constants: value, range, how sure, and the source."""
-    rows = [
-        f"{entry['name']:9} {one['part']:12} {one['name']:32} {one['value']:>10g} {one['unit']:12} "
-        f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
-        for entry in entries
-        for one in entry.get("constants", ())
-    ]
+    """Below the devices, their constants: value, range, how sure, and the source; below each what other sources say."""
+    rows = [row for entry in entries for one in entry.get("constants", ()) for row in _sources(entry["name"], one)]
     return "\n" + "\n".join(rows) + "\n" if rows else ""
+
+
+def _sources(device: str, one: Entry) -> Iterator[str]:
+    yield _line(device, one["part"], one["name"], one)
+    for choice, other in one["others"]:
+        yield _line(device, one["part"], f"  machine.{one['switch']}={choice}", other)
+
+
+def _line(device: str, part: str, name: str, one: Entry) -> str:
+    extent = f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
+    return f"{device:9} {part:12} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
 
 
 def _cell(entry: Entry, column: str) -> str:

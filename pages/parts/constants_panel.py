@@ -54,7 +54,7 @@ def table(scenario: Scenario) -> pd.DataFrame:
             one.unit,
             f"{one.low:g} to {one.high:g}",
             one.confidence,
-            f"{one.source}; {one.note}" if one.note else one.source,
+            "; ".join(filter(None, (one.source, one.note, f"others differ: machine.{one.switch}" if one.switch else ""))),
         )
         for device, one in constants(scenario)
     ]
