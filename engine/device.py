@@ -20,7 +20,8 @@ class Device:
 
     `seconds` and `joules` map a kind of work to its duration and to its energy per amount; `idle_watts` are
     drawn for the whole run, `busy_watts` more than that while the device works; `price` is in USD. `helps` says,
-    as a clause, what would shorten exposed work on it. `drawn_per_joule` is what every device's joule costs
+    as a clause, what would shorten exposed work on it. `full_watts` are drawn at full work by a device that pays by
+    amounts; by default idle and busy watts. `drawn_per_joule` is what every device's joule costs
     where this one stands between them and the meter.
     """
 
@@ -30,6 +31,7 @@ class Device:
     joules: Mapping[type, Cost] = field(default_factory=dict)
     idle_watts: float = 0.0
     busy_watts: float = 0.0
+    full_watts: float | None = None
     price: float = 0.0
     modules: int = 1
     drawn_per_joule: float = 1.0

@@ -30,6 +30,7 @@ class Accelerator:
     fixed: Constant
     rows: Constant
     idle: Constant
+    limit: Constant
     memory: Constant
     price: Constant
     launch: Constant = LAUNCH
@@ -38,7 +39,14 @@ class Accelerator:
 
 
 def _accelerator(
-    peak: float, bandwidth: float, idle: Constant, memory: float, price: Constant, fit: tuple[float, ...], memory_type: str
+    peak: float,
+    bandwidth: float,
+    idle: Constant,
+    limit: Constant,
+    memory: float,
+    price: Constant,
+    fit: tuple[float, ...],
+    memory_type: str,
 ) -> Accelerator:
     return Accelerator(
         peak=Constant("fp32 peak", peak, "TFLOPS", peak, peak, "vendor", STAS),
@@ -48,21 +56,31 @@ def _accelerator(
         fixed=Constant("GEMM fixed time", fit[2], "us", 4, 8, "derived", VIDUR),
         rows=Constant("GEMM extra rows", fit[3], "rows", 48, 160, "derived", VIDUR),
         idle=idle,
+        limit=limit,
         memory=Constant("memory", memory, "GB", memory, memory, "vendor", STAS),
         price=price,
         byte_energy=BYTE_ENERGY.disputed("gpu_memory_energy_source", device=DEVICE_ENERGY[memory_type], board=BOARD_ENERGY),
     )
 
 
+A100_LIMIT = Constant("board limit", 400, "W", 400, 400, "vendor", STAS)
 HELD = Constant("power with a context held", 93, "W", 55, 96, "measured", "AcmeTrace fleet telemetry", "A100, not computing")
 ACCELERATORS = {
     "a100-80": _accelerator(
-        19.5, 2039, HELD, 80, Constant("price", 12_000, "USD", 9000, 17_000, "unsourced", "2023"), (0.76, 0.78, 5, 64), "hbm2e"
+        19.5,
+        2039,
+        HELD,
+        A100_LIMIT,
+        80,
+        Constant("price", 12_000, "USD", 9000, 17_000, "unsourced", "2023"),
+        (0.76, 0.78, 5, 64),
+        "hbm2e",
     ),
     "a100-40": _accelerator(
         19.5,
         1555,
         HELD,
+        A100_LIMIT,
         40,
         Constant("price", 11_000, "USD", 8000, 15_000, "secondary", "Mercatus, used, 2026"),
         (0.76, 0.78, 5, 64),
@@ -72,6 +90,7 @@ ACCELERATORS = {
         15.7,
         900,
         Constant("power with a context held", 45, "W", 25, 60, "secondary", "NVIDIA forum"),
+        Constant("board limit", 300, "W", 250, 300, "unsourced", "SXM2, recalled; 250 W on PCIe"),
         32,
         Constant("price", 2000, "USD", 1000, 10_000, "unsourced", "used"),
         (0.76, 0.78, 5, 64),
@@ -81,6 +100,7 @@ ACCELERATORS = {
         67,
         3350,
         Constant("power with a context held", 105, "W", 72, 120, "unsourced", "A100's share of its limit"),
+        Constant("board limit", 700, "W", 700, 700, "vendor", STAS),
         80,
         Constant("price", 27_500, "USD", 25_000, 40_000, "secondary", "Epoch AI"),
         (0.76, 0.9, 7, 128),

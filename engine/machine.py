@@ -128,5 +128,11 @@ class Machine:
         "Count joules at the devices, or at the wall with what power supplies and cooling draw for them.",
         choices=("device", "wall"),
     )
+    constant_power: bool = knob(
+        False,
+        "switch",
+        "Constant power",
+        "For comparison: each powered device draws its full power for the whole run, whatever it does; a GPU its board's limit.",
+    )
     ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
     num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)

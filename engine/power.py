@@ -1,18 +1,27 @@
-"""How joules are counted: at the devices, or at the wall with what supplies and cooling draw for them."""
+"""How joules are counted: by what devices do or at constant power, at the devices or at the wall."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
 from engine.device import Cost, Device
+from engine.machine import Machine
 
 Devices = Mapping[str, Device]
 
 
-def at_their_level(devices: Devices) -> Devices:
-    """Return the devices with the power and energy that is drawn for them; unchanged where nothing stands before them."""
+def counted(machine: Machine, devices: Devices) -> Devices:
+    """Return the devices with power and energy as the machine's knobs want them counted; times never change."""
+    drawing = {name: _always_working(device) for name, device in devices.items()} if machine.constant_power else devices
     factor = prod(device.drawn_per_joule for device in devices.values())
-    return devices if factor == 1 else {name: _drawing(device, factor) for name, device in devices.items()}
+    return drawing if factor == 1 else {name: _drawing(device, factor) for name, device in drawing.items()}
+
+
+def _always_working(device: Device) -> Device:
+    """Return a device that draws its full power for the whole run, whatever it does."""
+    idle_and_busy = device.idle_watts + device.busy_watts
+    full = idle_and_busy if device.full_watts is None else device.full_watts
+    return replace(device, joules={}, idle_watts=full, busy_watts=0.0)
 
 
 def _drawing(device: Device, factor: float) -> Device:

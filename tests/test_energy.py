@@ -67,6 +67,38 @@ def test_the_energy_level_is_named_in_every_result_and_its_constants_are_doubted
     assert cooler == pytest.approx(1.1 / 1.3 * estimate(wall).results["Energy [J]"], **same)
 
 
+FULL = {
+    "host": 960,
+    "gpu": 400,
+    "pmem": 5.2 + 6.6 * 1.45,
+    "near-data": 75,
+    "ssd": 18,
+    "pcie": 2 * 26 * 0.12,
+    "cxl": 10 + 30 + 2 * 50 * 0.12,
+    "dram": 256 * 2**30 / 1e9 * 0.06 + 6 * 25.6 * 0.8 * 0.16,
+}
+
+
+@pytest.mark.parametrize("answer", [estimate, simulate])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_at_constant_power_a_run_costs_the_full_watts_of_each_device_for_its_whole_time(system, answer):
+    knobs = {"run.batches": 8, "run.training": False, "machine.cxl_bandwidth_GBps": 50.0}
+    always = answer(scenario("dlrm-kaggle", system, **knobs, **{"machine.constant_power": True}))
+    usual = answer(scenario("dlrm-kaggle", system, **knobs))
+    assert always.results["Step time [ms]"] == usual.results["Step time [ms]"]
+    for row in always.devices:
+        assert row["Energy [J]"] == pytest.approx(FULL[row["Device"]] * always.results["Elapsed [s]"], **same), row["Device"]
+    assert total(always.breakdown, "Energy [J]") == pytest.approx(always.results["Energy per batch [J]"], **same)
+    assert always.results["Energy [J]"] > usual.results["Energy [J]"]
+
+
+def test_on_one_machine_at_constant_power_energy_is_saved_just_as_time_is():
+    """The prototype powers all of its parts under every system: with constant watts only time is left to differ."""
+    slow, fast = (estimate(scenario("trainingcxl-rm1", s, **{"machine.constant_power": True})).results for s in ("pmem", "cxl"))
+    energy_ratio, time_ratio = (fast[key] / slow[key] for key in ("Energy per batch [J]", "Step time [ms]"))
+    assert energy_ratio == pytest.approx(time_ratio, **same)
+
+
 def price(machinery, line):
     """Return joules beyond static power, (batches, tasks): amounts, and the swing of a device while it works."""
     found = np.zeros(line.start.shape)

@@ -1,6 +1,7 @@
 """The CXL link between accelerator and memory: hardware moves lines, no software takes part."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
@@ -8,6 +9,8 @@ from engine.device import Device, Kind, some
 from engine.machine import Machine
 from engine.units import GB, NS
 from engine.work import Move
+
+DIRECTIONS = 2
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,19 @@ def build(machine: Machine) -> Device:
     link = assumed(machine, "cxl", Link())
     latency = (machine.cxl_latency_ns + machine.cxl_switch_hops * link.hop.value) * NS
     rate = machine.cxl_bandwidth_GBps * GB
+    idle = link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
+
+    def energy(nbytes: Any) -> Any:
+        return nbytes * 8 * 2 * link.phy.value * 1e-12
+
     return Device(
         name="cxl",
         title=f"CXL link, {machine.cxl_bandwidth_GBps:g} GB/s",
         helps="a faster CXL link would shorten it",
         seconds={Move: lambda work: some(work.nbytes) * latency + work.nbytes / rate},
-        joules={Move: lambda work: work.nbytes * 8 * 2 * link.phy.value * 1e-12},
-        idle_watts=link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0),
+        joules={Move: lambda work: energy(work.nbytes)},
+        idle_watts=idle,
+        full_watts=idle + energy(DIRECTIONS * rate),
         price=link.card.value,
         constants=fields_of(link),
     )

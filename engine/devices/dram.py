@@ -60,6 +60,7 @@ def build(machine: Machine) -> Device:
             Stream: lambda work: price_of(work.nbytes),
         },
         idle_watts=gigabytes * memory.background.value,
+        full_watts=gigabytes * memory.background.value + price_of(rate),
         price=gigabytes * memory.price.value,
         constants=fields_of(memory),
     )

@@ -105,6 +105,7 @@ def _computed(name: str, gpu: Accelerator) -> Device:
             Stream: lambda work: 2 * work.nbytes * gpu.byte_energy.value * 1e-12,
         },
         idle_watts=gpu.idle.value,
+        full_watts=gpu.limit.value,
         price=gpu.price.value,
         constants=fields_of(gpu),
     )

@@ -1,6 +1,7 @@
 """PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from engine.assumptions import assumed, fields_of
 from engine.constants import Constant
@@ -35,12 +36,17 @@ def build(machine: Machine) -> Device:
     """Build the PCIe path between host memory or a card and the GPU."""
     path = assumed(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
+
+    def energy(nbytes: Any) -> Any:
+        return nbytes * 8 * 2 * path.phy.value * 1e-12
+
     return Device(
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
         helps="fewer hand-offs or a faster copy path would shorten it",
         seconds={Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / rate},
-        joules={Copy: lambda work: work.nbytes * 8 * 2 * path.phy.value * 1e-12},
+        joules={Copy: lambda work: energy(work.nbytes)},
+        full_watts=energy(2 * rate),
         constants=fields_of(path),
     )
 

@@ -35,6 +35,7 @@ def build(machine: Machine) -> Device:
         seconds=_seconds(media, count),
         joules=_joules(media),
         idle_watts=count * media.idle.value,
+        full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
         modules=count,
         price=count * module_bytes(machine) / GB * media.price.value,
         constants=fields_of(media),
