@@ -61,6 +61,7 @@ def _report(m: Machinery, line: Timeline, average: Steady) -> Report:
         dynamic={name: joules * batches for name, joules in average.dynamic.items()},
         busy={name: seconds * batches for name, seconds in average.busy.items()},
         pmem_written=average.written * batches,
+        pmem_media_written=average.media_written * batches,
         staleness=int(line.state.stale.max(initial=0)) if m.ways.log else None,
     )
 

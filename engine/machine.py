@@ -50,6 +50,15 @@ class Machine:
         high=1e5,
         optional=True,
     )
+    pmem_writers_per_module: int = knob(
+        4,
+        "int",
+        "PMEM writers per module",
+        "Threads that write one module at a time; beyond 4, Optane loses write bandwidth and writes its media more often.",
+        unit="writers",
+        low=1,
+        high=64,
+    )
     cxl_bandwidth_GBps: float = knob(
         48.0,
         "float",

@@ -30,6 +30,8 @@ class Media:
     read_energy: Constant
     write_energy: Constant
     price: Constant
+    writers: Constant = Constant("writers without loss", 4, "writers", 4, 8, "unsourced", "as Optane")
+    crowded: Constant = Constant("write share of 12 writers", 1, "of the rate", 1, 1, "unsourced", "no such loss is known")
 
 
 def _optane(gain: float, source: str) -> Media:
@@ -51,6 +53,10 @@ def _optane(gain: float, source: str) -> Media:
         read_energy=Constant("read energy", 1.45, "nJ/B", 1.2, 2, "derived", FAST20, "media traffic"),
         write_energy=Constant("write energy", 4.73, "nJ/B", 4, 5.5, "derived", FAST20, "media traffic"),
         price=Constant("price", 6, "USD/GB", 4.5, 15.6, "secondary", "street prices, 2019"),
+        writers=Constant("writers without loss", 4, "writers", 4, 8, "measured", FAST20, "one module; six keep up to 8 threads"),
+        crowded=Constant(
+            "write share of 12 writers", 0.56, "of the rate", 0.55, 0.6, "derived", FAST20, "0.55 of 0.98 reaches the media once"
+        ),
     )
 
 

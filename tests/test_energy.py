@@ -145,6 +145,17 @@ def test_pmem_is_written_with_updates_logs_and_flags(system, logs):
     assert energy.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
 
 
+@pytest.mark.parametrize("answer", [estimate, simulate])
+@pytest.mark.parametrize(("writers", "share"), [(1, 1), (4, 1), (8, 0.78), (12, 0.56), (24, 0.56)])
+def test_the_media_stores_whole_lines_for_rows_in_place_and_more_where_writers_crowd(answer, writers, share):
+    knobs = {"run.batches": 8, "run.training": False, "machine.pmem_writers_per_module": writers}
+    asked = scenario("optane-rm4", "cxl-d", **knobs)
+    says = answer(asked).results
+    flags, mlp = 8 * 4, 8 * flow(asked, 1).mlp_bytes
+    rows = (says["PMEM written [GB]"] * 1e9 - mlp - 64 * flags) / (64 + 72)
+    assert says["PMEM media written [GB]"] * 1e9 == pytest.approx((rows * (256 + 72) + mlp) / share + 256 * flags, rel=1e-9)
+
+
 def struck(system, instants, **knobs):
     """Return a run and its accounts, with power losses at these shares of its fault-free time."""
     plain = scenario("trainingcxl-rm4", system, **knobs)

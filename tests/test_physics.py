@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.device import joules, seconds
+from engine.device import joules, seconds, stored
 from engine.machine import Machine
 from engine.registry import load, names
 from engine.work import (
@@ -68,6 +68,33 @@ def test_pmem_bandwidth_power_and_price_are_linear_in_modules(modules):
     for work in (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), Stream(1e9, write=False), HomeWrites(1e6, 64)):
         assert seconds(many, work) == exactly(seconds(one, work) / modules)
     assert (many.modules, many.idle_watts, many.price) == (modules, exactly(5.2 * modules), exactly(6 * 128 * modules))
+
+
+WRITES = (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), HomeWrites(1e6, 64))
+
+
+@pytest.mark.parametrize(("writers", "share"), [(1, 1.0), (4, 1.0), (8, 0.78), (12, 0.56), (64, 0.56)])
+def test_optane_keeps_its_write_rate_up_to_four_writers_and_then_falls_to_that_of_twelve(writers, share):
+    alone, crowd = device("pmem", pmem_writers_per_module=1), device("pmem", pmem_writers_per_module=writers)
+    for work in WRITES:
+        assert seconds(crowd, work) == exactly(seconds(alone, work) / share)
+    for work in (RowReads(1e6, 64), Stream(1e9, write=False), Persist(4.0)):
+        assert (seconds(crowd, work), joules(crowd, work)) == (seconds(alone, work), joules(alone, work))
+    assert joules(crowd, Stream(1e9)) == exactly(joules(alone, Stream(1e9)) / share)
+
+
+def test_media_that_is_no_optane_does_not_mind_its_writers():
+    alone, crowd = (device("pmem", pmem="battery-dram", pmem_writers_per_module=n) for n in (1, 64))
+    assert [seconds(crowd, work) for work in WRITES] == [seconds(alone, work) for work in WRITES]
+
+
+@pytest.mark.parametrize(("row_bytes", "amplification"), [(64, 4), (128, 2), (256, 1), (512, 1)])
+def test_a_row_updated_in_place_wears_whole_256_byte_lines_but_a_log_only_what_it_appends(row_bytes, amplification):
+    pmem = device("pmem")
+    assert stored(pmem, RowUpdates(1e6, row_bytes)) == exactly(amplification * 1e6 * row_bytes)
+    assert stored(pmem, RowLog(1e6, row_bytes, row_bytes + 8)) == exactly(1e6 * (row_bytes + 8))
+    assert (stored(pmem, Persist(4.0)), stored(pmem, Stream(7.0)), stored(pmem, Stream(7.0, write=False))) == (1024, 7, 0)
+    assert stored(pmem, RowReads(1e6, row_bytes)) == stored(pmem, HomeWrites(1e6, row_bytes)) == 0
 
 
 def test_a_lookup_that_meets_fresh_rows_stalls_by_their_share():
@@ -156,6 +183,7 @@ def test_energy_is_media_bytes_and_link_bits_at_their_price():
     assert joules(pmem, RowUpdates(1e6, 64)) == exactly(256e6 * (1.45 + 4.73) * 1e-9)
     assert joules(pmem, RowLog(1e6, 64, 72)) == exactly(256e6 * 1.45e-9 + 72e6 * 4.73e-9)
     assert joules(pmem, Stream(1e9)) == exactly(4.73)
+    assert joules(pmem, Persist(4.0)) == exactly(4 * 256 * 4.73e-9)
     assert joules(device("dram"), RowReads(1e6, 64)) == exactly(64e6 * 8 * 20e-12)
     assert joules(device("cxl"), Move(1e9)) == exactly(8e9 * 2 * 7.5e-12)
     assert joules(device("gpu"), BottomMLP(2, (3, 5), "forward")) == exactly(

@@ -1,5 +1,6 @@
 """Persistent memory: modules that bring capacity and bandwidth together, in the media's own line size."""
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
@@ -12,6 +13,8 @@ from engine.machine import Machine
 from engine.media import MEDIA, Media
 from engine.units import GB, NS, GiB
 from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
+
+CROWD = 12  # writers per module, the most that were measured
 
 
 def module_bytes(machine: Machine) -> float:
@@ -28,12 +31,15 @@ def modules(machine: Machine) -> int:
 def build(machine: Machine) -> Device:
     """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
     media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
+    share = _write_share(media, machine.pmem_writers_per_module)
+    stored = _stored(media, share)
     return Device(
         name="pmem",
         title=f"PMEM, {count} x {module_bytes(machine) / GB:g} GB {machine.pmem}",
         helps="more PMEM modules would shorten it",
-        seconds=_seconds(media, count),
-        joules=_joules(media),
+        seconds=_seconds(media, count, share),
+        joules=_joules(media, stored),
+        stored=stored,
         idle_watts=count * media.idle.value,
         full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
         modules=count,
@@ -42,12 +48,28 @@ def build(machine: Machine) -> Device:
     )
 
 
+def _write_share(media: Media, writers: int) -> float:
+    """Return the share of its write rate that a module keeps with so many writers: writes miss its buffer and are amplified."""
+    over = (writers - media.writers.value) / max(CROWD - media.writers.value, 1.0)
+    return 1 - (1 - media.crowded.value) * min(max(over, 0.0), 1.0)
+
+
 def _whole(size: Constant, work: Any) -> Any:
     """Return the bytes of the work's rows in whole units of `size`."""
     return work.rows * size.value * np.ceil(work.row_bytes / size.value)
 
 
-def _seconds(media: Media, count: int) -> dict[type, Cost]:
+def _stored(media: Media, share: float) -> dict[type, Cost]:
+    """What the media stores: rows in place as whole lines, what is appended as it comes; home writes count as the update."""
+    return {
+        RowUpdates: lambda work: _whole(media.line, work) / share,
+        RowLog: lambda work: work.rows * work.entry_bytes / share,
+        Stream: lambda work: work.nbytes / share if work.write else 0.0 * work.nbytes,
+        Persist: lambda work: work.flags * media.line.value,
+    }
+
+
+def _seconds(media: Media, count: int, share: float) -> dict[type, Cost]:
 
     def at(rate: Constant, nbytes: Any) -> Any:
         return nbytes / (rate.value * GB * count)
@@ -61,24 +83,26 @@ def _seconds(media: Media, count: int) -> dict[type, Cost]:
 
     return {
         RowReads: read,
-        RowUpdates: lambda work: rows_at(media.update, work),
-        RowLog: lambda work: rows_at(media.log, work),
-        HomeWrites: lambda work: rows_at(media.stream, work),
-        Stream: lambda work: at(media.stream if work.write else media.read, work.nbytes),
+        RowUpdates: lambda work: rows_at(media.update, work) / share,
+        RowLog: lambda work: rows_at(media.log, work) / share,
+        HomeWrites: lambda work: rows_at(media.stream, work) / share,
+        Stream: lambda work: at(media.stream, work.nbytes) / share if work.write else at(media.read, work.nbytes),
         Persist: lambda work: work.flags * media.persist.value * NS,
     }
 
 
-def _joules(media: Media) -> dict[type, Cost]:
+def _joules(media: Media, stored: Mapping[type, Cost]) -> dict[type, Cost]:
 
-    def energy(read: Any, write: Any) -> Any:
+    def energy(read: Any, work: Any) -> Any:
+        write = stored[type(work)](work) if type(work) in stored else 0.0
         return (read * media.read_energy.value + write * media.write_energy.value) * 1e-9
 
     return {
-        RowReads: lambda work: energy(_whole(media.line, work), 0),
-        RowUpdates: lambda work: energy(_whole(media.line, work), _whole(media.line, work)),
-        RowLog: lambda work: energy(_whole(media.line, work), work.rows * work.entry_bytes),
-        Stream: lambda work: energy(0, work.nbytes) if work.write else energy(work.nbytes, 0),
+        RowReads: lambda work: energy(_whole(media.line, work), work),
+        RowUpdates: lambda work: energy(_whole(media.line, work), work),
+        RowLog: lambda work: energy(_whole(media.line, work), work),
+        Stream: lambda work: energy(0.0 if work.write else work.nbytes, work),
+        Persist: lambda work: energy(0.0, work),
     }
 
 
