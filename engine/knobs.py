@@ -20,7 +20,10 @@ SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None)."""
+    """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None).
+
+    `only` lists the whole numbers that exist, where not every one of the range does.
+    """
 
     kind: Kind
     label: str
@@ -29,6 +32,7 @@ class Knob:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    only: tuple[int, ...] = ()
     optional: bool = False
     log: bool = False
     main: bool = False
@@ -167,6 +171,9 @@ def _in_range(knob: Knob, value: Any) -> float | int:
     if (low is not None and value < low) or (high is not None and value > high):
         unit = f" {knob.unit}" if knob.unit else ""
         raise BadKnob(f"{knob.path}={value}{unit} is out of range; choose a number{_range(knob)}.")
+    if knob.only and value not in knob.only:
+        *most, last = knob.only
+        raise BadKnob(f"{knob.path}={value} does not exist; choose {', '.join(map(str, most))} or {last}.")
     return _whole(value, knob, value) if _integral(knob) else float(value)
 
 

@@ -59,21 +59,37 @@ class Machine:
         low=1,
         high=64,
     )
-    cxl_bandwidth_GBps: float = knob(
-        48.0,
+    cxl_bandwidth_GBps: float | None = knob(
+        None,
         "float",
         "CXL bandwidth",
-        "Sustained payload of the CXL link, one direction.",
+        "Sustained payload of an expander's CXL link, one direction; auto: what its generation and lanes carry.",
         unit="GB/s",
         low=0.1,
         high=1000,
+        optional=True,
         log=True,
         main=True,
+    )
+    cxl_generation: int = knob(
+        5, "int", "CXL generation", "PCIe generation of the lanes under an automatic CXL bandwidth.", low=4, high=6
+    )
+    cxl_lanes: int = knob(
+        16, "int", "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, only=(1, 2, 4, 8, 16)
     )
     cxl_latency_ns: float = knob(
         250.0, "float", "CXL latency", "One access through the link, unloaded.", unit="ns", low=0, high=1e6
     )
     cxl_switch_hops: int = knob(1, "int", "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
+    cxl_retimers: int = knob(0, "int", "CXL retimers", "Retimers that stretch the link over boards and cables.", low=0, high=8)
+    num_expanders: int = knob(
+        1,
+        "int",
+        "CXL expanders",
+        "Memory cards side by side, each with a link and a controller of its own; each needs a PMEM module or DRAM channel.",
+        low=1,
+        high=64,
+    )
     near_data_compute: bool = knob(
         True, "switch", "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
     )

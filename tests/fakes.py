@@ -14,7 +14,7 @@ def estimate(scenario: Scenario) -> Result:
     """Return a result whose step time falls with CXL bandwidth; 13 GB/s cannot run, so that a refusal can be seen."""
     if scenario.machine.cxl_bandwidth_GBps == 13:
         return Result(scenario, ran=False, outcome="machine.cxl_bandwidth_GBps=13 GB/s cannot run here; choose 14.", results={})
-    step = SPEED[scenario.system] * 1e-3 + (0.05 / scenario.machine.cxl_bandwidth_GBps if "cxl" in scenario.system else 0)
+    step = SPEED[scenario.system] * 1e-3 + (0.05 / (scenario.machine.cxl_bandwidth_GBps or 48) if "cxl" in scenario.system else 0)
     joules = step * 300
     breakdown = tuple(
         {"Stage": stage, "Device": DEVICES[n % 4], "Busy [s]": step / 6, "Exposed [s]": step / 6, "Energy [J]": joules / 6}

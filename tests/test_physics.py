@@ -134,6 +134,36 @@ def test_a_cxl_transfer_takes_link_and_switch_latency_and_its_bytes(hops):
     assert seconds(cxl, Move(1e6)) == exactly((200 + 75 * hops) * NS + 1e6 / (32 * GB))
 
 
+@pytest.mark.parametrize(("generation", "sixteen"), [(4, 31.5), (5, 63), (6, 121)])
+@pytest.mark.parametrize("lanes", [1, 4, 8, 16])
+@pytest.mark.parametrize("expanders", [1, 3])
+def test_an_automatic_cxl_bandwidth_is_lanes_of_a_generation_less_their_flits(generation, sixteen, lanes, expanders):
+    cxl = device("cxl", cxl_generation=generation, cxl_lanes=lanes, num_expanders=expanders)
+    rate = expanders * 0.82 * sixteen * lanes / 16
+    assert seconds(cxl, Move(1e6)) == exactly((250 + 75) * NS + 1e6 / (rate * GB))
+
+
+def test_sixteen_lanes_of_generation_5_carry_51_7_gigabytes_per_second_and_a_stated_bandwidth_stays():
+    assert "51.7 GB/s" in device("cxl").title
+    stated = (device("cxl", cxl_bandwidth_GBps=20.0, cxl_generation=n, cxl_lanes=2**n // 4) for n in (4, 5, 6))
+    assert len({float(seconds(cxl, Move(1e9))) for cxl in stated}) == 1
+
+
+@pytest.mark.parametrize("retimers", [0, 1, 4])
+def test_each_retimer_adds_ten_nanoseconds_once_a_transfer(retimers):
+    longer, plain = device("cxl", cxl_retimers=retimers), device("cxl")
+    assert seconds(longer, Move(1e3)) - seconds(plain, Move(1e3)) == pytest.approx(retimers * 10 * NS, rel=1e-6, abs=1e-18)
+    assert seconds(longer, Move(0.0)) == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_expanders_bring_bandwidth_controllers_and_cards_but_share_one_switch(count):
+    one, many = device("cxl"), device("cxl", num_expanders=count)
+    assert seconds(many, Move(1e9)) - 325 * NS == exactly((seconds(one, Move(1e9)) - 325 * NS) / count)
+    assert (many.idle_watts, many.price) == (10 * count + 30, 500 * count)
+    assert joules(many, Move(1e9)) == joules(one, Move(1e9))
+
+
 def test_a_pcie_copy_pays_software_once_a_handoff():
     pcie = device("pcie")
     assert seconds(pcie, Copy(1e6, handoffs=3)) == exactly(3 * 40 * US + 1e6 / (26 * GB))
