@@ -135,7 +135,8 @@ class Machine:
         "own",
         "choice",
         "DRAM static power source",
-        "Simulated dies at 0.06 W/GB, a fleet's rule at 0.284 W/GB; own: the dies' value with a range that reaches the rule.",
+        "Of an expander's DRAM (the host's own is in its idle power): simulated dies at 0.06 W/GB, a fleet's rule at 0.284 W/GB; "
+        "own: the dies' value with a range that reaches the rule.",
         choices=("own", "dies", "fleet"),
     )
     gpu_memory_energy_source: str = knob(
@@ -161,3 +162,10 @@ class Machine:
     )
     ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
     num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)
+    ssd_software: str = knob(
+        "io_uring",
+        "choice",
+        "SSD software",
+        "How an access reaches a drive: a page fault of mmap at 10 us, io_uring at 5 us, SPDK's polling at 0.07 us.",
+        choices=("mmap", "io_uring", "spdk"),
+    )

@@ -17,6 +17,14 @@ def counted(machine: Machine, devices: Devices) -> Devices:
     return drawing if factor == 1 else {name: _drawing(device, factor) for name, device in drawing.items()}
 
 
+def within_host(devices: Devices) -> Devices:
+    """Return the devices with DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
+    if not {"host", "dram"} <= devices.keys():
+        return devices
+    dram = devices["dram"]
+    return {**devices, "dram": replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)}
+
+
 def _always_working(device: Device) -> Device:
     """Return a device that draws its full power for the whole run, whatever it does."""
     idle_and_busy = device.idle_watts + device.busy_watts

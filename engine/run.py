@@ -11,7 +11,7 @@ from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
 from engine.machine import Machine
-from engine.power import counted
+from engine.power import counted, within_host
 from engine.registry import every, load, names
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
@@ -97,7 +97,8 @@ def machinery(scenario: Scenario) -> Machinery:
     chosen: System = load("systems", scenario.system)
     devices = {name: load("devices", name).build(scenario.machine) for name in _present(scenario.machine, chosen)}
     assumptions.check(scenario.machine, _catalogue())
-    return Machinery(scenario, chosen, system.ways(scenario, chosen), counted(scenario.machine, devices))
+    known = devices if chosen.memory == "dram" else within_host(devices)
+    return Machinery(scenario, chosen, system.ways(scenario, chosen), counted(scenario.machine, known))
 
 
 def _present(machine: Machine, chosen: System) -> tuple[str, ...]:

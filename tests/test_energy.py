@@ -16,7 +16,7 @@ from engine.scenario import with_values
 from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate
 from engine.steady import steady
-from engine.work import Copy, Move, RowUpdates, Stream
+from engine.work import Copy, HomeWrites, Move, RowUpdates, Stream
 
 BATCHES = 12
 MACHINES = dict(every_machine())
@@ -83,11 +83,12 @@ FULL = {
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_at_constant_power_a_run_costs_the_full_watts_of_each_device_for_its_whole_time(system, answer):
     knobs = {"run.batches": 8, "run.training": False, "machine.cxl_bandwidth_GBps": 50.0}
+    full = FULL | ({"dram": 6 * 25.6 * 0.8 * 0.16} if system == "ssd" else {})  # the host's memory stands in the host's watts
     always = answer(scenario("dlrm-kaggle", system, **knobs, **{"machine.constant_power": True}))
     usual = answer(scenario("dlrm-kaggle", system, **knobs))
     assert always.results["Step time [ms]"] == usual.results["Step time [ms]"]
     for row in always.devices:
-        assert row["Energy [J]"] == pytest.approx(FULL[row["Device"]] * always.results["Elapsed [s]"], **same), row["Device"]
+        assert row["Energy [J]"] == pytest.approx(full[row["Device"]] * always.results["Elapsed [s]"], **same), row["Device"]
     assert total(always.breakdown, "Energy [J]") == pytest.approx(always.results["Energy per batch [J]"], **same)
     assert always.results["Energy [J]"] > usual.results["Energy [J]"]
 
@@ -97,6 +98,27 @@ def test_on_one_machine_at_constant_power_energy_is_saved_just_as_time_is():
     slow, fast = (estimate(scenario("trainingcxl-rm1", s, **{"machine.constant_power": True})).results for s in ("pmem", "cxl"))
     energy_ratio, time_ratio = (fast[key] / slow[key] for key in ("Energy per batch [J]", "Step time [ms]"))
     assert energy_ratio == pytest.approx(time_ratio, **same)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_dram_draws_static_power_of_its_own_behind_a_link_alone_for_a_hosts_watts_include_its_memory(name):
+    def static(system):
+        rows = estimate(scenario(name, system, **{"machine.all_powered": True})).devices
+        return {row["Device"]: row["Static energy [J]"] for row in rows}
+
+    inside, behind = static("ssd"), static("dram")
+    assert inside["dram"] == 0 and behind["dram"] > 0
+    assert min(inside["host"], behind["host"]) > 0
+
+
+def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_nobody_up():
+    drive = ready(scenario("dlrm-kaggle", "ssd")).devices["ssd"]
+    assert joules(drive, HomeWrites(1e5, 64)) == pytest.approx((18 - 4) * 1e5 / 1.5e6, **same)
+    asked = scenario("dlrm-kaggle", "ssd")
+    line = schedule(ready(asked), flow(asked, BATCHES))
+    before_last = energy.dynamic(line, ready(asked).devices, line.makespan)["ssd"]
+    home = (18 - 4) * BATCHES * flow(asked, 1).rows[0] / 1.5e6
+    assert before_last > home
 
 
 def price(machinery, line):

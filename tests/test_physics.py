@@ -128,6 +128,15 @@ def test_a_drive_reads_rows_as_blocks_no_faster_than_iops_bandwidth_or_software_
     assert seconds(device("ssd", ssd=part, num_ssds=drives), RowReads(1e4, 64)) == exactly(latency * US + 1e4 * pace)
 
 
+@pytest.mark.parametrize(("path", "software"), [("mmap", 10), ("io_uring", 5), ("spdk", 0.072)])
+def test_each_access_to_a_drive_pays_its_path_through_software_over_eight_threads(path, software):
+    many = device("ssd", ssd_software=path, num_ssds=64)
+    assert seconds(many, RowReads(1e6, 64)) == exactly(
+        6 * US + 1e6 * max(software * US / 8, 4096 / (64 * 7.2 * GB), 1 / 64 / 1.5e6)
+    )
+    assert seconds(many, Persist(1.0)) == exactly((6 + software) * US)
+
+
 @pytest.mark.parametrize("hops", [0, 1, 3])
 def test_a_cxl_transfer_takes_link_and_switch_latency_and_its_bytes(hops):
     cxl = device("cxl", cxl_switch_hops=hops, cxl_latency_ns=200.0, cxl_bandwidth_GBps=32.0)
