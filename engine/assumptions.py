@@ -30,7 +30,7 @@ def assumed(machine: Machine, device: str, part: Part) -> Part:
     changed = {}
     for field, constant in zip(getattr(part, "__dataclass_fields__", {}), fields_of(part), strict=True):
         stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
-        if (name := name_of(device, constant)) in given:
+        if given and (name := name_of(device, constant)) in given:
             value = given[name]
             stated = replace(stated, value=value, low=min(stated.low, value), high=max(stated.high, value))
         if stated is not constant:

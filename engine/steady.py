@@ -60,7 +60,9 @@ def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
 
 
 def _mean(values: NDArray[np.float64], batches: int) -> float:
-    return float(np.mean(values[-batches:]))
+    """Return the mean of the last batches; np.mean says the same, but half of its time is spent on getting ready."""
+    last = values[-batches:]
+    return float(np.add.reduce(last)) / len(last)
 
 
 def _ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
@@ -70,7 +72,7 @@ def _ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
 
 
 def _written(timeline: Timeline, ran: tuple[float, ...], batches: int, bytes_of: Callable[[Work], Amount]) -> float:
-    return sum(ran[k] * float(np.mean(np.atleast_1d(bytes_of(work))[-batches:])) for k, work in pmem_work(timeline))
+    return sum(ran[k] * _mean(np.atleast_1d(bytes_of(work)), batches) for k, work in pmem_work(timeline))
 
 
 def _slowest(timeline: Timeline, task: int, average: tuple[tuple[float, float], ...]) -> str:
