@@ -10,7 +10,8 @@ from engine import assumptions, system
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
-from engine.registry import every, load, names
+from engine.parts import powered
+from engine.registry import every, load
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.timeline import Timeline, timeline
@@ -93,9 +94,7 @@ Resolve = Callable[[Segment, State], tuple[int, int, State]]
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    present = names("devices") if scenario.machine.all_powered else chosen.devices
-    off = {"near-data"} if not scenario.machine.near_data_compute else set()
-    devices = {name: load("devices", name).build(scenario.machine) for name in present if name not in off}
+    devices = powered(scenario.system, scenario.machine)
     assumptions.check(scenario.machine, _catalogue())
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.assumptions import name_of
 from engine.constants import Constant
 from engine.errors import CannotRun
 from engine.estimate import estimate
 from engine.fit import fit
-from engine.run import machinery
+from engine.parts import constants
 from engine.scenario import Scenario, with_values
 
 PURPOSE = 103
@@ -36,9 +35,7 @@ class Swing:
 def uncertain(scenario: Scenario) -> dict[str, Constant]:
     """Return the constants of the scenario's machine that have a range and are not assumed by the scenario itself."""
     given = dict(scenario.machine.assume)
-    devices = machinery(fit(scenario).scenario).devices
-    found = {name_of(device.name, one): one for device in devices.values() for one in device.constants}
-    return {name: one for name, one in found.items() if one.low < one.high and name not in given}
+    return {name: one for name, one in constants(scenario).items() if one.low < one.high and name not in given}
 
 
 def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
@@ -58,10 +55,10 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> dict[str, tuple[float, 
 
 
 def _samples(scenario: Scenario, samples: int) -> Iterator[dict[str, float]]:
-    constants = uncertain(scenario)
+    ranges = uncertain(scenario)
     rng = np.random.default_rng([scenario.data.seed, PURPOSE])
     for _ in range(samples):
-        yield {name: float(rng.uniform(one.low, one.high)) for name, one in constants.items()}
+        yield {name: float(rng.uniform(one.low, one.high)) for name, one in ranges.items()}
 
 
 def _quantiles(values: list[float | None]) -> tuple[float, float]:

@@ -38,4 +38,9 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("CXL link", build, lambda: {"": fields_of(Link())})
+DEVICE = Kind(
+    "CXL link",
+    build,
+    lambda: {"": fields_of(Link())},
+    knobs=("machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns", "machine.cxl_switch_hops"),
+)

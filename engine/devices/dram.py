@@ -61,4 +61,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("DRAM", build, lambda: {"": fields_of(Memory())})
+DEVICE = Kind("DRAM", build, lambda: {"": fields_of(Memory())}, knobs=("machine.dram_capacity_GiB", "machine.dram_channels"))

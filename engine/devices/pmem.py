@@ -178,4 +178,9 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Persistent memory", build, lambda: {name: fields_of(media) for name, media in MEDIA.items()})
+DEVICE = Kind(
+    "Persistent memory",
+    build,
+    lambda: {name: fields_of(media) for name, media in MEDIA.items()},
+    knobs=("machine.pmem", "machine.pmem_capacity_GiB", "machine.pmem_module_GB"),
+)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.presets import preset, preset_names
 from engine.scenario import GROUPS, KNOBS
-from pages.parts import data_file, knob_widgets, session
+from pages.parts import beside_knob, data_file, knob_widgets, session
 from pages.parts.plain import plain
 
 
@@ -18,7 +18,7 @@ def draw() -> None:
         st.error(plain(refused[""]) + " The charts show the last good values.")
     _data_switch()
     for knob in knob_widgets.MAIN:
-        knob_widgets.draw(knob, refused.get(knob.path, ""))
+        _knob(knob.path, refused)
     for group in GROUPS:
         _group(group, refused)
 
@@ -27,7 +27,12 @@ def _group(group: str, refused: dict[str, str]) -> None:
     paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main]
     with st.expander(group.capitalize(), expanded=any(path in refused for path in paths)):
         for path in paths:
-            knob_widgets.draw(KNOBS[path], refused.get(path, ""))
+            _knob(path, refused)
+
+
+def _knob(path: str, refused: dict[str, str]) -> None:
+    knob_widgets.draw(KNOBS[path], refused.get(path, ""))
+    beside_knob.draw(path, session.scenario())
 
 
 def _data_switch() -> None:

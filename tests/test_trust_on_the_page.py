@@ -1,0 +1,47 @@
+"""Trust: does the page say beside each knob and number where it comes from, and what it hangs on?"""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.parts import constants
+from engine.presets import preset
+from engine.scenario import with_values
+from tests.test_pages import ROOT
+
+
+@pytest.fixture
+def opened(monkeypatch, tmp_path):
+    """Return `open(**knobs)`, which runs the app on a link, with the real engine and a store of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(**knobs):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params.update(knobs)
+        app.run()
+        assert not app.exception
+        return app
+
+    return run
+
+
+def beside_knobs(app):
+    """Return what the sidebar says about constants, one text a device."""
+    return [one.value.replace("\\", "") for one in app.sidebar.markdown if "constants in use" in one.value]
+
+
+def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources(opened):
+    told = "\n".join(beside_knobs(opened(preset="trainingcxl-rm1")))
+    for one in constants(preset("trainingcxl-rm1").scenario).values():
+        colour = {"unsourced": ":orange-badge[unsourced]", "calibrated": ":violet-badge[calibrated]"}.get(one.confidence)
+        assert f"{one.name} **{one.value:g} {one.unit}**" in told and f"{colour or one.confidence}: {one.source}" in told
+
+
+def test_a_device_that_is_not_in_use_has_no_constants_beside_its_knobs(opened):
+    titles = [text.partition(":")[0] for text in beside_knobs(opened(preset="tiny", system="pmem"))]
+    assert titles == ["**Persistent memory", "**GPU", "**Host", "**PCIe link"]
+
+
+def test_a_constant_assumed_otherwise_stands_there_with_its_new_value(opened):
+    app = opened(**{"preset": "tiny", "machine.assume": "pmem.read-rate=5.25"})
+    assert "read rate **5.25 GB/s**" in "".join(beside_knobs(app))
+    assert constants(with_values(preset("tiny").scenario, {}))["pmem.read-rate"].value == 6.6
