@@ -26,6 +26,8 @@ def fields_of(part: object) -> tuple[Constant, ...]:
 
 def assumed(machine: Machine, device: str, part: Part) -> Part:
     """Return a part of `device` with the machine's assumptions in place of the catalogue's values."""
+    if not machine.assume:
+        return part
     given = dict(machine.assume)
     changed = {
         field: replace(constant, value=given[name], low=min(constant.low, given[name]), high=max(constant.high, given[name]))

@@ -1,11 +1,15 @@
 """Trust: does the page say beside each knob and number where it comes from, and what it hangs on?"""
 
+import csv
+import io
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.parts import constants
 from engine.presets import preset
 from engine.scenario import with_values
+from pages.parts import constants_panel, downloads
 from tests.test_pages import ROOT
 
 
@@ -45,3 +49,12 @@ def test_a_constant_assumed_otherwise_stands_there_with_its_new_value(opened):
     app = opened(**{"preset": "tiny", "machine.assume": "pmem.read-rate=5.25"})
     assert "read rate **5.25 GB/s**" in "".join(beside_knobs(app))
     assert constants(with_values(preset("tiny").scenario, {}))["pmem.read-rate"].value == 6.6
+
+
+def test_the_constants_csv_has_value_range_confidence_and_source_of_each_to_the_last_digit():
+    scenario = with_values(preset("trainingcxl-rm4").scenario, {"machine.assume": (("pmem.read-rate", 0.1 + 0.2),)})
+    rows = list(csv.DictReader(io.StringIO(downloads.frame_text(constants_panel.table(scenario)))))
+    assert [row["Constant"] for row in rows] == list(constants(scenario))
+    for row, one in zip(rows, constants(scenario).values(), strict=True):
+        assert (float(row["Value"]), float(row["Low"]), float(row["High"])) == (one.value, one.low, one.high)
+        assert (row["Unit"], row["Confidence"], row["Source"]) == (one.unit, one.confidence, one.source)

@@ -14,8 +14,12 @@ MOST_ROWS = 30
 
 
 def csv(results: Sequence[Result], how: How, name: str, label: str = "Download CSV") -> None:
-    """Draw the button that saves results, one row each: knobs, results, key, model version, outcome."""
-    st.download_button(label, table.csv_text(results, how), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
+    """Draw the button that saves results, one row each: knobs, results, key, model version, constants in use, outcome.
+
+    The file is written when it is asked for: thousands of rows take seconds.
+    """
+    found = tuple(results)
+    st.download_button(label, lambda: table.csv_text(found, how), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
 
 def frame_text(frame: pd.DataFrame) -> str:
