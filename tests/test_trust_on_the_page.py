@@ -58,3 +58,19 @@ def test_the_constants_csv_has_value_range_confidence_and_source_of_each_to_the_
     for row, one in zip(rows, constants(scenario).values(), strict=True):
         assert (float(row["Value"]), float(row["Low"]), float(row["High"])) == (one.value, one.low, one.high)
         assert (row["Unit"], row["Confidence"], row["Source"]) == (one.unit, one.confidence, one.source)
+
+
+def told(app):
+    return [caption.value.replace("\\", "") for caption in app.sidebar.caption]
+
+
+def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not(opened):
+    assert "No effect here: system pmem uses no CXL link." in told(opened(preset="tiny", system="pmem"))
+    assert not any("No effect" in text for text in told(opened(preset="trainingcxl-rm1", system="cxl")))
+
+
+def test_the_knobs_of_a_group_say_it_once_the_group_is_open(opened):
+    app = opened(preset="tiny", system="cxl")
+    assert not any("uses no SSD" in text for text in told(app))
+    app.session_state["group machine"] = True
+    assert "No effect here: system cxl uses no SSD." in told(app.run()) and not app.exception

@@ -17,11 +17,14 @@ DOUBTFUL = {"unsourced": "orange", "calibrated": "violet"}
 
 def draw(path: str, scenario: Scenario) -> None:
     """Draw, under the first knob of each device in use, the way to the device's constants."""
-    for device in _introduces()[path]:
+    devices = _introduces()[path]
+    for device in devices:
+        title = every("devices")[device].title
         found = [one for name, one in constants(scenario).items() if name.startswith(f"{device}.")]
         if found:
-            with st.popover(label(found), type="tertiary", key=f"constants {device}"):
-                st.markdown(text(every("devices")[device].title, found))
+            whose = f"{title}: " if len(devices) > 1 else ""
+            with st.popover(whose + label(found), type="tertiary", key=f"constants {device}"):
+                st.markdown(text(title, found))
 
 
 @cache
