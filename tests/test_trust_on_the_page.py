@@ -6,10 +6,15 @@ import io
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.errors import CannotRun
+from engine.gaps import Gap
 from engine.parts import constants
-from engine.presets import preset
+from engine.presets import preset, preset_names
+from engine.result import Result
 from engine.scenario import with_values
-from pages.parts import constants_panel, downloads
+from engine.sensitivity import bands, tornado
+from pages.parts import constants_panel, downloads, gap_panel, sureness, tiles, training_panel
+from pages.parts.numbers import readable
 from tests.test_pages import ROOT
 
 
@@ -74,3 +79,60 @@ def test_the_knobs_of_a_group_say_it_once_the_group_is_open(opened):
     assert not any("uses no SSD" in text for text in told(app))
     app.session_state["group machine"] = True
     assert "No effect here: system cxl uses no SSD." in told(app.run()) and not app.exception
+
+
+def under_tiles(app):
+    return [caption.value.replace("\\", "") for caption in app.main.caption]
+
+
+def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still(opened):
+    app = opened(preset="trainingcxl-rm4", **{"data.batch_size": "96"})
+    assert under_tiles(app).count(tiles.WAITING) == len(app.metric) == len(tiles.OF_AN_ESTIMATE)
+    scenario = with_values(preset("trainingcxl-rm4").scenario, {"data.batch_size": 96})
+    sureness.found(scenario)  # the timer's turn, which needs a browser
+    told = under_tiles(app.run())
+    for name in tiles.OF_AN_ESTIMATE:
+        low, high = bands(scenario)[name]
+        assert (f"{readable(low)} to {readable(high)}" if low < high else "no constant moves it") in told
+    assert tiles.WAITING not in told
+
+
+def test_how_sure_a_tile_is_names_the_constant_that_moves_it_most_and_what_is_published():
+    scenario = preset("trainingcxl-rm1").scenario
+    found = sureness.found(scenario)
+    widest = tornado(scenario, "Energy per batch [J]")[0]
+    _, hangs, published = found["Energy per batch [J]"].story
+    assert hangs.startswith(f"It hangs most on {widest.name} ({widest.constant.confidence})") and "headlines" in published
+    assert found["Capital cost [USD]"].story[-1] == "Nothing is published about this result; the band is the only bound."
+
+
+def test_a_scenario_that_an_end_of_some_range_cannot_run_has_no_bands_and_still_its_tiles(monkeypatch):
+    def refuse(scenario):
+        raise CannotRun("An end does not fit.")
+
+    monkeypatch.setattr(sureness, "bands", refuse)
+    assert sureness.found(with_values(preset("tiny").scenario, {"data.seed": 77})) == {}
+
+
+def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
+    result = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79})
+    estimate = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.81})
+    said = "The full run took 4.79 ms a batch, the estimate said 4.81: 0.42 % apart."
+    assert training_panel.apart(estimate, result) == said
+    assert training_panel.apart(estimate, Result(preset("tiny").scenario, True, "", {})) == ""
+
+
+def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_gap(monkeypatch):
+    made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0) for n, name in enumerate(preset_names())}
+    monkeypatch.setattr(gap_panel.gaps, "gaps", lambda name: (made_up[name],))
+    monkeypatch.setattr(gap_panel, "_DONE", {})
+    app = AppTest.from_string("from pages.parts import gap_panel\ngap_panel.draw()").run()
+    assert not app.dataframe and app.button[0].label.startswith(f"Run {len(made_up)} presets both ways")
+    app = app.button[0].click().run()
+    (shown,) = (frame.value for frame in app.dataframe)
+    assert list(shown["Gap [%]"]) == pytest.approx([10.0 * n for n in range(len(made_up))])
+    last = preset(preset_names()[-1]).title
+    assert (
+        f"the largest gap is +{10.0 * (len(made_up) - 1):.1f} %" in app.markdown[0].value.replace("\\", "") and not app.exception
+    )
+    assert last in app.markdown[0].value and not app.run().button
