@@ -5,12 +5,13 @@ from statistics import fmean, geometric_mean
 
 import pytest
 
+from engine import checked as subject
 from engine.__main__ import main
 from engine.checked import sentence
 from engine.estimate import estimate
 from engine.gaps import METRICS, gaps
 from engine.presets import preset, preset_names
-from engine.published import claims
+from engine.published import Claim, claims
 from engine.scenario import with_values
 from engine.simulate import simulate
 
@@ -78,3 +79,17 @@ def test_the_command_lists_the_gaps_of_the_presets_asked_for(capsys):
     rows = json.loads(capsys.readouterr().out)
     assert [row["metric"] for row in rows] == list(METRICS) and set(rows[0]) > {"estimate", "full", "gap_percent", "batches"}
     assert "tiny" in preset_names()
+
+
+def test_a_published_number_counts_for_machines_of_its_own_parts_alone(monkeypatch):
+    claim = Claim("Step time", STEP, "cxl", ("optane-rm1",), "predicted", "made up", 20.0, 1.0)
+    monkeypatch.setattr(subject, "claims", lambda name: (claim,) if name == "optane-rm1" else claims(name))
+    fresh = subject.checked.__wrapped__
+    prototype, real = (subject._parts(preset(name).scenario) for name in ("trainingcxl-rm1", "optane-rm1"))
+    assert claim not in [one.claim for one in fresh(prototype, STEP)]
+    (one,) = fresh(real, STEP)
+    assert one.claim == claim and one.percent == pytest.approx(
+        100 * (estimate(preset("optane-rm1").scenario).results[STEP] / 20 - 1)
+    )
+    monkeypatch.setattr(subject, "checked", fresh)
+    assert sentence(preset("optane-rm1").scenario, STEP).startswith("1 published number on these parts: 1 not used")

@@ -31,7 +31,8 @@ def draw() -> None:
     for index, name in enumerate(missing):
         bar.progress(index / len(missing), f"{plain(preset(name).title)}: run {index + 1} of {len(missing)}")
         _DONE[name] = gaps.gaps(name)
-    bar.empty()
+    if missing:
+        st.rerun()  # without the button
     found = [gap for name in preset_names() for gap in _DONE[name]]
     st.markdown(f"**{plain(worst(found))}**")
     downloads.show(table(found), FORMATS)
