@@ -35,11 +35,13 @@ def known(scenario: Scenario) -> Mapping[str, Sure] | None:
 
 def found(scenario: Scenario) -> Mapping[str, Sure]:
     """Return how sure each result is, by its name; nothing where an end of some range cannot run."""
-    if scenario not in _KEPT:
-        while len(_KEPT) >= MOST_KEPT:
-            _KEPT.pop(next(iter(_KEPT)), None)
-        _KEPT[scenario] = _found(scenario)
-    return _KEPT[scenario]
+    ready = _KEPT.get(scenario)
+    if ready is None:
+        ready = _found(scenario)
+        if len(_KEPT) >= MOST_KEPT:
+            _KEPT.clear()  # rare, and safe beside other sessions' threads
+        _KEPT[scenario] = ready
+    return ready
 
 
 def _found(scenario: Scenario) -> Mapping[str, Sure]:
