@@ -45,11 +45,13 @@ class Kind:
     """What a device file exports: how to build the device for a machine, and its constants by part.
 
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "".
+    `knobs` are the dotted paths that the device reads, `machine.assume` aside.
     """
 
     title: str
     build: Callable[[Machine], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
+    knobs: tuple[str, ...] = ()
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

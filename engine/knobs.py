@@ -12,6 +12,8 @@ from typing import Any, Literal
 from engine.errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
+# What must run for a knob to matter: the estimate, a full run, or one that trains, loses power, or reads a file.
+Acts = Literal["always", "full run", "training", "outages", "file"]
 AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
@@ -22,7 +24,7 @@ SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 class Knob:
     """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None).
 
-    `only` lists the whole numbers that exist, where not every one of the range does.
+    `acts` says when, `only` lists the whole numbers that exist, where not every one of the range does.
     """
 
     kind: Kind
@@ -36,6 +38,7 @@ class Knob:
     optional: bool = False
     log: bool = False
     main: bool = False
+    acts: Acts = "always"
     path: str = ""
     default: Any = None
 

@@ -10,9 +10,9 @@ from engine import assumptions, system
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
-from engine.machine import Machine
+from engine.parts import powered
 from engine.power import counted, within_host
-from engine.registry import every, load, names
+from engine.registry import every, load
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.timeline import Timeline, timeline
@@ -95,17 +95,10 @@ Resolve = Callable[[Segment, State], tuple[int, int, State]]
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    devices = {name: load("devices", name).build(scenario.machine) for name in _present(scenario.machine, chosen)}
+    devices = powered(scenario.system, scenario.machine)
     assumptions.check(scenario.machine, _catalogue())
     known = devices if chosen.memory == "dram" else within_host(devices)
     return Machinery(scenario, chosen, system.ways(scenario, chosen), counted(scenario.machine, known))
-
-
-def _present(machine: Machine, chosen: System) -> tuple[str, ...]:
-    """Return the devices that are powered, or stand before those that are."""
-    wanted = {"near-data": machine.near_data_compute, "wall": machine.energy_level == "wall"}
-    named = names("devices") if machine.all_powered else (*chosen.devices, "wall")
-    return tuple(name for name in named if wanted.get(name, True))
 
 
 @cache

@@ -128,7 +128,7 @@ def test_knobs_are_listed_with_all_that_they_know(capsys: pytest.CaptureFixture[
     assert main(["list", "knobs", "--json"]) == 0
     found = {entry.pop("path"): entry for entry in json.loads(capsys.readouterr().out)}
     assert list(found) == list(KNOBS)
-    assert set(found["system"]) == {"label", "unit", "kind", "low", "high", "choices", "default", "help"}
+    assert set(found["system"]) == {"label", "unit", "kind", "low", "high", "choices", "default", "acts", "help"}
     assert found["machine.cxl_bandwidth_GBps"]["unit"] == "GB/s" and found["machine.cxl_bandwidth_GBps"]["default"] is None
     assert main(["list", "knobs"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(KNOBS)

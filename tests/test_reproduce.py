@@ -124,11 +124,11 @@ def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, c
     assert not app.exception
     assert any("calibrated on RM1 and RM4" in caption.value for caption in app.caption) == calibrated
     shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
-    assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Range", "Confidence", "Source"}
+    assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"}
     assert ("calibrated" in set(shown["Confidence"])) == calibrated and shown["Source"].str.len().min() > 0
 
 
 def test_constants_are_those_of_the_systems_own_devices():
     scenario = with_values(preset("dlrm-kaggle").scenario, {"system": "ssd"})
-    titles = {device.title.split(",")[0] for device, _ in constants_panel.constants(scenario)}
+    titles = {title.split(",")[0] for title in constants_panel.table(scenario)["Device"]}
     assert {"Host", "GPU"} <= titles and not any(title.startswith("PMEM") for title in titles)

@@ -45,8 +45,11 @@ def _variant(kind: str, name: str) -> Entry:
 
 
 def _devices() -> list[Entry]:
-    """Each device with every constant that it hangs on, by the part that a knob chooses."""
-    return [{**_variant("devices", name), "constants": _constants(kind)} for name, kind in registry.every("devices").items()]
+    """Each device with the knobs that it reads, and every constant that it hangs on, by the part that a knob chooses."""
+    return [
+        {**_variant("devices", name), "knobs": list(kind.knobs), "constants": _constants(kind)}
+        for name, kind in registry.every("devices").items()
+    ]
 
 
 def _constants(kind: Kind) -> list[Entry]:
@@ -69,6 +72,7 @@ def _knobs() -> list[Entry]:
             "high": knob.high,
             "choices": list(knob.allowed),
             "default": knob.default,
+            "acts": knob.acts,
             "help": knob.help,
         }
         for path, knob in KNOBS.items()

@@ -71,4 +71,17 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("CXL link", build, lambda: {f"generation {number}": fields_of(link) for number, link in LINKS.items()})
+DEVICE = Kind(
+    "CXL link",
+    build,
+    lambda: {f"generation {number}": fields_of(link) for number, link in LINKS.items()},
+    knobs=(
+        "machine.cxl_bandwidth_GBps",
+        "machine.cxl_generation",
+        "machine.cxl_lanes",
+        "machine.cxl_latency_ns",
+        "machine.cxl_switch_hops",
+        "machine.cxl_retimers",
+        "machine.num_expanders",
+    ),
+)

@@ -66,4 +66,9 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("DRAM", build, lambda: {"": fields_of(Memory())})
+DEVICE = Kind(
+    "DRAM",
+    build,
+    lambda: {"": fields_of(Memory())},
+    knobs=("machine.dram_capacity_GiB", "machine.dram_channels", "machine.dram_static_power_source"),
+)

@@ -148,4 +148,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(gpu) for name, gpu in ACCELERATORS.items()}, "trainingcxl": fields_of(REPLAY)}
 
 
-DEVICE = Kind("GPU", build, parts)
+DEVICE = Kind("GPU", build, parts, knobs=("machine.gpu", "machine.gpu_memory_energy_source"))

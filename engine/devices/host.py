@@ -66,4 +66,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Host", build, lambda: {name: fields_of(host) for name, host in HOSTS.items()})
+DEVICE = Kind("Host", build, lambda: {name: fields_of(host) for name, host in HOSTS.items()}, knobs=("machine.host",))

@@ -51,4 +51,9 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("PCIe link", build, lambda: {name: fields_of(path) for name, path in PATHS.items()})
+DEVICE = Kind(
+    "PCIe link",
+    build,
+    lambda: {name: fields_of(path) for name, path in PATHS.items()},
+    knobs=("machine.host", "machine.pcie_bandwidth_GBps"),
+)

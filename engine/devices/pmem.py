@@ -106,4 +106,16 @@ def _joules(media: Media, stored: Mapping[type, Cost]) -> dict[type, Cost]:
     }
 
 
-DEVICE = Kind("Persistent memory", build, lambda: {name: fields_of(media) for name, media in MEDIA.items()})
+DEVICE = Kind(
+    "Persistent memory",
+    build,
+    lambda: {name: fields_of(media) for name, media in MEDIA.items()},
+    knobs=(
+        "machine.pmem",
+        "machine.pmem_capacity_GiB",
+        "machine.pmem_module_GB",
+        "machine.pmem_writers_per_module",
+        "machine.pmem_bandwidth_source",
+        "machine.pmem_write_latency_source",
+    ),
+)

@@ -117,4 +117,9 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("SSD", build, lambda: {name: fields_of(drive) for name, drive in DRIVES.items()})
+DEVICE = Kind(
+    "SSD",
+    build,
+    lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},
+    knobs=("machine.ssd", "machine.num_ssds", "machine.ssd_software"),
+)

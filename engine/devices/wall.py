@@ -29,4 +29,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Supplies and cooling", build, lambda: {"": fields_of(Supply())})
+DEVICE = Kind("Supplies and cooling", build, lambda: {"": fields_of(Supply())}, knobs=("machine.energy_level",))
