@@ -24,8 +24,8 @@ SWAPPED = (0, 3)  # steps that could come after their successor instead of befor
 class Step:
     """One change on the way: the scenario it leads to, what a batch cost before it and costs after it.
 
-    A step that cannot be taken has its sentence in `refused`, and costs nothing. `swapped` is what was before and after
-    the same change in the other order, where there is one.
+    A step that cannot be taken has its sentence in `refused`, and costs nothing. `swapped` is the same change in the other
+    order, where there is one.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Step:
     before: Cost
     after: Cost
     refused: str = ""
-    swapped: tuple[Cost, Cost] | None = None
+    swapped: "Step | None" = None
 
     @property
     def saved(self) -> Cost:
@@ -47,15 +47,16 @@ class Step:
         return self.before.seconds / self.after.seconds
 
     @property
-    def saved_swapped(self) -> Cost | None:
-        """What the step saves in the other order."""
-        return self.swapped[0].less(self.swapped[1]) if self.swapped else None
-
-    @property
     def mean(self) -> Cost:
         """What the step saves on the mean of both orders."""
-        other = self.saved_swapped or self.saved
-        return Cost((self.saved.seconds + other.seconds) / 2, (self.saved.joules + other.joules) / 2)
+        other = (self.swapped or self).saved
+        stages = tuple((mine + others) / 2 for mine, others in zip(self.saved.stages, other.stages, strict=True))
+        return Cost((self.saved.seconds + other.seconds) / 2, (self.saved.joules + other.joules) / 2, stages)
+
+    @property
+    def apart(self) -> float:
+        """By how many seconds the two orders disagree about what the step saves."""
+        return abs(self.saved.seconds - (self.swapped or self).saved.seconds)
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _step(name: str, says: str, after: Scenario, before: Cost, refused: str) -> 
 
 
 def _swap(steps: list[Step], first: int, middle: Scenario) -> list[Step]:
-    """Add to a step and its successor what they save the other way round, by way of `middle`."""
+    """Add to a step and its successor the same changes the other way round, by way of `middle`."""
     one, two = steps[first], steps[first + 1]
     if one.refused or two.refused:
         return steps
@@ -152,5 +153,20 @@ def _swap(steps: list[Step], first: int, middle: Scenario) -> list[Step]:
         between = cost(middle)
     except EmberpoolError:
         return steps
-    pair = [replace(one, swapped=(between, two.after)), replace(two, swapped=(one.before, between))]
+    early, late = (
+        replace(two, scenario=middle, before=one.before, after=between),
+        replace(one, scenario=two.scenario, before=between),
+    )
+    pair = [replace(one, swapped=replace(late, after=two.after)), replace(two, swapped=early)]
     return [*steps[:first], *pair, *steps[first + 2 :]]
+
+
+def other_way(found: Decomposition) -> Decomposition:
+    """Return the same way with every pair that can be swapped in its other order."""
+    steps = list(found.steps)
+    for first in SWAPPED:
+        one, two = steps[first], steps[first + 1]
+        if one.swapped and two.swapped:
+            early, late = (replace(x.swapped, swapped=replace(x, swapped=None)) for x in (two, one) if x.swapped)
+            steps[first : first + 2] = [early, late]
+    return replace(found, steps=tuple(steps))

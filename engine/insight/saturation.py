@@ -32,13 +32,14 @@ class Carried:
 class Saturation:
     """One system's step time, as (GB/s, seconds), and the bandwidth in GB/s beyond which doubling it saves less than 1 %.
 
-    `enough` is None where even the widest link is too narrow. The rest describes the machine with twice that link, or the
-    widest: its step, the stage and device with the largest exposed part, and the link's work.
+    `enough` is None where even the widest link is too narrow, `at_enough` the seconds there. The rest describes the machine
+    with twice that link, or the widest: its step, the stage and device with the largest exposed part, and the link's work.
     """
 
     system: str
     curve: tuple[tuple[float, float], ...]
     enough: float | None
+    at_enough: float
     step: float
     stage: str
     device: str
@@ -88,7 +89,17 @@ def _saturation(base: Scenario) -> Saturation:
     found = view(with_values(base, {LINK: min(2 * enough, HIGHEST) if enough else HIGHEST}))
     most = max(found.steady.rows, key=lambda row: row["Exposed [s]"])
     device = _short(found, most["Device"])
-    return Saturation(base.system, curve, enough, found.steady.step, most["Stage"], device, most["Exposed [s]"], _carried(found))
+    return Saturation(
+        system=base.system,
+        curve=curve,
+        enough=enough,
+        at_enough=step(enough or HIGHEST),
+        step=found.steady.step,
+        stage=most["Stage"],
+        device=device,
+        exposed=most["Exposed [s]"],
+        carried=_carried(found),
+    )
 
 
 def _short(found: View, device: str) -> str:

@@ -10,45 +10,60 @@ from engine.result import STAGES
 from engine.units import GB
 
 HARDLY, NOTHING = 0.005, 1e-6  # shares of the pmem step: below them an order is not told, a loss is rounding
+EITHER = 0.5  # of a saving: if the other order takes more away from a step, the saving is its pair's
 LIMIT = {"pmem": "PMEM", "cxl": "the CXL link"}
 
 
 def headline(found: Decomposition) -> str:
-    """Return the finding: the whole, and the step that saves most of it."""
+    """Return the finding: the whole, and the step that saves most of it, or the pair of which either would."""
     most = max(found.steps, key=lambda step: step.saved.seconds)
     if found.speedup < 1:
         whole = f"CXL is {1 / found.speedup:.2f}× slower than PMEM"
     else:
         whole = f"CXL is {found.speedup:.2g}× faster than PMEM" if found.speedup >= 1.05 else "CXL is hardly faster than PMEM"
     if most.saved.seconds <= 0:
-        return f"{whole}: no step saves time"
-    return f"{whole}: {_lower(most.name)} saves most, {milliseconds(most.saved.seconds)} of {milliseconds(found.start.seconds)}"
+        return f"{whole}; no step saves time"
+    both = _pair(found, most) if most.apart > EITHER * most.saved.seconds else (most,)
+    saved, names = sum(step.saved.seconds for step in both), " and ".join(_lower(step.name) for step in both)
+    return f"{whole}; largest saving: {names}, {milliseconds(saved)} of {milliseconds(found.start.seconds)}"
 
 
 def order_matters(found: Decomposition) -> str:
     """Return how much the steps' savings hang on their order."""
-    both = [step for step in found.steps if step.saved_swapped]
+    both = [step for step in found.steps if step.swapped]
     if not both:
         return "No two of these steps can be taken in another order on this machine."
-    largest = max(both, key=_apart)
-    if _apart(largest) <= HARDLY * found.start.seconds:
+    largest = max(both, key=lambda step: step.apart)
+    if largest.apart <= HARDLY * found.start.seconds:
         return f"The other order of steps changes none of them by more than {HARDLY:.1%} of the pmem step."
-    first = found.steps.index(largest) in SWAPPED
-    neighbour = found.steps[found.steps.index(largest) + (1 if first else -1)]
-    other = largest.saved_swapped or largest.saved
-    alone, then = (largest.saved, other) if first else (other, largest.saved)
-    host = SWAPPED[0] == found.steps.index(min(largest, neighbour, key=found.steps.index))
+    pair = _pair(found, largest)
+    neighbour = pair[1] if pair[0] is largest else pair[0]
+    other = (largest.swapped or largest).saved
+    first, then = (largest.saved, other) if pair[0] is largest else (other, largest.saved)
+    host = pair == found.steps[:2]
     return (
-        f"Order matters: {_lower(largest.name)} saves {milliseconds(alone.seconds)} before {_lower(neighbour.name)}, but "
+        f"Order matters: {_lower(largest.name)} saves {milliseconds(first.seconds)} before {_lower(neighbour.name)}, but "
         f"{milliseconds(then.seconds)} after"
         + (": whichever comes first also takes the embedding work off the host CPU." if host else " it.")
     )
+
+
+def _pair(found: Decomposition, step: Step) -> tuple[Step, ...]:
+    """Return the step and the neighbour with which it can change places, in the order they are taken."""
+    at = found.steps.index(step)
+    first = at if at in SWAPPED else at - 1
+    return found.steps[first : first + 2]
 
 
 def costs(found: Decomposition) -> tuple[str, ...]:
     """Return a sentence for each step that makes a batch slower: which exposed stages grow and shrink."""
     slower = (step for step in found.steps if step.saved.seconds < -NOTHING * found.start.seconds)
     return tuple(f"{step.name} costs {milliseconds(-step.saved.seconds)} here: {_moved(step)}." for step in slower)
+
+
+def refusals(found: Decomposition) -> tuple[str, ...]:
+    """Return a sentence for each step that cannot be taken."""
+    return tuple(f"{step.name} is not taken: {step.refused}" for step in found.steps if step.refused)
 
 
 def _moved(step: Step) -> str:
@@ -62,11 +77,6 @@ def _moved(step: Step) -> str:
 
 def _lower(name: str) -> str:
     return name[0].lower() + name[1:]
-
-
-def _apart(step: Step) -> float:
-    other = step.saved_swapped or step.saved
-    return abs(step.saved.seconds - other.seconds)
 
 
 def of_relaxation(found: Relaxation) -> tuple[str, ...]:
@@ -84,7 +94,7 @@ def of_relaxation(found: Relaxation) -> tuple[str, ...]:
     verb = "saves" if now.saved >= 0 else "costs"
     own = (
         ""
-        if not found.bound
+        if not (found.bound and now.pays)
         else f"The bound of {counted(found.bound)} {verb} {milliseconds(abs(now.saved))} ({share}) of a strict step."
     )
     return tuple(text for text in (first, own, _faster(found), _slower(found)) if text)
@@ -115,12 +125,13 @@ def of_saturation(found: Saturation) -> str:
     if found.enough is None:
         where, then = f"{title} still gains from doubling the widest link", f"At {HIGHEST:g} GB/s"
     else:
-        least = "even at " if found.enough == LOWEST else "from "
-        where, then = f"{title}: {least}{found.enough:.3g} GB/s on, doubling the CXL link saves less than {GAIN:.0%}", "Then"
+        least = "already at {:g} GB/s" if found.enough == LOWEST else "from {:.3g} GB/s on"
+        where, then = f"{title}: {least.format(found.enough)}, doubling the CXL link saves less than {GAIN:.0%}", "Then"
     pace = f"{found.stage} on {found.device} is exposed for {milliseconds(found.exposed)} of {milliseconds(found.step)}"
-    link = f"the link is busy for {milliseconds(found.busy)} and waited for {milliseconds(found.waits)}"
+    waited = f"waited for {milliseconds(found.waits)}" if found.waits else "nobody waits for it"
+    link = f"the link is busy for {milliseconds(found.busy)} and {waited}"
     parts = ", ".join(f"{milliseconds(one.busy - one.exposed)} of {one.task} {one.hidden_by}" for one in found.hidden[:2])
-    return f"{where}. {then} {pace}; {link}" + (f", hiding {parts}." if parts else ".")
+    return f"{where}. {then} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")
 
 
 def milliseconds(seconds: float) -> str:
