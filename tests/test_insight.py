@@ -131,7 +131,7 @@ def gate_left(base, medium):
 
 
 SLOWER = [(f"trainingcxl-rm{n}", "pmem", factor) for n in (1, 2, 3, 4) for factor in (10, 30, 100)]
-SLOWER += [("trainingcxl-rm4", "cxl", 1), ("trainingcxl-rm3", "cxl", 1)]
+SLOWER += [("trainingcxl-rm4", "cxl", 1), ("trainingcxl-rm3", "cxl", 1), ("trainingcxl-rm1", "pmem", 1000)]
 
 
 @pytest.mark.parametrize(("name", "limit", "factor"), SLOWER)

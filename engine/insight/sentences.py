@@ -123,7 +123,10 @@ def of_saturation(found: Saturation) -> str:
     """Return the finding for one system: where the link stops to matter, what then does, and what hides the link."""
     title = load("systems", found.system).title
     if found.enough is None:
-        where, then = f"{title} still gains from doubling the widest link", f"At {HIGHEST:g} GB/s"
+        where, then = (
+            f"{title}: each doubling of the CXL link, as far as it goes, saves {GAIN:.0%} or more",
+            f"At {HIGHEST:g} GB/s",
+        )
     else:
         least = "already at {:g} GB/s" if found.enough == LOWEST else "from {:.3g} GB/s on"
         where, then = f"{title}: {least.format(found.enough)}, doubling the CXL link saves less than {GAIN:.0%}", "Then"

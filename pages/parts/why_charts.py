@@ -91,9 +91,9 @@ def links() -> Spec:
     both = {"x": x, "y": y, "color": colour, "tooltip": tip}
     line = {"transform": [{"filter": "!datum.enough"}], "mark": {"type": "line"}, "encoding": both}
     dot = {"transform": [{"filter": "datum.enough"}], "mark": {"type": "point", "filled": True, "size": 110}, "encoding": both}
-    # Two saturations are often close: one label stands below its dot, the others above.
+    # Two saturations are often close: the slowest system's label stands above its dot, the others' below.
     above, below = (
-        _saturates(both, test, dy) for test, dy in (("datum.system !== 'cxl-b'", -13), ("datum.system === 'cxl-b'", 15))
+        _saturates(both, test, dy) for test, dy in (("datum.system === 'cxl-d'", -13), ("datum.system !== 'cxl-d'", 15))
     )
     now = {
         "transform": [{"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}],
