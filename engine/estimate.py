@@ -26,9 +26,14 @@ def estimate(scenario: Scenario) -> Result:
     m = machinery(settled.scenario)
     if settled.problems:
         return cannot_run(scenario, settled.problems)
-    line = schedule(m, repeated(_expected(m), _window(m)))
+    line = expected_line(m)
     average = steady(line, m.devices)
     return sketch(scenario, line, _report(m, line, average), _notes(scenario))
+
+
+def expected_line(m: Machinery, batches: int | None = None) -> Timeline:
+    """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
+    return schedule(m, repeated(_expected(m), batches or _window(m)))
 
 
 def _expected(m: Machinery) -> Traffic:
