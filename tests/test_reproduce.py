@@ -14,8 +14,9 @@ from engine.presets import preset
 from engine.published import Claim
 from engine.result import STAGES
 from engine.scenario import with_values
+from engine.study import findings, kept
 from engine.validate import Verdict
-from pages.parts import constants_panel, downloads, verdict_charts, verdict_tables, verdicts
+from pages.parts import constants_panel, downloads, study_panel, verdict_charts, verdict_tables, verdicts
 from tests import fakes
 
 ROOT = Path(__file__).parent.parent
@@ -116,6 +117,24 @@ def test_the_table_of_claims_as_csv_is_exact_and_safe_for_spreadsheets():
     assert rows[0]["Claim"] == "'=HYPERLINK(1)" and rows[0]["Source"] == "'+a,b\nc"
     assert rows[0]["Ours"] == "0.30000000000000004" and float(rows[0]["Error [%]"]) == pytest.approx(-94)
     assert [rows[1][name] for name in ("Published", "Error [%]", "Tolerance")] == ["", "", ""]
+
+
+def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
+    app, study = opened(), kept.read(kept.STORED)
+    text = [part.value.replace("\\", "") for part in app.markdown]
+    assert not app.exception and f"**{findings.sentence(study)}**" in text
+    assert any(study.date in caption.value and f"{len(study.seeds)} seeds" in caption.value for caption in app.caption)
+    assert f"python -m engine study accuracy --seeds {len(study.seeds)}" in [code.value for code in app.code]
+    frame = next(frame.value for frame in app.dataframe if "Seed spread" in frame.value)
+    by_hand = [100 * (seed.at_end[1000].auc - seed.at_end[0].auc) for seed in study.seeds.values()]
+    row = frame[(frame["Moment"] == "at the end") & (frame["Measure"] == "AUC") & (frame[study_panel.AGE] == 1000)].iloc[0]
+    assert row["Difference"] == pytest.approx(sum(by_hand) / len(by_hand)) and row["Low"] < row["Difference"] < row["High"]
+
+
+def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
+    monkeypatch.setattr(kept, "STORED", tmp_path / "none.jsonl")
+    app = opened()
+    assert not app.exception and "cannot be read" in app.error[0].value and "Verdict" in app.dataframe[-1].value
 
 
 @pytest.mark.parametrize(("name", "calibrated"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])
