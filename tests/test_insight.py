@@ -13,8 +13,8 @@ from engine.estimate import estimate
 from engine.insight import sentences
 from engine.insight.cost import cost
 from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way
-from engine.insight.relaxation import LINK, UNLIMITED, at, log, relaxable, relaxation
-from engine.insight.saturation import HIGHEST, saturation
+from engine.insight.relaxation import LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
+from engine.insight.saturation import saturation
 from engine.scenario import with_values
 from engine.simulate import simulate
 from engine.traffic import mlp_bytes, top_widths
@@ -199,7 +199,7 @@ def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
             return 1 - two / one
 
         assert saves(found.enough) < 0.01 <= saves(found.enough / 1.04)
-        assert all(saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.enough <= bandwidth <= HIGHEST / 2)
+        assert all(saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.enough <= bandwidth <= WIDEST / 2)
 
 
 def test_a_log_on_slow_memory_wants_no_link_faster_than_the_memory():
@@ -210,7 +210,7 @@ def test_a_log_on_slow_memory_wants_no_link_faster_than_the_memory():
 def test_relaxation_saves_link_bandwidth():
     for number in (1, 2, 3, 4):
         redo, undo, relaxed = saturation_of(scenario(f"trainingcxl-rm{number}", "cxl"))
-        assert relaxed.enough < 5 < 50 < undo.enough < (redo.enough or HIGHEST)
+        assert relaxed.enough < 5 < 50 < undo.enough < (redo.enough or WIDEST)
 
 
 def test_the_links_work_adds_up_to_its_busy_time_and_something_hides_it():
@@ -220,3 +220,12 @@ def test_the_links_work_adds_up_to_its_busy_time_and_something_hides_it():
         assert 100 * found.busy / found.step == pytest.approx(busy, rel=0.02)
         assert found.waits + sum(one.busy - one.exposed for one in found.carried) == pytest.approx(found.busy, rel=1e-9)
     assert "1.09 ms of MLP log beside Top MLP" in sentences.of_saturation(found)
+
+
+def test_links_of_several_expanders_count_as_one_of_their_joint_bandwidth():
+    one = scenario("trainingcxl-rm2", "cxl", **{"machine.cxl_bandwidth_GBps": 20.0})
+    four = with_values(one, {"machine.cxl_bandwidth_GBps": 5.0, "machine.num_expanders": 4})
+    automatic = with_values(one, {"machine.cxl_bandwidth_GBps": None, "machine.cxl_lanes": 8, "machine.num_expanders": 2})
+    assert ends(relaxable(four)) == ends(relaxable(one)) and relaxation(four).now == relaxation(one).now
+    assert ends(relaxable(automatic))["cxl"] == pytest.approx(16 * 63e9 / 16 * 0.82)
+    assert [found.enough for found in saturation(four)] == [found.enough for found in saturation(one)]

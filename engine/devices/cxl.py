@@ -48,11 +48,16 @@ def payload_rate(machine: Machine) -> float:
     return machine.cxl_lanes * link.lane.value * link.efficiency.value * GB
 
 
+def joint_rate(machine: Machine) -> float:
+    """Return the payload bytes per second of all expanders' links together, one direction."""
+    return machine.num_expanders * payload_rate(machine)
+
+
 def build(machine: Machine) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
     link, count = assumed(machine, "cxl", LINKS[machine.cxl_generation]), machine.num_expanders
     latency = (machine.cxl_latency_ns + machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value) * NS
-    rate = count * payload_rate(machine)
+    rate = joint_rate(machine)
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
 
     def energy(nbytes: Any) -> Any:

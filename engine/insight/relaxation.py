@@ -11,6 +11,7 @@ from math import ceil, inf
 import numpy as np
 
 from engine.device import seconds
+from engine.devices.cxl import joint_rate
 from engine.estimate import LONGEST
 from engine.fit import fit
 from engine.insight.cost import cost, view
@@ -24,6 +25,7 @@ from engine.work import Stream
 
 SLACK = 0.01  # hidden means: within this share of the step time with a log that nobody waits for
 RATE, LINK = "pmem.sequential-write-rate", "machine.cxl_bandwidth_GBps"
+WIDEST = KNOBS[LINK].high or 0.0
 UNLIMITED = int(KNOBS[BOUND].high or 0)
 SLOWEST, FASTEST, SLOWER, POINTS = 0.1, 400.0, 100.0, 13  # GB/s; PMEM's curve goes this much below the present rate
 HUNDRED = 100
@@ -103,17 +105,21 @@ def relaxation(scenario: Scenario) -> Relaxation:
 
 
 def relaxable(scenario: Scenario) -> Scenario:
-    """Return the scenario under system cxl, lookup relaxed where asked for and exact, and its PMEM capacity settled."""
+    """Return the scenario under system cxl, lookup relaxed where asked for and exact, its PMEM capacity settled.
+
+    Links of several expanders become one of their joint bandwidth, so that it can be moved.
+    """
     relaxed = asked_of_cxl(scenario)[1] and scenario.model.optimizer == "sgd"
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: relaxed})
-    return fit(base).scenario
+    settled = fit(base).scenario
+    return with_values(settled, {LINK: min(joint_rate(settled.machine) / GB, WIDEST), "machine.num_expanders": 1})
 
 
 def ends(base: Scenario) -> dict[str, float]:
     """Return the bytes per second at which PMEM and the link each take a log."""
     nbytes = mlp_bytes(base)
     pmem = float(seconds(machinery(base).devices["pmem"], Stream(nbytes)))
-    return {"pmem": nbytes / pmem, "cxl": base.machine.cxl_bandwidth_GBps * GB}
+    return {"pmem": nbytes / pmem, "cxl": joint_rate(base.machine)}
 
 
 def at(base: Scenario, limit: str, rate: float) -> Scenario:

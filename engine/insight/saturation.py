@@ -8,13 +8,12 @@ from engine.device import seconds
 from engine.graph import Task
 from engine.insight.cost import View, cost, view
 from engine.insight.decomposition import BOUND, START, asked_of_cxl
-from engine.insight.relaxation import LINK, relaxable
-from engine.scenario import KNOBS, Scenario, with_values
+from engine.insight.relaxation import LINK, WIDEST, relaxable
+from engine.scenario import Scenario, with_values
 
 SYSTEMS = ("cxl-d", "cxl-b", "cxl")
 GAIN = 0.01  # of the step time: a doubling that saves less has stopped helping
 LOWEST, STEPS, CLOSE = 0.25, 2, 1.02  # GB/s; points to a doubling; to which ratio the bandwidth is found
-HIGHEST = KNOBS[LINK].high or 0.0
 TOLD = 0.02  # of the link's busy time: hidden parts below it are not worth a clause
 
 
@@ -74,7 +73,7 @@ def _saturation(base: Scenario) -> Saturation:
     def step(bandwidth: float) -> float:
         return cost(with_values(base, {LINK: bandwidth})).seconds
 
-    grid = [LOWEST * 2 ** (k / STEPS) for k in range(int(STEPS * np.log2(HIGHEST / LOWEST)) + 1)]
+    grid = [LOWEST * 2 ** (k / STEPS) for k in range(int(STEPS * np.log2(WIDEST / LOWEST)) + 1)]
     curve = tuple((bandwidth, step(bandwidth)) for bandwidth in grid)
     helps = [b for (b, now), (_, then) in zip(curve, curve[STEPS:], strict=False) if now - then >= GAIN * now]
     enough: float | None = LOWEST
@@ -86,14 +85,14 @@ def _saturation(base: Scenario) -> Saturation:
             middle = (low * high) ** 0.5
             low, high = (middle, high) if step(middle) - step(2 * middle) >= GAIN * step(middle) else (low, middle)
         enough = high
-    found = view(with_values(base, {LINK: min(2 * enough, HIGHEST) if enough else HIGHEST}))
+    found = view(with_values(base, {LINK: min(2 * enough, WIDEST) if enough else WIDEST}))
     most = max(found.steady.rows, key=lambda row: row["Exposed [s]"])
     device = _short(found, most["Device"])
     return Saturation(
         system=base.system,
         curve=curve,
         enough=enough,
-        at_enough=step(enough or HIGHEST),
+        at_enough=step(enough or WIDEST),
         step=found.steady.step,
         stage=most["Stage"],
         device=device,

@@ -3,8 +3,8 @@
 from math import isinf
 
 from engine.insight.decomposition import SWAPPED, Decomposition, Step
-from engine.insight.relaxation import FASTEST, HUNDRED, SLACK, Relaxation
-from engine.insight.saturation import GAIN, HIGHEST, LOWEST, Saturation
+from engine.insight.relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxation
+from engine.insight.saturation import GAIN, LOWEST, Saturation
 from engine.registry import load
 from engine.result import STAGES
 from engine.units import GB
@@ -125,7 +125,7 @@ def of_saturation(found: Saturation) -> str:
     if found.enough is None:
         where, then = (
             f"{title}: each doubling of the CXL link, as far as it goes, saves {GAIN:.0%} or more",
-            f"At {HIGHEST:g} GB/s",
+            f"At {WIDEST:g} GB/s",
         )
     else:
         least = "already at {:g} GB/s" if found.enough == LOWEST else "from {:.3g} GB/s on"

@@ -4,6 +4,7 @@ from math import isinf
 
 import pandas as pd
 
+from engine.devices.cxl import joint_rate
 from engine.insight.cost import Cost
 from engine.insight.decomposition import Decomposition
 from engine.insight.relaxation import Relaxation
@@ -147,7 +148,7 @@ def links(found: tuple[Saturation, ...], scenario: Scenario) -> pd.DataFrame:
     rows = [(one.system, *point, False) for one in found for point in one.curve]
     rows += [(one.system, one.enough, one.at_enough, True) for one in found if one.enough is not None]
     frame = pd.DataFrame(rows, columns=["system", "bandwidth", "step", "enough"])
-    return frame.assign(step=frame.step / MS, present=scenario.machine.cxl_bandwidth_GBps)
+    return frame.assign(step=frame.step / MS, present=joint_rate(scenario.machine) / GB)
 
 
 def carried(found: tuple[Saturation, ...]) -> pd.DataFrame:
