@@ -169,6 +169,7 @@ def test_another_plan_is_not_mixed_into_a_file(tmp_path):
         ({"staleness": (1, 2)}, "A staleness of 1, 2 batches makes no pairs; give 0"),
         ({"staleness": (0,)}, "and at least one more"),
         ({"staleness": (0, 41)}, r"cannot leave an MLP 41 batches old .*choose a batch from 41 to 58"),
+        ({"staleness": (0, 99)}, r"choose at least 101 batches, or another staleness"),
         ({"crash_at": 59}, r"choose a batch from 30 to 58"),
         ({"held_out_samples": 3}, "data.held_out_samples"),
     ],

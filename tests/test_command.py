@@ -64,6 +64,10 @@ def sweep(store: Path, *words: str) -> "subprocess.Popen[str]":
         "sweep --csv - --jobs 0",
         "sweep --csv - --sample 0",
         "sweep --csv - --store /dev/null/x --axis data.seed=1",
+        "study",
+        "study accuracy --seeds 1",
+        "study accuracy --batches 100",
+        "study accuracy --out /no/such/folder/study.jsonl",
         "serve --idle-exit -1",
     ],
 )

@@ -13,7 +13,7 @@ from engine.presets import preset, preset_names
 from engine.result import Result
 from engine.scenario import with_values
 from engine.sensitivity import bands, tornado
-from pages.parts import constants_panel, downloads, gap_panel, sureness, tiles, training_panel
+from pages.parts import address, constants_panel, downloads, gap_panel, sureness, tiles, training_panel
 from pages.parts.numbers import readable
 from tests.test_pages import ROOT
 
@@ -136,3 +136,17 @@ def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_g
         f"the largest gap is +{10.0 * (len(made_up) - 1):.1f} %" in app.markdown[0].value.replace("\\", "") and not app.exception
     )
     assert last in app.markdown[0].value and not app.run().button
+
+
+def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(opened):
+    def late(ours):
+        app = opened(preset="tiny", system="pmem")
+        app.selectbox(key="knob system").set_value("cxl").run()
+        app.query_params.update({"system": "pmem"})
+        app.session_state[address.AT] -= 60
+        if ours:
+            app.session_state[address.OURS] = True
+        return app.run().session_state["scenario"].system
+
+    assert late(ours=False) == "pmem"  # the visitor went back
+    assert late(ours=True) == "cxl"

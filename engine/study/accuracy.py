@@ -74,9 +74,11 @@ def check(plan: Plan) -> None:
         given = ", ".join(map(str, plan.staleness))
         raise BadInput(f"A staleness of {given} batches makes no pairs; give 0, the run without a fault, and at least one more.")
     if not oldest <= plan.crash_at < plan.batches - 1:
+        fits = oldest <= plan.batches - 2
+        choose = f"a batch from {oldest} to {plan.batches - 2}" if fits else f"at least {oldest + 2} batches"
         raise BadInput(
             f"A power loss in batch {plan.crash_at} of {plan.batches} cannot leave an MLP {oldest} batches old and batches to "
-            f"train after it; choose a batch from {oldest} to {plan.batches - 2}, or another staleness."
+            f"train after it; choose {choose}, or another staleness."
         )
     scenario_of(plan, 1)
 

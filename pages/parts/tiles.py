@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from engine.result import COUNTED, Result
-from pages.parts import sureness
+from pages.parts import address, sureness
 from pages.parts.estimates import BASELINE
 from pages.parts.numbers import better, change, readable
 from pages.parts.plain import plain
@@ -33,7 +33,7 @@ def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
     def look() -> None:
         if waiting and turns:  # a turn of the timer, not of the page
             sureness.found(result.scenario)
-            st.rerun()
+            address.redraw()
         turns.append(None)
         draw(result, others, sure=sureness.known(result.scenario))
 
