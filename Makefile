@@ -11,7 +11,7 @@ READY := .venv/.ready
 SLOW_READY := .venv/.ready-slow
 COMPILED := .venv/.compiled
 
-.PHONY: help setup run test check slow bench golden
+.PHONY: help setup run test check slow study bench golden
 
 help: # list these targets
 	@awk -F ':.*# ' '/^[a-z]+:.*# / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ check: $(READY) # format, lint, types, import layers, budgets
 
 slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles
 	@$(BIN)/python -m pytest -m slow
+
+study: $(COMPILED) # the accuracy study anew, half an hour on two free cores; it keeps finished seeds
+	@$(BIN)/python -m engine study accuracy
 
 bench: $(READY) # speed beside whichever peers are installed (benchmarks/requirements.txt)
 	@$(BIN)/python -m engine bench

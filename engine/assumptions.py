@@ -1,4 +1,4 @@
-"""What a scenario assumes instead of a catalogue value: `machine.assume` names constants and gives their values.
+"""What a scenario takes for a catalogue value: a source that its knob chooses, or what `machine.assume` says by name.
 
 A name is the device and the constant, as in `pmem.read-rate`; it applies to whichever part the machine has.
 """
@@ -25,13 +25,16 @@ def fields_of(part: object) -> tuple[Constant, ...]:
 
 
 def assumed(machine: Machine, device: str, part: Part) -> Part:
-    """Return a part of `device` with the machine's assumptions in place of the catalogue's values."""
+    """Return a part of `device` as the machine's sources and assumptions have it; an assumption beats every source."""
     given = dict(machine.assume)
-    changed = {
-        field: replace(constant, value=given[name], low=min(constant.low, given[name]), high=max(constant.high, given[name]))
-        for field, constant in zip(getattr(part, "__dataclass_fields__", {}), fields_of(part), strict=True)
-        if (name := name_of(device, constant)) in given
-    }
+    changed = {}
+    for field, constant in zip(getattr(part, "__dataclass_fields__", {}), fields_of(part), strict=True):
+        stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
+        if given and (name := name_of(device, constant)) in given:
+            value = given[name]
+            stated = replace(stated, value=value, low=min(stated.low, value), high=max(stated.high, value))
+        if stated is not constant:
+            changed[field] = stated
     return replace(part, **changed) if changed else part  # type: ignore[type-var]
 
 

@@ -41,8 +41,10 @@ def folded(device: Device, copies: int) -> Device:
         title=f"{copies} x {device.title}",
         seconds=each(device.seconds, 1),
         joules=each(device.joules, copies),
+        stored=each(device.stored, copies),
         idle_watts=device.idle_watts * copies,
         busy_watts=device.busy_watts * copies,
+        full_watts=None if device.full_watts is None else device.full_watts * copies,
         price=device.price * copies,
         modules=device.modules * copies,
     )

@@ -1,14 +1,21 @@
 """A physical constant: its value with unit, range, how sure it is, and where it comes from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Confidence = Literal["measured", "stated", "vendor", "derived", "secondary", "unsourced", "calibrated"]
 
 
+Said = tuple[float, float, float, Confidence, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """One number of a device: `low` to `high` is its plausible range, in the same unit."""
+    """One number of a device: `low` to `high` is its plausible range, in the same unit.
+
+    Sources that contradict each other are never averaged: `others` is what they say, by the choices of the
+    machine's knob `switch`; any other choice leaves the constant as it is.
+    """
 
     name: str
     value: float
@@ -18,8 +25,19 @@ class Constant:
     confidence: Confidence
     source: str
     note: str = ""
+    switch: str = ""
+    others: tuple[tuple[str, "Constant"], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a constant whose value lies outside its own range."""
         if not self.low <= self.value <= self.high:
             raise ValueError(f"{self.name}={self.value} {self.unit} lies outside its range {self.low} to {self.high}.")
+
+    def disputed(self, switch: str, **others: Said) -> "Constant":
+        """Return the constant with what other sources say: value, low, high, confidence and source by choice of `switch`."""
+        said = ((choice, Constant(self.name, one[0], self.unit, *one[1:])) for choice, one in others.items())
+        return replace(self, switch=switch, others=tuple(said))
+
+    def according_to(self, choice: str) -> "Constant":
+        """Return what the chosen source says."""
+        return dict(self.others).get(choice, self)

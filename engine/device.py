@@ -18,19 +18,24 @@ Cost = Callable[[Any], Any]
 class Device:
     """One powered device of a machine.
 
-    `seconds` and `joules` map a kind of work to its duration and to its energy per amount; `idle_watts` are
-    drawn for the whole run, `busy_watts` more than that while the device works; `price` is in USD. `helps` says,
-    as a clause, what would shorten exposed work on it.
+    `seconds` and `joules` map a kind of work to its duration and to its energy per amount, `stored` to the bytes
+    that wear the media of a memory; `idle_watts` are drawn for the whole run, `busy_watts` more than that while the
+    device works; `price` is in USD. `helps` says, as a clause, what would shorten exposed work on it. `full_watts`
+    are drawn at full work by a device that pays by amounts; by default idle and busy watts. `drawn_per_joule` is what
+    every device's joule costs where this one stands between them and the meter.
     """
 
     name: str
     title: str
     seconds: Mapping[type, Cost]
     joules: Mapping[type, Cost] = field(default_factory=dict)
+    stored: Mapping[type, Cost] = field(default_factory=dict)
     idle_watts: float = 0.0
     busy_watts: float = 0.0
+    full_watts: float | None = None
     price: float = 0.0
     modules: int = 1
+    drawn_per_joule: float = 1.0
     constants: tuple[Constant, ...] = ()
     helps: str = "a faster one would shorten it"
 
@@ -41,12 +46,14 @@ class Kind:
 
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
     makes one device; a machine has `copies` of it that share all work evenly. What stands `apart`, in hosts of its own,
-    is no part of the machine unless its system uses it.
+    is no part of the machine unless its system uses it. `knobs` are the dotted paths that `build` reads,
+    `machine.assume` aside.
     """
 
     title: str
     build: Callable[[Machine], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
+    knobs: tuple[str, ...] = ()
     copies: Callable[[Machine], int] = lambda machine: 1
     apart: bool = False
 
@@ -60,6 +67,12 @@ def joules(device: Device, work: Work) -> NDArray[np.float64]:
     """Return the energy that `work` costs by its amounts, without the power drawn while busy."""
     price = device.joules.get(type(work))
     return np.zeros(1) if price is None else np.asarray(price(work), dtype=np.float64)
+
+
+def stored(device: Device, work: Work) -> NDArray[np.float64]:
+    """Return the bytes that the media of `device` stores for `work`."""
+    count = device.stored.get(type(work))
+    return np.zeros(1) if count is None else np.asarray(count(work), dtype=np.float64)
 
 
 def some(amount: Any) -> Any:

@@ -1,13 +1,13 @@
 """Where the joules of a run went: static power of every powered device, and the work done until each cut."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.device import Device
 from engine.timeline import Timeline
-from engine.work import written
+from engine.work import Amount, Work, written
 
 Floats = NDArray[np.float64]
 
@@ -30,15 +30,16 @@ def busy(timeline: Timeline, devices: Mapping[str, Device], until: float) -> dic
     return seconds
 
 
-def pmem_written(timeline: Timeline, until: float) -> float:
-    """Return the bytes stored into persistent memory in the first `until` seconds."""
+def pmem_written(timeline: Timeline, until: float, bytes_of: Callable[[Work], Amount] = written) -> float:
+    """Return the bytes stored into persistent memory in the first `until` seconds; `bytes_of` says what counts."""
     done = fraction_done(timeline, until)
-    total = 0.0
+    return sum(float(np.sum(done[:, k] * bytes_of(work))) for k, work in pmem_work(timeline))
+
+
+def pmem_work(timeline: Timeline) -> Iterator[tuple[int, Work]]:
+    """Yield what is asked of persistent memory, with the position of its task."""
     for k, task in enumerate(timeline.graph.tasks):
-        for demand in task.demands:
-            if demand.device == "pmem":
-                total += float(np.sum(done[:, k] * written(demand.work)))
-    return total
+        yield from ((k, demand.work) for demand in task.demands if demand.device == "pmem")
 
 
 def fraction_done(timeline: Timeline, until: float) -> Floats:

@@ -42,11 +42,12 @@ def settle(scenario: Scenario) -> Fit:
 
 def _throughput(settled: Scenario) -> float:
     m = machinery(settled)
-    return settled.data.batch_size / steady(_steady_line(m), m.devices).step
+    return settled.data.batch_size / steady(expected_line(m), m.devices).step
 
 
-def _steady_line(m: Machinery) -> Timeline:
-    return schedule(m, repeated(_expected(m), _window(m)))
+def expected_line(m: Machinery, batches: int | None = None) -> Timeline:
+    """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
+    return schedule(m, repeated(_expected(m), batches or _window(m)))
 
 
 def _expected(m: Machinery) -> Traffic:
@@ -88,6 +89,7 @@ def _report(m: Machinery, line: Timeline, average: Steady, hit_rate: float | Non
         dynamic={name: joules * batches for name, joules in average.dynamic.items()},
         busy={name: seconds * batches for name, seconds in average.busy.items()},
         pmem_written=average.written * batches,
+        pmem_media_written=average.media_written * batches,
         staleness=int(line.state.stale.max(initial=0)) if m.ways.log else None,
         hit_rate=hit_rate,
     )

@@ -5,7 +5,7 @@ from math import ceil
 
 from engine.cluster import nodes
 from engine.devices.gpu import memory_bytes
-from engine.devices.pmem import module_bytes
+from engine.devices.pmem import module_bytes, modules
 from engine.devices.ssd import DRIVES
 from engine.registry import load
 from engine.scenario import KNOBS, Scenario, per_table, with_values
@@ -54,6 +54,7 @@ def fit(scenario: Scenario) -> Fit:
         *(checks[place](scenario, need) for place, need in _needs(scenario, system).items()),
     ]
     problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system), _window(scenario, system)]
+    problems += [_expanders(scenario, system.memory)] if "cxl" in system.devices else []
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
 
 
@@ -166,6 +167,18 @@ def _cache(s: Scenario) -> str:
         f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but machine.dram_capacity_GiB="
         f"{s.machine.dram_capacity_GiB:g}; lower the factor to {most:.3g} or raise the DRAM."
     )
+
+
+def _expanders(s: Scenario, memory: str) -> str:
+    """Each expander needs memory behind it: a PMEM module, or a DRAM channel."""
+    asked, machine = s.machine.num_expanders, s.machine
+    have, what = (machine.dram_channels, "DRAM channels") if memory == "dram" else (modules(machine), "PMEM modules")
+    if asked <= have:
+        return ""
+    more = ceil(asked * module_bytes(machine) / GiB)
+    path, number = ("machine.dram_channels", asked) if memory == "dram" else ("machine.pmem_capacity_GiB", more)
+    remedy = f", or raise {path} to {number}" if number <= (KNOBS[path].high or 0) else ""
+    return f"machine.num_expanders={asked} needs as many {what}, but there are {have}; lower it to {have}{remedy}."
 
 
 def _less(system: System) -> str:

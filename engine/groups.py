@@ -48,7 +48,7 @@ class Model:
         "Plain SGD, or row-wise Adagrad for embeddings and Adagrad for MLPs.",
         choices=("sgd", "adagrad"),
     )
-    learning_rate: float = knob(0.05, "float", "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0)
+    learning_rate: float = knob(0.05, "float", "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,11 @@ class Data:
     """What the model is trained on: the calibrated generator, or a Criteo file known by its digest."""
 
     digest: str = knob(
-        "", "text", "Data file", "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file."
+        "",
+        "text",
+        "Data file",
+        "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file.",
+        acts="full run",
     )
     popularity: str = knob(
         "kaggle",
@@ -87,8 +91,9 @@ class Data:
         unit="samples",
         low=20,
         high=10**7,
+        acts="training",
     )
-    seed: int = knob(1, "int", "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1)
+    seed: int = knob(1, "int", "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +176,21 @@ class Run:
 
     batches: int = knob(1000, "int", "Batches", "Batches to train.", unit="batches", low=1, high=10**6)
     passes: int | None = knob(
-        None, "int", "Passes", "Passes over a data file, instead of a number of batches.", low=1, high=10_000, optional=True
+        None,
+        "int",
+        "Passes",
+        "Passes over a data file, instead of a number of batches.",
+        low=1,
+        high=10_000,
+        optional=True,
+        acts="file",
     )
-    training: bool = knob(True, "switch", "Functional training", "Train real weights; off: timing, energy and faults only.")
-    evaluations: int = knob(10, "int", "Evaluations", "How often held-out loss and AUC are taken.", low=1, high=1000)
+    training: bool = knob(
+        True, "switch", "Functional training", "Train real weights; off: timing, energy and faults only.", acts="full run"
+    )
+    evaluations: int = knob(
+        10, "int", "Evaluations", "How often held-out loss and AUC are taken.", low=1, high=1000, acts="training"
+    )
     memory_budget_GiB: float = knob(
         2.0,
         "float",
@@ -183,9 +199,17 @@ class Run:
         unit="GiB",
         low=0.01,
         high=1024,
+        acts="training",
     )
     step_budget_GFLOP: float = knob(
-        1.0, "float", "Step budget", "Beyond this, hidden widths are divided by a power of two.", unit="GFLOP", low=1e-6, high=1e6
+        1.0,
+        "float",
+        "Step budget",
+        "Beyond this, hidden widths are divided by a power of two.",
+        unit="GFLOP",
+        low=1e-6,
+        high=1e6,
+        acts="training",
     )
 
 
@@ -194,7 +218,7 @@ class Faults:
     """When power fails, and how long it takes to notice and to start again."""
 
     power_loss_at_seconds: tuple[float, ...] = knob(
-        (), "floats", "Power loss at", "Simulated instants, ';' between them.", unit="s", low=0, high=MOST
+        (), "floats", "Power loss at", "Simulated instants, ';' between them.", unit="s", low=0, high=MOST, acts="full run"
     )
     power_loss_mtbf_hours: float | None = knob(
         None,
@@ -205,7 +229,12 @@ class Faults:
         low=1e-9,
         high=1e9,
         optional=True,
+        acts="full run",
     )
-    detect_seconds: float = knob(30.0, "float", "Detection time", "From the fault to its notice.", unit="s", low=0, high=1e6)
-    restart_seconds: float = knob(120.0, "float", "Restart time", "Process start, before the restore.", unit="s", low=0, high=1e6)
-    seed: int = knob(1, "int", "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1)
+    detect_seconds: float = knob(
+        30.0, "float", "Detection time", "From the fault to its notice.", unit="s", low=0, high=1e6, acts="outages"
+    )
+    restart_seconds: float = knob(
+        120.0, "float", "Restart time", "Process start, before the restore.", unit="s", low=0, high=1e6, acts="outages"
+    )
+    seed: int = knob(1, "int", "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")

@@ -12,6 +12,8 @@ from typing import Any, Literal
 from engine.errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
+# What must run for a knob to matter: the estimate, a full run, or one that trains, loses power, or reads a file.
+Acts = Literal["always", "full run", "training", "outages", "file"]
 AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
@@ -20,7 +22,10 @@ SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None)."""
+    """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None).
+
+    `acts` says when, `only` lists the whole numbers that exist, where not every one of the range does.
+    """
 
     kind: Kind
     label: str
@@ -29,9 +34,11 @@ class Knob:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    only: tuple[int, ...] = ()
     optional: bool = False
     log: bool = False
     main: bool = False
+    acts: Acts = "always"
     path: str = ""
     default: Any = None
 
@@ -167,6 +174,9 @@ def _in_range(knob: Knob, value: Any) -> float | int:
     if (low is not None and value < low) or (high is not None and value > high):
         unit = f" {knob.unit}" if knob.unit else ""
         raise BadKnob(f"{knob.path}={value}{unit} is out of range; choose a number{_range(knob)}.")
+    if knob.only and value not in knob.only:
+        *most, last = knob.only
+        raise BadKnob(f"{knob.path}={value} does not exist; choose {', '.join(map(str, most))} or {last}.")
     return _whole(value, knob, value) if _integral(knob) else float(value)
 
 

@@ -85,21 +85,46 @@ class Machine:
         high=1e5,
         optional=True,
     )
-    cxl_bandwidth_GBps: float = knob(
-        48.0,
+    pmem_writers_per_module: int = knob(
+        4,
+        "int",
+        "PMEM writers per module",
+        "Threads that write one module at a time; beyond 4, Optane loses write bandwidth and writes its media more often.",
+        unit="writers",
+        low=1,
+        high=64,
+    )
+    cxl_bandwidth_GBps: float | None = knob(
+        None,
         "float",
         "CXL bandwidth",
-        "Sustained payload of the CXL link, one direction.",
+        "Sustained payload of an expander's CXL link, one direction; auto: what its generation and lanes carry.",
         unit="GB/s",
         low=0.1,
         high=1000,
+        optional=True,
         log=True,
         main=True,
+    )
+    cxl_generation: int = knob(
+        5, "int", "CXL generation", "PCIe generation of the lanes under an automatic CXL bandwidth.", low=4, high=6
+    )
+    cxl_lanes: int = knob(
+        16, "int", "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, only=(1, 2, 4, 8, 16)
     )
     cxl_latency_ns: float = knob(
         250.0, "float", "CXL latency", "One access through the link, unloaded.", unit="ns", low=0, high=1e6
     )
     cxl_switch_hops: int = knob(1, "int", "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
+    cxl_retimers: int = knob(0, "int", "CXL retimers", "Retimers that stretch the link over boards and cables.", low=0, high=8)
+    num_expanders: int = knob(
+        1,
+        "int",
+        "CXL expanders",
+        "Memory cards side by side, each with a link and a controller of its own; each needs a PMEM module or DRAM channel.",
+        low=1,
+        high=64,
+    )
     near_data_compute: bool = knob(
         True, "switch", "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
     )
@@ -125,5 +150,57 @@ class Machine:
         "Everything powered",
         "Every part of the machine draws idle power and is paid for, also parts that the chosen system leaves unused.",
     )
+    pmem_bandwidth_source: str = knob(
+        "own",
+        "choice",
+        "PMEM bandwidth source",
+        "Whose ratio to DRAM holds for Optane and the prototype: paper 0.6 read and 0.1 write, measured 0.36 and 0.16 on six "
+        "modules, random 0.09 and 0.04 at 64 B; own: the media's own rates.",
+        choices=("own", "paper", "measured", "random"),
+    )
+    pmem_write_latency_source: str = knob(
+        "own",
+        "choice",
+        "PMEM write latency source",
+        "When a small write of Optane or the prototype counts as durable: in the media, 7 times DRAM's latency, or visible in "
+        "the persistence domain, 1.04 times; own: the media's own latency.",
+        choices=("own", "media", "visible"),
+    )
+    dram_static_power_source: str = knob(
+        "own",
+        "choice",
+        "DRAM static power source",
+        "Of an expander's DRAM (the host's own is in its idle power): simulated dies at 0.06 W/GB, a fleet's rule at 0.284 W/GB; "
+        "own: the dies' value with a range that reaches the rule.",
+        choices=("own", "dies", "fleet"),
+    )
+    gpu_memory_energy_source: str = knob(
+        "own",
+        "choice",
+        "GPU memory energy source",
+        "Of the memory device alone, 31 to 48 pJ/B, or of the whole board, 124 pJ/B; own: the board's with a wide range. The "
+        "prototype's GPU draws power, not energy per byte.",
+        choices=("own", "device", "board"),
+    )
+    energy_level: str = knob(
+        "device",
+        "choice",
+        "Energy level",
+        "Count joules at the devices, or at the wall with what power supplies and cooling draw for them.",
+        choices=("device", "wall"),
+    )
+    constant_power: bool = knob(
+        False,
+        "switch",
+        "Constant power",
+        "For comparison: each powered device draws its full power for the whole run, whatever it does; a GPU its board's limit.",
+    )
     ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
     num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)
+    ssd_software: str = knob(
+        "io_uring",
+        "choice",
+        "SSD software",
+        "How an access reaches a drive: a page fault of mmap at 10 us, io_uring at 5 us, SPDK's polling at 0.07 us.",
+        choices=("mmap", "io_uring", "spdk"),
+    )

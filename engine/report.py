@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from engine import energy
+from engine.device import stored
 from engine.run import Machinery, Run
 from engine.steady import Steady
 from engine.timeline import Timeline
@@ -36,6 +38,7 @@ class Report:
     dynamic: Mapping[str, float]
     busy: Mapping[str, float]
     pmem_written: float
+    pmem_media_written: float
     staleness: int | None
     crashes: int = 0
     lost_batches: int = 0
@@ -53,13 +56,14 @@ class Report:
 def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None) -> Report:
     """Close the books of a run."""
     devices = run.machinery.devices
-    joules, seconds, written = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0
+    joules, seconds, written, media = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0, 0.0
     for line, until in _worked(run):
         for name, some in energy.dynamic(line, devices, until).items():
             joules[name] += some
         for name, some in energy.busy(line, devices, until).items():
             seconds[name] += some
         written += energy.pmem_written(line, until)
+        media += energy.pmem_written(line, until, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
     return Report(
         machinery=run.machinery,
         steady=steady,
@@ -69,6 +73,7 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: flo
         dynamic=joules,
         busy=seconds,
         pmem_written=written,
+        pmem_media_written=media,
         staleness=staleness(run),
         crashes=len(run.crashes),
         lost_batches=sum(crash.lost for crash in run.crashes),

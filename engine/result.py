@@ -8,6 +8,10 @@ from engine import links, version
 from engine.scenario import Scenario, values
 
 Row = Mapping[str, Any]
+COUNTED = {
+    "device": "Energy is counted at the devices, without supplies and cooling.",
+    "wall": "Energy is counted at the wall, with supplies and cooling.",
+}
 STAGES = ("Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other")
 
 
@@ -36,12 +40,18 @@ class Result:
     warnings: tuple[str, ...] = ()
     finding: str = ""
 
+    @property
+    def energy_level(self) -> str:
+        """Where all joules and watts of this result are counted: at the "device" or at the "wall"."""
+        return self.scenario.machine.energy_level
+
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
         tables = {key: value for key, value in vars(self).items() if key != "scenario"}
         return {
             "scenario": {path: _plain(value) for path, value in values(self.scenario).items()},
             "model_version": version.MODEL,
+            "energy_level": self.energy_level,
             "link": links.link(self.scenario),
             **tables,
         }

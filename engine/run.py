@@ -7,11 +7,12 @@ from heapq import merge
 from typing import TypeVar
 
 from engine import assumptions, system
-from engine.cluster import folded
 from engine.cut import Cut, cut
 from engine.device import Device
 from engine.graph import check
-from engine.registry import every, load, names
+from engine.parts import powered
+from engine.power import counted, within_host
+from engine.registry import every, load
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.timeline import Timeline, timeline
@@ -94,19 +95,10 @@ Resolve = Callable[[Segment, State], tuple[int, int, State]]
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    present = _bench(chosen) if scenario.machine.all_powered else chosen.devices
-    off = {"near-data"} if not scenario.machine.near_data_compute else set()
-    kinds = {name: load("devices", name) for name in present if name not in off}
-    kinds = {name: kind for name, kind in kinds.items() if name in chosen.devices or not kind.apart}
-    devices = {name: folded(kind.build(scenario.machine), kind.copies(scenario.machine)) for name, kind in kinds.items()}
+    devices = powered(scenario.system, scenario.machine)
     assumptions.check(scenario.machine, _catalogue())
-    return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
-
-
-def _bench(chosen: System) -> tuple[str, ...]:
-    """Return the devices of a machine on which every system of one family can run."""
-    used = {device for one in every("systems").values() if one.family == chosen.family for device in one.devices}
-    return tuple(name for name in names("devices") if name in used)
+    known = devices if chosen.memory == "dram" else within_host(devices)
+    return Machinery(scenario, chosen, system.ways(scenario, chosen), counted(scenario.machine, known))
 
 
 @cache

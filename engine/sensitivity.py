@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from engine.assumptions import name_of
 from engine.constants import Constant
 from engine.errors import CannotRun
 from engine.estimate import estimate
 from engine.fit import fit
-from engine.run import machinery
+from engine.parts import constants
 from engine.scenario import Scenario, with_values
 
 PURPOSE = 103
 SAMPLES = 64
 QUANTILES = (0.05, 0.95)
+Results = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -36,21 +37,29 @@ class Swing:
 def uncertain(scenario: Scenario) -> dict[str, Constant]:
     """Return the constants of the scenario's machine that have a range and are not assumed by the scenario itself."""
     given = dict(scenario.machine.assume)
-    devices = machinery(fit(scenario).scenario).devices
-    found = {name_of(device.name, one): one for device in devices.values() for one in device.constants}
-    return {name: one for name, one in found.items() if one.low < one.high and name not in given}
+    return {name: one for name, one in constants(scenario).items() if one.low < one.high and name not in given}
 
 
 def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
     """Return every constant's swing of a metric of the estimate, the widest first; those without effect are left out."""
     swings = (
-        Swing(name, one, _metric(scenario, {name: one.low}, metric), _metric(scenario, {name: one.high}, metric))
-        for name, one in uncertain(scenario).items()
+        Swing(name, one, _value(scenario, low, metric), _value(scenario, high, metric))
+        for name, one, low, high in _ends(scenario)
     )
     return tuple(sorted((swing for swing in swings if swing.width > 0), key=lambda swing: -swing.width))
 
 
-def bands(scenario: Scenario, samples: int = SAMPLES) -> dict[str, tuple[float, float]]:
+@lru_cache(maxsize=64)
+def _ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], ...]:
+    """Return every result at the low and the high end of each constant: one tornado's work serves all metrics."""
+    return tuple(
+        (name, one, _results(scenario, {name: one.low}), _results(scenario, {name: one.high}))
+        for name, one in uncertain(scenario).items()
+    )
+
+
+@lru_cache(maxsize=64)
+def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[float, float]]:
     """Return the 5 % and 95 % quantiles of every metric, all constants drawn uniformly from their ranges."""
     drawn = [_results(scenario, values) for values in _samples(scenario, samples)]
     names = [name for name, value in drawn[0].items() if value is not None]
@@ -58,10 +67,10 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> dict[str, tuple[float, 
 
 
 def _samples(scenario: Scenario, samples: int) -> Iterator[dict[str, float]]:
-    constants = uncertain(scenario)
+    ranges = uncertain(scenario)
     rng = np.random.default_rng([scenario.data.seed, PURPOSE])
     for _ in range(samples):
-        yield {name: float(rng.uniform(one.low, one.high)) for name, one in constants.items()}
+        yield {name: float(rng.uniform(one.low, one.high)) for name, one in ranges.items()}
 
 
 def _quantiles(values: list[float | None]) -> tuple[float, float]:
@@ -69,18 +78,22 @@ def _quantiles(values: list[float | None]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _results(scenario: Scenario, values: Mapping[str, float]) -> Mapping[str, float | None]:
+def _results(scenario: Scenario, values: Mapping[str, float]) -> Results:
     """Return the estimate's results with some constants assumed; a machine settled once keeps its modules."""
-    settled = {"machine.pmem_capacity_GiB": fit(scenario).scenario.machine.pmem_capacity_GiB}
     assumed = (*scenario.machine.assume, *values.items())
-    result = estimate(with_values(scenario, {**settled, "machine.assume": assumed}))
+    result = estimate(with_values(_settled(scenario), {"machine.assume": assumed}))
     if not result.ran:
         raise CannotRun(result.outcome)
     return result.results
 
 
-def _metric(scenario: Scenario, values: Mapping[str, float], metric: str) -> float:
-    value = _results(scenario, values)[metric]
+@lru_cache(maxsize=64)
+def _settled(scenario: Scenario) -> Scenario:
+    return fit(scenario).scenario
+
+
+def _value(scenario: Scenario, results: Results, metric: str) -> float:
+    value = results[metric]
     if value is None:
         raise CannotRun(f"{metric} does not apply to system {scenario.system}; choose another result.")
     return value

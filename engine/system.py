@@ -57,7 +57,8 @@ class Cache:
 class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
-    `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen. `scales` says
+    `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
+    logs can. `scales` says
     whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
     that is not just the tables in `memory`. `hot` rows are those it treats as popular. Systems of one `family` are
     shown beside each other, measured against its `baseline`. `confidence` says how well its inner workings are known:
@@ -80,6 +81,7 @@ class System:
     hot: Callable[[Scenario], float] | None = None
     places: Callable[[Scenario], Mapping[str, float]] | None = None
     constants: tuple[Constant, ...] = ()
+    logs: tuple[Log, ...] = ()
     cites: tuple[str, ...] = ()
     confidence: str = "source"
 
@@ -98,7 +100,8 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
 def ways(scenario: Scenario, system: System) -> Ways:
     """Return the policies in force; raises BadKnob where the system cannot have the one asked for."""
     policy, own = scenario.policy, system.ways
-    if policy.log is not None and policy.log != own.log:
+    log = next((one for one in (own.log, *system.logs) if one == policy.log), own.log)
+    if policy.log not in (None, log):
         raise BadKnob(f"policy.log={policy.log} is not possible: system={scenario.system} {KEEPS[own.log]}; set policy.log=auto.")
     bound = own.bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
     relaxed = own.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
@@ -118,4 +121,4 @@ def ways(scenario: Scenario, system: System) -> Ways:
             f"policy.relaxed_lookup={asked} is exact only for plain SGD, not model.optimizer={scenario.model.optimizer}; "
             "set policy.relaxed_lookup=off or model.optimizer=sgd."
         )
-    return Ways(own.log, bound, relaxed)
+    return Ways(log, bound, relaxed)

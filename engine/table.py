@@ -4,35 +4,42 @@ import csv
 import io
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from engine import version
 from engine.errors import BadFile
 from engine.keys import How, key_of_texts, texts
+from engine.parts import constants
 from engine.result import Result
+from engine.scenario import Scenario
 
-LAST = ("scenario key", "model version", "outcome")
+SECTIONS = 5  # knobs, results, address, constants, outcome
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Cell = str | float | None
 
 
 def csv_text(results: Iterable[Result], how: How) -> str:
-    """Write results as CSV with LF ends: knobs by dotted path, results with their units, key, version, outcome.
+    """Write results as CSV with LF ends: knobs by dotted path, results with their units, key, version, constants, outcome.
 
-    Rows keep the given order; result columns come in the order in which they first appear. An empty cell is
-    a result that does not apply. Text that a spreadsheet would take for a formula gets a leading '.
+    Rows keep the given order; result and constant columns come in the order in which they first appear. An empty
+    cell is a result that does not apply, or a constant of a part that the row's machine does not use.
+    Text that a spreadsheet would take for a formula gets a leading '.
     """
-    rows = []
+    rows: list[tuple[Mapping[str, Any], ...]] = []
     for result in results:
         knobs = texts(result.scenario)
-        rows.append((knobs, result.results, (key_of_texts(knobs, how), version.MODEL, result.outcome)))
-    knob_names = list(dict.fromkeys(name for knobs, _, _ in rows for name in knobs))
-    result_names = list(dict.fromkeys(name for _, found, _ in rows for name in found))
-    body = [
-        (*(knobs[name] for name in knob_names), *(found.get(name) for name in result_names), *last) for knobs, found, last in rows
-    ]
-    return rows_text((*knob_names, *result_names, *LAST), body)
+        address = {"scenario key": key_of_texts(knobs, how), "model version": version.MODEL}
+        rows.append((knobs, result.results, address, in_use(result.scenario), {"outcome": result.outcome}))
+    sections = [dict.fromkeys(name for row in rows for name in row[number]) for number in range(SECTIONS)]
+    body = [[found.get(name) for found, names in zip(row, sections, strict=True) for name in names] for row in rows]
+    return rows_text([name for names in sections for name in names], body)
+
+
+def in_use(scenario: Scenario) -> dict[str, float]:
+    """Return the value of every constant in use, by its name with its unit, as in `pmem.read-rate [GB/s]`."""
+    return {f"{name} [{one.unit}]": one.value for name, one in constants(scenario).items()}
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:

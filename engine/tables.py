@@ -17,9 +17,11 @@ MOST_POINTS = 2000
 
 
 def device_rows(report: Report) -> tuple[Row, ...]:
-    """Return busy share and energy of each device over the whole run."""
+    """Return busy share and energy of each device that can work, over the whole run."""
     rows = []
     for name, device in report.machinery.devices.items():
+        if not device.seconds:
+            continue
         static, dynamic = report.static[name], report.dynamic[name]
         busy = 100 * report.busy[name] / report.elapsed if report.elapsed else 0.0
         rows.append(

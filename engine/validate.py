@@ -4,7 +4,7 @@ A claim is a number of one preset, or a mean over several: a result, a stage's e
 baseline system. Claims without a published value are predictions; they cannot fail.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, geometric_mean
@@ -74,9 +74,9 @@ def validate(names: Iterable[str] = ()) -> tuple[Verdict, ...]:
     return tuple(Verdict(name, claim, measure(claim)) for name, claim in wanted)
 
 
-def measure(claim: Claim) -> float:
-    """Return this simulator's value of a claim, in the claim's unit."""
-    pairs = [(_value(claim, own), _value(claim, base)) for own, base in points(claim)]
+def measure(claim: Claim, of: Callable[[Point], Result] | None = None) -> float:
+    """Return this simulator's value of a claim, in the claim's unit; `of` gives a point's result, by default its run."""
+    pairs = [tuple(_value(of or run, claim.metric, point) for point in pair) for pair in points(claim)]
     if claim.form != "value" and not all(ours and base for ours, base in pairs):
         raise BadFile(f"{claim.title!r} claims a {claim.form} of {claim.metric!r}, which is 0 here; claim its value instead.")
     if claim.aggregate == "geomean":
@@ -96,15 +96,15 @@ def points(claim: Claim) -> tuple[tuple[Point, Point | None], ...]:
     )
 
 
-def _value(claim: Claim, point: Point | None) -> float:
+def _value(of: Callable[[Point], Result], metric: str, point: Point | None) -> float:
     if point is None:
         return 1.0
-    result, (name, system, *_) = run(point), point
-    if claim.metric in STAGES:
-        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == claim.metric))
-    value = result.results.get(claim.metric)
+    result, (name, system, *_) = of(point), point
+    if metric in STAGES:
+        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
+    value = result.results.get(metric)
     if value is None:
-        raise BadFile(f"presets/{name}.toml claims {claim.metric!r} of system {system}, which has no such result.")
+        raise BadFile(f"presets/{name}.toml claims {metric!r} of system {system}, which has no such result.")
     return value
 
 

@@ -73,6 +73,11 @@ def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher)
 def settle(owner: int, store: Path) -> None:
     """Prepare a fresh worker process that the process `owner` has started for a store."""
     enlist(store)
+    polite(owner)
+
+
+def polite(owner: int) -> None:
+    """Yield the processor to others, leave Ctrl-C to the process `owner`, and leave soon after it has died."""
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(owner,), daemon=True).start()

@@ -32,7 +32,7 @@ for warning in result.warnings:
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)
 if result.ran:
-    tiles.draw(result, results)
+    tiles.of_estimate(result, results)
 
 left, right = st.columns(2)
 with left:

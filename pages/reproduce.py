@@ -5,7 +5,7 @@ import streamlit as st
 from engine import version
 from engine.errors import EmberpoolError
 from engine.presets import preset
-from pages.parts import address, downloads, frame, verdict_charts, verdict_tables, verdicts
+from pages.parts import address, downloads, frame, gap_panel, study_panel, verdict_charts, verdict_tables, verdicts
 from pages.parts.plain import plain
 
 frame.guard()
@@ -41,6 +41,9 @@ for paper, own in verdict_tables.by_paper(found).items():
     if headlines:
         st.markdown("**What the paper is known for**")
         downloads.show(verdict_tables.table(headlines).drop(columns="Preset"), verdict_tables.FORMATS)
+
+study_panel.draw()
+gap_panel.draw()
 
 st.subheader("Every claim", anchor=False)
 every = verdict_tables.table(found)

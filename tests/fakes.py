@@ -14,9 +14,8 @@ def estimate(scenario: Scenario) -> Result:
     """Return a result whose step time falls with CXL bandwidth; 13 GB/s cannot run, so that a refusal can be seen."""
     if scenario.machine.cxl_bandwidth_GBps == 13:
         return Result(scenario, ran=False, outcome="machine.cxl_bandwidth_GBps=13 GB/s cannot run here; choose 14.", results={})
-    step = SPEED.get(scenario.system, 9.0) * 1e-3 + (
-        0.05 / scenario.machine.cxl_bandwidth_GBps if "cxl" in scenario.system else 0
-    )
+    link = scenario.machine.cxl_bandwidth_GBps or 48
+    step = SPEED.get(scenario.system, 9.0) * 1e-3 + (0.05 / link if "cxl" in scenario.system else 0)
     joules = step * 300
     breakdown = tuple(
         {"Stage": stage, "Device": DEVICES[n % 4], "Busy [s]": step / 6, "Exposed [s]": step / 6, "Energy [J]": joules / 6}

@@ -83,6 +83,49 @@ def test_more_of_a_part_never_slows_training(path, asked, factor, spread):
     assert after <= before * (1 + 1e-9) + one_log
 
 
+ROOMY = {"machine.pmem_capacity_GiB": 1e5, "machine.dram_channels": 32, "machine.num_expanders": 1}
+LINK = {"machine.cxl_bandwidth_GBps": None, "machine.cxl_generation": 4, "machine.cxl_lanes": 1, **ROOMY}
+
+
+@pytest.mark.parametrize(
+    ("path", "low", "high"),
+    [("machine.cxl_generation", 4, 6), ("machine.cxl_lanes", 1, 16), ("machine.num_expanders", 1, 32)],
+)
+@settings(max_examples=50)
+@given(asked=scenarios(), spread=st.booleans(), data=st.data())
+def test_more_of_the_link_never_slows_training(path, low, high, asked, spread, data):
+    values = KNOBS[path].only or tuple(range(low, high + 1))
+    fewer, more = sorted(data.draw(st.lists(st.sampled_from(values), min_size=2, max_size=2, unique=True)))
+    before, one_log = training_time(with_values(asked, {**LINK, path: fewer}), spread)
+    after, _ = training_time(with_values(asked, {**LINK, path: more}), spread)
+    assert after <= before * (1 + 1e-9) + one_log
+
+
+@pytest.mark.parametrize(("path", "high"), [("machine.cxl_retimers", 8), ("machine.pmem_writers_per_module", 64)])
+@settings(max_examples=50)
+@given(asked=scenarios(), spread=st.booleans(), data=st.data())
+def test_more_of_what_stands_in_the_way_never_speeds_training_up(path, high, asked, spread, data):
+    fewer, more = sorted(data.draw(st.lists(st.integers(int(KNOBS[path].low), high), min_size=2, max_size=2, unique=True)))
+    free, one_log = training_time(with_values(asked, {path: fewer}), spread)
+    hindered, another = training_time(with_values(asked, {path: more}), spread)
+    assert hindered >= free * (1 - 1e-9) - max(one_log, another)
+
+
+@pytest.mark.parametrize("system", ["cxl", "cxl-d", "dram"])
+def test_more_expanders_than_modules_are_refused_with_remedies_that_work(system):
+    asked = scenario("optane-rm2", system, **{"machine.num_expanders": 9})
+    outcome = estimate(asked).outcome
+    assert "machine.num_expanders=9 needs as many" in outcome
+    fewer, path, number = re.search(r"lower it to (\d+), or raise (\S+) to (\d+)", outcome).groups()
+    for change in ({"machine.num_expanders": int(fewer)}, {path: int(number)}):
+        assert estimate(with_values(asked, change)).ran
+    assert not estimate(with_values(asked, {"machine.num_expanders": int(fewer) + 1})).ran
+
+
+def test_expanders_are_no_question_where_no_link_carries_anything():
+    assert estimate(scenario("optane-rm2", "pmem", **{"machine.num_expanders": 9})).ran
+
+
 def test_a_lookup_that_comes_early_does_not_let_pooling_on_the_gpu_delay_the_undo_log():
     """Without near-data compute the lookup ends before the bottom MLP can start; the log waits for both."""
     knobs = {"machine.near_data_compute": False, "machine.gpu": "v100", "machine.pmem": "battery-dram", "data.batch_size": 1071}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from engine.presets import preset
 from engine.result import STAGES
 from engine.scenario import KNOBS, with_values
-from pages.parts import charts, numbers, palette, sweep_charts, tables
+from engine.study import kept
+from pages.parts import charts, numbers, palette, study_panel, sweep_charts, tables
 from tests import fakes
 
 SCENARIO = preset("dlrm-kaggle").scenario
@@ -24,6 +25,7 @@ CHARTS = {
     "loss": (charts.curve("loss", "Loss", "elapsed"), tables.curve(RUN.training, RUN.events)),
     "auc": (charts.curve("auc", "AUC", "batch"), tables.curve(RUN.training, RUN.events)),
     "line": (sweep_charts.line("CXL bandwidth [GB/s]", "AUC", numeric=True, log=True), None),
+    "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
     "heat map": (sweep_charts.heat_map("a", "b", "AUC"), None),
 }
 every_chart = pytest.mark.parametrize(("spec", "frame"), CHARTS.values(), ids=list(CHARTS))

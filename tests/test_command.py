@@ -64,6 +64,10 @@ def sweep(store: Path, *words: str) -> "subprocess.Popen[str]":
         "sweep --csv - --jobs 0",
         "sweep --csv - --sample 0",
         "sweep --csv - --store /dev/null/x --axis data.seed=1",
+        "study",
+        "study accuracy --seeds 1",
+        "study accuracy --batches 100",
+        "study accuracy --out /no/such/folder/study.jsonl",
         "serve --idle-exit -1",
     ],
 )
@@ -128,8 +132,8 @@ def test_knobs_are_listed_with_all_that_they_know(capsys: pytest.CaptureFixture[
     assert main(["list", "knobs", "--json"]) == 0
     found = {entry.pop("path"): entry for entry in json.loads(capsys.readouterr().out)}
     assert list(found) == list(KNOBS)
-    assert set(found["system"]) == {"label", "unit", "kind", "low", "high", "choices", "default", "help"}
-    assert found["machine.cxl_bandwidth_GBps"]["unit"] == "GB/s" and found["machine.cxl_bandwidth_GBps"]["default"] == 48.0
+    assert set(found["system"]) == {"label", "unit", "kind", "low", "high", "choices", "default", "acts", "help"}
+    assert found["machine.cxl_bandwidth_GBps"]["unit"] == "GB/s" and found["machine.cxl_bandwidth_GBps"]["default"] is None
     assert main(["list", "knobs"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(KNOBS)
 

@@ -12,9 +12,11 @@ from engine.device import joules, seconds
 from engine.estimate import estimate
 from engine.report import Scores, report
 from engine.run import run, schedule
+from engine.scenario import with_values
+from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate
 from engine.steady import steady
-from engine.work import Copy, Move, RowUpdates, Stream
+from engine.work import Copy, HomeWrites, Move, RowUpdates, Stream
 
 BATCHES = 12
 MACHINES = dict(every_machine())
@@ -39,6 +41,84 @@ def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, an
     for row in result.devices:
         assert row["Static energy [J]"] + row["Dynamic energy [J]"] == pytest.approx(row["Energy [J]"], **same)
         assert 0 <= row["Busy [%]"] <= (200 if row["Device"] in ("cxl", "gpu", "pmem") else 100) + 1e-6
+
+
+@pytest.mark.parametrize("answer", [estimate, simulate])
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("name", ["trainingcxl-rm1", "dlrm-kaggle"])
+def test_at_the_wall_every_joule_costs_what_supplies_and_cooling_draw_for_it(name, system, answer):
+    knobs = {"run.batches": 8, "run.training": False}
+    inside, wall = (answer(scenario(name, system, **knobs, **{"machine.energy_level": level})) for level in ("device", "wall"))
+    for at_wall, at_device in ((wall.breakdown, inside.breakdown), (wall.devices, inside.devices)):
+        assert total(at_wall, "Energy [J]") == pytest.approx(1.3 / 0.93 * total(at_device, "Energy [J]"), **same)
+    for key in ("Energy [J]", "Energy per batch [J]", "Average power [W]"):
+        assert wall.results[key] == pytest.approx(1.3 / 0.93 * inside.results[key], **same)
+    assert wall.results["Energy [J]"] == pytest.approx(total(wall.devices, "Energy [J]"), **same)
+    assert wall.results["Step time [ms]"] == inside.results["Step time [ms]"]
+    assert wall.results["Capital cost [USD]"] == inside.results["Capital cost [USD]"]
+
+
+def test_the_energy_level_is_named_in_every_result_and_its_constants_are_doubted_there_alone():
+    inside, wall = (scenario("dlrm-kaggle", "cxl", **{"machine.energy_level": level}) for level in ("device", "wall"))
+    assert [estimate(asked).as_json()["energy_level"] for asked in (inside, wall)] == ["device", "wall"]
+    assert {"wall.pue", "wall.psu-efficiency"} <= {swing.name for swing in tornado(wall, "Energy per batch [J]")}
+    assert not [name for name in uncertain(inside) if name.startswith("wall.")]
+    cooler = estimate(with_values(wall, {"machine.assume": (("wall.pue", 1.1),)})).results["Energy [J]"]
+    assert cooler == pytest.approx(1.1 / 1.3 * estimate(wall).results["Energy [J]"], **same)
+
+
+FULL = {
+    "host": 960,
+    "gpu": 400,
+    "pmem": 5.2 + 6.6 * 1.45,
+    "near-data": 75,
+    "ssd": 18,
+    "pcie": 2 * 26 * 0.12,
+    "cxl": 10 + 30 + 2 * 50 * 0.12,
+    "dram": 256 * 2**30 / 1e9 * 0.06 + 6 * 25.6 * 0.8 * 0.16,
+}
+
+
+@pytest.mark.parametrize("answer", [estimate, simulate])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_at_constant_power_a_run_costs_the_full_watts_of_each_device_for_its_whole_time(system, answer):
+    knobs = {"run.batches": 8, "run.training": False, "machine.cxl_bandwidth_GBps": 50.0}
+    full = FULL | ({"dram": 6 * 25.6 * 0.8 * 0.16} if system == "ssd" else {})  # the host's memory stands in the host's watts
+    always = answer(scenario("dlrm-kaggle", system, **knobs, **{"machine.constant_power": True}))
+    usual = answer(scenario("dlrm-kaggle", system, **knobs))
+    assert always.results["Step time [ms]"] == usual.results["Step time [ms]"]
+    for row in always.devices:
+        assert row["Energy [J]"] == pytest.approx(full[row["Device"]] * always.results["Elapsed [s]"], **same), row["Device"]
+    assert total(always.breakdown, "Energy [J]") == pytest.approx(always.results["Energy per batch [J]"], **same)
+    assert always.results["Energy [J]"] > usual.results["Energy [J]"]
+
+
+def test_on_one_machine_at_constant_power_energy_is_saved_just_as_time_is():
+    """The prototype powers all of its parts under every system: with constant watts only time is left to differ."""
+    slow, fast = (estimate(scenario("trainingcxl-rm1", s, **{"machine.constant_power": True})).results for s in ("pmem", "cxl"))
+    energy_ratio, time_ratio = (fast[key] / slow[key] for key in ("Energy per batch [J]", "Step time [ms]"))
+    assert energy_ratio == pytest.approx(time_ratio, **same)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_dram_draws_static_power_of_its_own_behind_a_link_alone_for_a_hosts_watts_include_its_memory(name):
+    def static(system):
+        rows = estimate(scenario(name, system, **{"machine.all_powered": True})).devices
+        return {row["Device"]: row["Static energy [J]"] for row in rows}
+
+    inside, behind = static("ssd"), static("dram")
+    assert inside["dram"] == 0 and behind["dram"] > 0
+    assert min(inside["host"], behind["host"]) > 0
+
+
+def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_nobody_up():
+    drive = ready(scenario("dlrm-kaggle", "ssd")).devices["ssd"]
+    assert joules(drive, HomeWrites(1e5, 64)) == pytest.approx((18 - 4) * 1e5 / 1.5e6, **same)
+    asked = scenario("dlrm-kaggle", "ssd")
+    line = schedule(ready(asked), flow(asked, BATCHES))
+    before_last = energy.dynamic(line, ready(asked).devices, line.makespan)["ssd"]
+    home = (18 - 4) * BATCHES * flow(asked, 1).rows[0] / 1.5e6
+    assert before_last > home
 
 
 def price(machinery, line):
@@ -85,6 +165,17 @@ def test_pmem_is_written_with_updates_logs_and_flags(system, logs):
     rows, row = amounts.rows.sum(), amounts.row_bytes
     expected = logs * (rows * row + rows * (row + 8) + BATCHES * (amounts.mlp_bytes + 4 * 64))
     assert energy.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
+
+
+@pytest.mark.parametrize("answer", [estimate, simulate])
+@pytest.mark.parametrize(("writers", "share"), [(1, 1), (4, 1), (8, 0.78), (12, 0.56), (24, 0.56)])
+def test_the_media_stores_whole_lines_for_rows_in_place_and_more_where_writers_crowd(answer, writers, share):
+    knobs = {"run.batches": 8, "run.training": False, "machine.pmem_writers_per_module": writers}
+    asked = scenario("optane-rm4", "cxl-d", **knobs)
+    says = answer(asked).results
+    flags, mlp = 8 * 4, 8 * flow(asked, 1).mlp_bytes
+    rows = (says["PMEM written [GB]"] * 1e9 - mlp - 64 * flags) / (64 + 72)
+    assert says["PMEM media written [GB]"] * 1e9 == pytest.approx((rows * (256 + 72) + mlp) / share + 256 * flags, rel=1e-9)
 
 
 def struck(system, instants, **knobs):

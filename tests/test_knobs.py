@@ -105,6 +105,11 @@ def test_any_text_is_either_read_or_refused_for_any_knob(text):
             assert str(error).isprintable()
 
 
+def test_a_link_width_that_does_not_exist_is_refused_with_those_that_do():
+    with pytest.raises(BadKnob, match=r"machine\.cxl_lanes=3 does not exist; choose 1, 2, 4, 8 or 16\."):
+        knobs.parse(KNOBS["machine.cxl_lanes"], "3")
+
+
 def test_an_unknown_knob_is_answered_with_the_nearest_one():
     with pytest.raises(BadKnob, match=r"machine\.cxl_bandwidth_GBps"):
         known("machine.cxl_bandwith_GBps")

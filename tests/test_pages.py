@@ -79,7 +79,7 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
 
 
 def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
-    app = opened("preset=dlrm-kaggle&machine.cxl_bandwidth_GBps=10&v=1&model=0.1")
+    app = opened("preset=dlrm-kaggle&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH} 0").value == "10.0"
     assert (BANDWIDTH, "10.0") in address(app)
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.device import joules, seconds
+from engine.device import joules, seconds, stored
 from engine.machine import Machine
 from engine.registry import load, names
 from engine.work import (
@@ -70,6 +70,33 @@ def test_pmem_bandwidth_power_and_price_are_linear_in_modules(modules):
     assert (many.modules, many.idle_watts, many.price) == (modules, exactly(5.2 * modules), exactly(6 * 128 * modules))
 
 
+WRITES = (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), HomeWrites(1e6, 64))
+
+
+@pytest.mark.parametrize(("writers", "share"), [(1, 1.0), (4, 1.0), (8, 0.78), (12, 0.56), (64, 0.56)])
+def test_optane_keeps_its_write_rate_up_to_four_writers_and_then_falls_to_that_of_twelve(writers, share):
+    alone, crowd = device("pmem", pmem_writers_per_module=1), device("pmem", pmem_writers_per_module=writers)
+    for work in WRITES:
+        assert seconds(crowd, work) == exactly(seconds(alone, work) / share)
+    for work in (RowReads(1e6, 64), Stream(1e9, write=False), Persist(4.0)):
+        assert (seconds(crowd, work), joules(crowd, work)) == (seconds(alone, work), joules(alone, work))
+    assert joules(crowd, Stream(1e9)) == exactly(joules(alone, Stream(1e9)) / share)
+
+
+def test_media_that_is_no_optane_does_not_mind_its_writers():
+    alone, crowd = (device("pmem", pmem="battery-dram", pmem_writers_per_module=n) for n in (1, 64))
+    assert [seconds(crowd, work) for work in WRITES] == [seconds(alone, work) for work in WRITES]
+
+
+@pytest.mark.parametrize(("row_bytes", "amplification"), [(64, 4), (128, 2), (256, 1), (512, 1)])
+def test_a_row_updated_in_place_wears_whole_256_byte_lines_but_a_log_only_what_it_appends(row_bytes, amplification):
+    pmem = device("pmem")
+    assert stored(pmem, RowUpdates(1e6, row_bytes)) == exactly(amplification * 1e6 * row_bytes)
+    assert stored(pmem, RowLog(1e6, row_bytes, row_bytes + 8)) == exactly(1e6 * (row_bytes + 8))
+    assert (stored(pmem, Persist(4.0)), stored(pmem, Stream(7.0)), stored(pmem, Stream(7.0, write=False))) == (1024, 7, 0)
+    assert stored(pmem, RowReads(1e6, row_bytes)) == stored(pmem, HomeWrites(1e6, row_bytes)) == 0
+
+
 def test_a_lookup_that_meets_fresh_rows_stalls_by_their_share():
     pmem = device("pmem")
     calm, stalled = (seconds(pmem, RowReads(1e6, 256, share)) - 305 * NS for share in (0.0, 0.5))
@@ -101,10 +128,49 @@ def test_a_drive_reads_rows_as_blocks_no_faster_than_iops_bandwidth_or_software_
     assert seconds(device("ssd", ssd=part, num_ssds=drives), RowReads(1e4, 64)) == exactly(latency * US + 1e4 * pace)
 
 
+@pytest.mark.parametrize(("path", "software"), [("mmap", 10), ("io_uring", 5), ("spdk", 0.072)])
+def test_each_access_to_a_drive_pays_its_path_through_software_over_eight_threads(path, software):
+    many = device("ssd", ssd_software=path, num_ssds=64)
+    assert seconds(many, RowReads(1e6, 64)) == exactly(
+        6 * US + 1e6 * max(software * US / 8, 4096 / (64 * 7.2 * GB), 1 / 64 / 1.5e6)
+    )
+    assert seconds(many, Persist(1.0)) == exactly((6 + software) * US)
+
+
 @pytest.mark.parametrize("hops", [0, 1, 3])
 def test_a_cxl_transfer_takes_link_and_switch_latency_and_its_bytes(hops):
     cxl = device("cxl", cxl_switch_hops=hops, cxl_latency_ns=200.0, cxl_bandwidth_GBps=32.0)
     assert seconds(cxl, Move(1e6)) == exactly((200 + 75 * hops) * NS + 1e6 / (32 * GB))
+
+
+@pytest.mark.parametrize(("generation", "sixteen"), [(4, 31.5), (5, 63), (6, 121)])
+@pytest.mark.parametrize("lanes", [1, 4, 8, 16])
+@pytest.mark.parametrize("expanders", [1, 3])
+def test_an_automatic_cxl_bandwidth_is_lanes_of_a_generation_less_their_flits(generation, sixteen, lanes, expanders):
+    cxl = device("cxl", cxl_generation=generation, cxl_lanes=lanes, num_expanders=expanders)
+    rate = expanders * 0.82 * sixteen * lanes / 16
+    assert seconds(cxl, Move(1e6)) == exactly((250 + 75) * NS + 1e6 / (rate * GB))
+
+
+def test_sixteen_lanes_of_generation_5_carry_51_7_gigabytes_per_second_and_a_stated_bandwidth_stays():
+    assert "51.7 GB/s" in device("cxl").title
+    stated = (device("cxl", cxl_bandwidth_GBps=20.0, cxl_generation=n, cxl_lanes=2**n // 4) for n in (4, 5, 6))
+    assert len({float(seconds(cxl, Move(1e9))) for cxl in stated}) == 1
+
+
+@pytest.mark.parametrize("retimers", [0, 1, 4])
+def test_each_retimer_adds_ten_nanoseconds_once_a_transfer(retimers):
+    longer, plain = device("cxl", cxl_retimers=retimers), device("cxl")
+    assert seconds(longer, Move(1e3)) - seconds(plain, Move(1e3)) == pytest.approx(retimers * 10 * NS, rel=1e-6, abs=1e-18)
+    assert seconds(longer, Move(0.0)) == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_expanders_bring_bandwidth_controllers_and_cards_but_share_one_switch(count):
+    one, many = device("cxl"), device("cxl", num_expanders=count)
+    assert seconds(many, Move(1e9)) - 325 * NS == exactly((seconds(one, Move(1e9)) - 325 * NS) / count)
+    assert (many.idle_watts, many.price) == (10 * count + 30, 500 * count)
+    assert joules(many, Move(1e9)) == joules(one, Move(1e9))
 
 
 def test_a_pcie_copy_pays_software_once_a_handoff():
@@ -156,6 +222,7 @@ def test_energy_is_media_bytes_and_link_bits_at_their_price():
     assert joules(pmem, RowUpdates(1e6, 64)) == exactly(256e6 * (1.45 + 4.73) * 1e-9)
     assert joules(pmem, RowLog(1e6, 64, 72)) == exactly(256e6 * 1.45e-9 + 72e6 * 4.73e-9)
     assert joules(pmem, Stream(1e9)) == exactly(4.73)
+    assert joules(pmem, Persist(4.0)) == exactly(4 * 256 * 4.73e-9)
     assert joules(device("dram"), RowReads(1e6, 64)) == exactly(64e6 * 8 * 20e-12)
     assert joules(device("cxl"), Move(1e9)) == exactly(8e9 * 2 * 7.5e-12)
     assert joules(device("gpu"), BottomMLP(2, (3, 5), "forward")) == exactly(

@@ -14,8 +14,9 @@ from engine.presets import preset, preset_names
 from engine.published import Claim
 from engine.result import STAGES
 from engine.scenario import with_values
+from engine.study import findings, kept
 from engine.validate import Verdict
-from pages.parts import constants_panel, downloads, verdict_charts, verdict_tables, verdicts
+from pages.parts import constants_panel, downloads, study_panel, verdict_charts, verdict_tables, verdicts
 from tests import fakes
 
 ROOT = Path(__file__).parent.parent
@@ -120,17 +121,35 @@ def test_the_table_of_claims_as_csv_is_exact_and_safe_for_spreadsheets():
     assert [rows[1][name] for name in ("Published", "Error [%]", "Tolerance")] == ["", "", ""]
 
 
+def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
+    app, study = opened(), kept.read(kept.STORED)
+    text = [part.value.replace("\\", "") for part in app.markdown]
+    assert not app.exception and f"**{findings.sentence(study)}**" in text
+    assert any(study.date in caption.value and f"{len(study.seeds)} seeds" in caption.value for caption in app.caption)
+    assert f"python -m engine study accuracy --seeds {len(study.seeds)}" in [code.value for code in app.code]
+    frame = next(frame.value for frame in app.dataframe if "Seed spread" in frame.value)
+    by_hand = [100 * (seed.at_end[1000].auc - seed.at_end[0].auc) for seed in study.seeds.values()]
+    row = frame[(frame["Moment"] == "at the end") & (frame["Measure"] == "AUC") & (frame[study_panel.AGE] == 1000)].iloc[0]
+    assert row["Difference"] == pytest.approx(sum(by_hand) / len(by_hand)) and row["Low"] < row["Difference"] < row["High"]
+
+
+def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
+    monkeypatch.setattr(kept, "STORED", tmp_path / "none.jsonl")
+    app = opened()
+    assert not app.exception and "cannot be read" in app.error[0].value and "Verdict" in app.dataframe[-1].value
+
+
 @pytest.mark.parametrize(("name", "calibrated"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])
 def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, calibrated):
     app = opened({"preset": name}, "explore")
     assert not app.exception
     assert any("calibrated on RM1 and RM4" in caption.value for caption in app.caption) == calibrated
     shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
-    assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Range", "Confidence", "Source"}
+    assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"}
     assert ("calibrated" in set(shown["Confidence"])) == calibrated and shown["Source"].str.len().min() > 0
 
 
 def test_constants_are_those_of_the_systems_own_devices():
     scenario = with_values(preset("dlrm-kaggle").scenario, {"system": "ssd"})
-    titles = {device.title.split(",")[0] for device, _ in constants_panel.constants(scenario)}
+    titles = {title.split(",")[0] for title in constants_panel.table(scenario)["Device"]}
     assert {"Host", "GPU"} <= titles and not any(title.startswith("PMEM") for title in titles)

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,14 @@ def test_a_power_loss_after_the_end_is_told_as_one_that_never_struck(training):
     assert any("faults.power_loss_at_seconds=9 is after the end" in warning for warning in result.warnings)
     early = with_values(late, {"faults.power_loss_at_seconds": (0.0004,)})
     assert not any("after the end" in warning for warning in simulate(early).warnings)
+
+
+def test_cxl_d_with_an_undo_log_is_cxl_b():
+    """The paper's steps from D to B differ in the log alone: one knob gives the same run, faults included."""
+    knobs = {"run.batches": 12, "faults.power_loss_at_seconds": (0.001,)}
+    ours, theirs = (
+        simulate(scenario("tiny", "cxl-d", **knobs, **{"policy.log": "undo"})),
+        simulate(scenario("tiny", "cxl-b", **knobs)),
+    )
+    assert ours.events and replace(ours, scenario=theirs.scenario) == theirs
+    assert ours.results != simulate(scenario("tiny", "cxl-d", **knobs)).results

@@ -10,6 +10,7 @@ import pytest
 
 from engine.errors import BadFile
 from engine.keys import key
+from engine.parts import constants
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, with_values
 from engine.table import check_writable, csv_text, write_atomically
@@ -25,13 +26,28 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_columns_are_knobs_then_results_then_key_version_and_outcome() -> None:
+def test_columns_are_knobs_then_results_then_key_version_constants_and_outcome() -> None:
     text = csv_text([result(AUC=0.8), result(Loss=0.1, AUC=0.7)], "full")
-    assert text.splitlines()[0].split(",") == [*KNOBS, "AUC", "Loss", "scenario key", "model version", "outcome"]
+    used = [f"{name} [{one.unit}]" for name, one in constants(Scenario()).items()]
+    assert text.splitlines()[0].split(",") == [*KNOBS, "AUC", "Loss", "scenario key", "model version", *used, "outcome"]
     first, second = rows(text)
     assert (first["AUC"], first["Loss"], second["AUC"], second["Loss"]) == ("0.8", "", "0.7", "0.1")
     assert (first["scenario key"], first["model version"]) == (key(Scenario(), "full"), MODEL)
-    assert first["machine.cxl_bandwidth_GBps"] == "48.0" and first["policy.log"] == "auto"
+    assert first["machine.cxl_bandwidth_GBps"] == "auto" and first["policy.log"] == "auto"
+
+
+def test_a_row_holds_the_constants_that_were_used_as_its_scenario_assumes_them() -> None:
+    assumed = with_values(Scenario(), {"machine.assume": (("pmem.read-rate", 5.25),)})
+    first, second = rows(csv_text([result(), Result(assumed, True, "", {})], "full"))
+    assert (first["pmem.read-rate [GB/s]"], second["pmem.read-rate [GB/s]"]) == ("6.6", "5.25")
+
+
+def test_rows_with_different_parts_have_the_columns_of_both_and_empty_cells_where_none_applies() -> None:
+    other = with_values(Scenario(), {"system": "pmem", "machine.gpu": "trainingcxl"})
+    first, second = rows(csv_text([result(), Result(other, True, "", {})], "full"))
+    cells = ("cxl.switch-hop [ns]", "pcie.software-hand-off [us]", "gpu.fp32-peak [TFLOPS]", "gpu.top-part-fixed-time [ms]")
+    assert [first[name] for name in cells] == ["75", "", "19.5", ""]
+    assert [second[name] for name in cells] == ["", "40", "", "1.194"]
 
 
 def test_numbers_keep_every_digit_and_lines_end_in_lf() -> None:

@@ -1,6 +1,6 @@
 """What a person wants to read after a run: the finding, then the results with their units."""
 
-from engine.result import Result
+from engine.result import COUNTED, Result
 
 
 def summary(result: Result) -> str:
@@ -12,4 +12,5 @@ def summary(result: Result) -> str:
     shown = {name: value for name, value in result.results.items() if value is not None}
     width = max(map(len, shown), default=0)
     lines += [f"  {name:<{width}}  {value:,.6g}" for name, value in shown.items()]
+    lines += [COUNTED[result.energy_level]] if result.ran else []
     return "\n".join(lines) + "\n"

@@ -25,7 +25,11 @@ class Memory:
     latency: Constant = Constant("random latency", 102, "ns", 81, 140, "measured", "Yang et al., FAST'20")
     energy: Constant = Constant("access energy", 20, "pJ/bit", 14, 39, "derived", "DRAMsim3 and XHarvest", "random 64 B with I/O")
     background: Constant = Constant(
-        "background power", 0.06, "W/GB", 0.05, 0.284, "derived", "DRAMsim3", "Boavizta's fleet rule says 0.284"
+        "background power", 0.06, "W/GB", 0.05, 0.284, "derived", "DRAMsim3", "dies; a fleet rule says 0.284"
+    ).disputed(
+        "dram_static_power_source",
+        dies=(0.06, 0.05, 0.08, "derived", "DRAMsim3: 8 Gb dies in standby with refresh, no register or regulator"),
+        fleet=(0.284, 0.1, 0.375, "secondary", "Boavizta's rule for a fleet of small and old modules"),
     )
     price: Constant = Constant("price", 11.13, "USD/GB", 5, 37, "stated", "BaM, ASPLOS'23, retail 2022")
 
@@ -57,9 +61,16 @@ def build(machine: Machine) -> Device:
             Stream: lambda work: price_of(work.nbytes),
         },
         idle_watts=gigabytes * memory.background.value,
+        full_watts=gigabytes * memory.background.value + price_of(rate),
         price=gigabytes * memory.price.value,
         constants=fields_of(memory),
     )
 
 
-DEVICE = Kind("DRAM", build, lambda: {"": fields_of(Memory())}, nodes)
+DEVICE = Kind(
+    "DRAM",
+    build,
+    lambda: {"": fields_of(Memory())},
+    knobs=("machine.dram_capacity_GiB", "machine.dram_channels", "machine.dram_static_power_source"),
+    copies=nodes,
+)

@@ -45,4 +45,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Gather card", build, lambda: {"": fields_of(Card())}, nodes)
+DEVICE = Kind("Gather card", build, lambda: {"": fields_of(Card())}, knobs=("machine.pcie_bandwidth_GBps",), copies=nodes)

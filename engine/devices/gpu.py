@@ -121,6 +121,7 @@ def _computed(name: str, gpu: Accelerator) -> Device:
             RowUpdates: lambda work: rows(work) * gpu.byte_energy.value * 1e-12,
         },
         idle_watts=gpu.idle.value,
+        full_watts=gpu.limit.value,
         price=gpu.price.value,
         constants=fields_of(gpu),
     )
@@ -166,4 +167,6 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(gpu) for name, gpu in ACCELERATORS.items()}, "trainingcxl": fields_of(REPLAY)}
 
 
-DEVICE = Kind("GPU", build, parts, gpus)
+DEVICE = Kind(
+    "GPU", build, parts, knobs=("machine.gpu", "machine.matrix_precision", "machine.gpu_memory_energy_source"), copies=gpus
+)

@@ -56,7 +56,7 @@ HOSTS = {
         Constant("EmbeddingBag rate", 28, "GB/s", 13.6, 28, "measured", "facebookresearch/param"),
         Constant("idle power", 522, "W", 522, 534, "measured", ACME, "two-socket CPU node with its memory"),
         Constant("active power", 960, "W", 700, 960, "measured", ACME, "largest seen"),
-        Constant("price", 10_000, "USD", 5000, 20_000, "unsourced", "two-socket server without accelerators"),
+        Constant("price", 10_000, "USD", 5000, 20_000, "unsourced", "two-socket server without accelerators and memory"),
     ),
     "trainingcxl": Host(
         EAGER["fixed"],
@@ -64,7 +64,7 @@ HOSTS = {
         Constant("EmbeddingBag rate", 1e6, "GB/s", 1, 1e6, "unsourced", "within the cost per lookup"),
         Constant("idle power", 89, "W", 51, 183, "unsourced", "board 70 W, i5-9600K idle 15 W, DRAM 4 W"),
         Constant("active power", 169, "W", 108, 268, "unsourced", "the same with the CPU at 95 W"),
-        Constant("price", 1200, "USD", 800, 2000, "unsourced", "desktop board, CPU and DRAM"),
+        Constant("price", 1200, "USD", 800, 2000, "unsourced", "desktop board and CPU"),
     ),
 }
 
@@ -112,4 +112,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 
-DEVICE = Kind("Host", build, parts, nodes)
+DEVICE = Kind("Host", build, parts, knobs=("machine.host", "machine.framework"), copies=nodes)

@@ -50,4 +50,14 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Near-data logic", build, lambda: {name: fields_of(logic) for name, logic in LOGIC.items()})
+DEVICE = Kind(
+    "Near-data logic",
+    build,
+    lambda: {name: fields_of(logic) for name, logic in LOGIC.items()},
+    knobs=(
+        "machine.near_data_compute",
+        "machine.near_data_lanes",
+        "machine.near_data_width_bytes",
+        "machine.near_data_clock_MHz",
+    ),
+)

@@ -88,4 +88,9 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Network", build, lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()})
+DEVICE = Kind(
+    "Network",
+    build,
+    lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
+    knobs=("machine.gpu", "machine.num_gpus", "machine.gpus_per_node", "machine.network_bandwidth_GBps"),
+)

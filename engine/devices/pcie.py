@@ -1,6 +1,7 @@
 """PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from engine.assumptions import assumed, fields_of
 from engine.cluster import gpus
@@ -50,6 +51,10 @@ def build(machine: Machine) -> Device:
     path = assumed(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
     unpinned = min(rate, path.pageable.value * GB)
+
+    def energy(nbytes: Any) -> Any:
+        return nbytes * 8 * 2 * path.phy.value * 1e-12
+
     return Device(
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
@@ -58,9 +63,16 @@ def build(machine: Machine) -> Device:
             Direct: lambda work: work.nbytes / (path.direct.value * rate),
             Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / (rate if work.pinned else unpinned),
         },
-        joules=dict.fromkeys((Copy, Direct), lambda work: work.nbytes * 8 * 2 * path.phy.value * 1e-12),
+        joules=dict.fromkeys((Copy, Direct), lambda work: energy(work.nbytes)),
+        full_watts=energy(2 * rate),
         constants=fields_of(path),
     )
 
 
-DEVICE = Kind("PCIe link", build, lambda: {name: fields_of(path) for name, path in PATHS.items()}, gpus)
+DEVICE = Kind(
+    "PCIe link",
+    build,
+    lambda: {name: fields_of(path) for name, path in PATHS.items()},
+    knobs=("machine.host", "machine.pcie_bandwidth_GBps"),
+    copies=gpus,
+)

@@ -52,5 +52,10 @@ def build(machine: Machine) -> Device:
 
 
 DEVICE = Kind(
-    "Embedding servers", build, lambda: {"": fields_of(Server())}, lambda machine: machine.embedding_servers, apart=True
+    "Embedding servers",
+    build,
+    lambda: {"": fields_of(Server())},
+    knobs=("machine.embedding_servers", "machine.dram_capacity_GiB"),
+    copies=lambda machine: machine.embedding_servers,
+    apart=True,
 )

@@ -16,7 +16,13 @@ from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Strea
 BLOCK = 4096
 BAM = "BaM, ASPLOS'23"
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023, relative to DRAM"
-SOFTWARE = Constant("software per access", 5, "us", 0.07, 10, "stated", "OptimStore's model; SPDK 0.07, kernel stack 10")
+SOFTWARE = Constant(
+    "software per access", 5, "us", 3, 10, "stated", "OptimStore's model of a storage stack", "io_uring"
+).disputed(
+    "ssd_software",
+    mmap=(10, 3, 10, "stated", "XHarvest: through the operating system, as a page fault goes"),
+    spdk=(0.072, 0.072, 0.1, "measured", "SPDK, 2021: 13.85 million accesses a second and core, polled without the kernel"),
+)
 THREADS = Constant("software threads", 8, "threads", 1, 64, "unsourced", "accesses whose software overlaps")
 
 
@@ -88,6 +94,10 @@ def build(machine: Machine) -> Device:
     def read(rows: Any) -> Any:
         return some(rows) * drive.latency.value * US + blocks(rows, drive.read_iops, drive.read)
 
+    def home(work: Any) -> Any:
+        return blocks(work.rows, drive.write_iops, drive.write)
+
+    swing = count * (drive.active.value - drive.idle.value)
     return Device(
         name="ssd",
         title=f"SSD, {count} x {machine.ssd}",
@@ -96,15 +106,22 @@ def build(machine: Machine) -> Device:
             RowReads: lambda work: read(work.rows),
             RowUpdates: lambda work: read(work.rows) + blocks(work.rows, drive.write_iops, drive.write),
             RowLog: lambda work: stream(work.rows * work.entry_bytes, drive.write),
-            HomeWrites: lambda work: blocks(work.rows, drive.write_iops, drive.write),
+            HomeWrites: home,
             Stream: lambda work: stream(work.nbytes, drive.write if work.write else drive.read),
             Persist: lambda work: work.flags * (drive.latency.value + drive.software.value) * US,
         },
+        joules={HomeWrites: lambda work: swing * home(work)},
         idle_watts=count * drive.idle.value,
-        busy_watts=count * (drive.active.value - drive.idle.value),
+        busy_watts=swing,
         price=count * drive.capacity.value * drive.price.value,
         constants=fields_of(drive),
     )
 
 
-DEVICE = Kind("SSD", build, lambda: {name: fields_of(drive) for name, drive in DRIVES.items()}, nodes)
+DEVICE = Kind(
+    "SSD",
+    build,
+    lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},
+    knobs=("machine.ssd", "machine.num_ssds", "machine.ssd_software"),
+    copies=nodes,
+)

@@ -1,4 +1,4 @@
-"""Energy: all powered devices for the whole run, at device level."""
+"""Energy: all powered devices for the whole run, at machine.energy_level."""
 
 from engine.metric import Metric
 from engine.report import Report
@@ -9,4 +9,4 @@ def of(report: Report) -> float | None:
     return report.joules
 
 
-METRIC = Metric("Energy", "J", "lower", "All powered devices for the whole run, at device level.", of, 40)
+METRIC = Metric("Energy", "J", "lower", "All powered devices for the whole run, at machine.energy_level.", of, 40)

@@ -1,4 +1,4 @@
-"""Energy per batch: energy of a steady-state batch, all powered devices, at device level."""
+"""Energy per batch: energy of a steady-state batch, all powered devices, at machine.energy_level."""
 
 from engine.metric import Metric
 from engine.report import Report
@@ -9,4 +9,6 @@ def of(report: Report) -> float | None:
     return report.steady.energy
 
 
-METRIC = Metric("Energy per batch", "J", "lower", "Energy of a steady-state batch, all powered devices, at device level.", of, 50)
+METRIC = Metric(
+    "Energy per batch", "J", "lower", "Energy of a steady-state batch, all powered devices, at machine.energy_level.", of, 50
+)

@@ -1,6 +1,10 @@
-"""CXL-D: tables in CXL-MEM, hardware moves the data, redo log at batch end by the checkpointing logic."""
+"""CXL-D: tables in CXL-MEM, hardware moves the data, redo log at batch end by the checkpointing logic.
+
+With an undo log instead it is CXL-B: the log is all that the two differ in.
+"""
 
 from engine import blocks
+from engine.blocks_undo import undo_plan
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
@@ -9,6 +13,8 @@ from engine.traffic import Traffic
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """As PCIe without hand-offs: each side starts when its inputs are there."""
+    if w.log == "undo":
+        return undo_plan(s, w, t)
     gpu = blocks.gpu_side(s, t, ("Embedding lookup",))
     return TaskGraph(
         (
@@ -26,7 +32,7 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
 
 
 def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Rows and MLP come back from the redo log in CXL-MEM."""
+    """Rows and MLP come back from the log in CXL-MEM."""
     return blocks.restore("pmem", "cxl", recovery)
 
 
@@ -39,5 +45,6 @@ SYSTEM = System(
     recover=recover,
     ways=Ways("redo", 0, False),
     near_data=True,
+    logs=("undo",),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

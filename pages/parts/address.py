@@ -13,14 +13,15 @@ from pages.parts import data_file, session
 from pages.parts.axes_panel import MOST_AXES
 from pages.parts.plain import plain
 
-WRITTEN, AT, BANNER = "address written", "address written at", "banner"
+WRITTEN, AT, BANNER, OURS = "address written", "address written at", "banner", "redrawn by us"
 SETTLED_SECONDS = 2.0
 
 
 def open_link() -> str:
     """Take over the link in the address bar if it is new to the session; return the sentence that refuses it, or ""."""
     pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
-    if session.SCENARIO in st.session_state and not _went_back(pairs):
+    ours = st.session_state.pop(OURS, False)
+    if session.SCENARIO in st.session_state and (ours or not _went_back(pairs)):
         return ""
     opened = links.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
     if isinstance(opened, BadInput):
@@ -33,6 +34,12 @@ def open_link() -> str:
         return str(error)
     st.session_state.update({session.AXES: opened.axes, BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
     return ""
+
+
+def redraw() -> None:
+    """Draw the page once more by ourselves: the address that comes along may be from before our last write."""
+    st.session_state[OURS] = True
+    st.rerun()
 
 
 def _too_long(pairs: links.Pairs) -> BadInput:

@@ -1,18 +1,14 @@
 """Where the numbers come from: every constant of the devices in use, and whether one of them was calibrated."""
 
-from collections.abc import Iterator
 from functools import cache
 
 import pandas as pd
 import streamlit as st
 
 from engine.constants import Constant
-from engine.device import Device
-from engine.errors import EmberpoolError
-from engine.fit import fit
+from engine.parts import constants, powered
 from engine.presets import preset, preset_names
 from engine.published import claims
-from engine.run import machinery
 from engine.scenario import Scenario
 from pages.parts import downloads
 from pages.parts.plain import plain
@@ -22,7 +18,7 @@ CALIBRATED = "calibrated"
 
 def note(scenario: Scenario) -> None:
     """Say which models the constants in use were calibrated on, where any were, and lead to the evidence."""
-    if any(constant.confidence == CALIBRATED for _, constant in constants(scenario)):
+    if any(one.confidence == CALIBRATED for one in constants(scenario).values()):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(plain(f"Some constants here are calibrated on {' and '.join(calibrated_on())};"), width="content")
             st.page_link("pages/reproduce.py", label="see Reproduce", width="content")
@@ -30,35 +26,28 @@ def note(scenario: Scenario) -> None:
 
 def draw(scenario: Scenario) -> None:
     """Draw the table of constants."""
-    st.caption("Device constants of this training system; the knobs in the sidebar are not repeated here.")
-    downloads.show(table(scenario))
-
-
-def constants(scenario: Scenario) -> Iterator[tuple[Device, Constant]]:
-    """Yield each constant with its device; none where the scenario has no machinery, which its outcome explains."""
-    try:
-        devices = machinery(fit(scenario).scenario).devices
-    except EmberpoolError:
-        return
-    yield from ((device, constant) for device in devices.values() for constant in device.constants)
+    st.caption(
+        "Device constants of this training system; the knobs in the sidebar are not repeated here. "
+        "Constant is the name by which Assumptions, under Machine, gives it another value."
+    )
+    found = table(scenario)
+    downloads.show(found)
+    downloads.rows(found, "emberpool-constants", "Download the constants as CSV")
 
 
 def table(scenario: Scenario) -> pd.DataFrame:
-    """Return one row a constant: device, name, value, unit, range, how sure, source."""
-    columns = ["Device", "Constant", "Value", "Unit", "Range", "Confidence", "Source"]
+    """Return one row a constant: device, name, value, unit, ends of its range, how sure, source, note."""
+    columns = ["Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"]
+    titles = {name: device.title for name, device in powered(scenario.system, scenario.machine).items()}
     rows = [
-        (
-            device.title,
-            one.name,
-            one.value,
-            one.unit,
-            f"{one.low:g} to {one.high:g}",
-            one.confidence,
-            f"{one.source}; {one.note}" if one.note else one.source,
-        )
-        for device, one in constants(scenario)
+        (titles[name.partition(".")[0]], name, one.value, one.unit, one.low, one.high, one.confidence, one.source, _note(one))
+        for name, one in constants(scenario).items()
     ]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _note(one: Constant) -> str:
+    return "; ".join(filter(None, (one.note, f"others differ: machine.{one.switch}" if one.switch else "")))
 
 
 @cache

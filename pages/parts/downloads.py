@@ -1,7 +1,9 @@
 """Tables with their CSV file beside them; the file is written by the engine, safe to open in a spreadsheet."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,11 +13,19 @@ from engine.keys import How
 from engine.result import Result
 
 MOST_ROWS = 30
+AT_ONCE = 50
 
 
 def csv(results: Sequence[Result], how: How, name: str, label: str = "Download CSV") -> None:
-    """Draw the button that saves results, one row each: knobs, results, key, model version, outcome."""
-    st.download_button(label, table.csv_text(results, how), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
+    """Draw the button that saves results, one row each: knobs, results, key, model version, constants in use, outcome.
+
+    A long file is written when it is asked for, since thousands of rows take seconds; a short one at once.
+    """
+    found = tuple(results)
+    data: Any = partial(table.csv_text, found, how)
+    st.download_button(
+        label, data if len(found) > AT_ONCE else data(), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}"
+    )
 
 
 def frame_text(frame: pd.DataFrame) -> str:

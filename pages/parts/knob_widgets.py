@@ -17,18 +17,20 @@ from pages.parts.plain import plain
 MANTISSAS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), (1, 2, 5)
 
 
-def draw(knob: Knob, refusal: str = "") -> None:
-    """Draw one knob, with `refusal` under it where its last value was refused."""
+def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
+    """Draw one knob, with `refusal` under it where its last value was refused, else `idle`, why it has no effect."""
     if knob.kind == "switch" and not knob.optional:
-        st.toggle(knob.title, key=session.widget(knob.path), help=knob.help)
+        st.toggle(knob.title, key=session.widget(knob.path), help=_help(knob))
     elif knob.kind in ("choice", "switch"):
         _choice(knob)
     elif knob.main:
         _slider(knob)
     else:
-        st.text_input(knob.title, key=session.widget(knob.path), help=knob.help + _extent(knob))
+        st.text_input(knob.title, key=session.widget(knob.path), help=_help(knob) + _extent(knob))
     if refusal:
         st.caption(f":red[{plain(refusal)}]")
+    elif idle:
+        st.caption(plain(idle))
 
 
 def _choice(knob: Knob) -> None:
@@ -38,7 +40,7 @@ def _choice(knob: Knob) -> None:
         knob.title,
         (AUTO, *words) if knob.optional else words,
         key=session.widget(knob.path),
-        help=knob.help,
+        help=_help(knob),
         on_change=changed,
         format_func=title if knob.path == "system" else str,
     )
@@ -64,7 +66,7 @@ def _slider(knob: Knob) -> None:
     slide = slider(knob.path)
     st.session_state[slide] = place
     left, right = st.columns((5, 3), vertical_alignment="bottom")
-    left.select_slider(knob.title, options, key=slide, help=knob.help, on_change=_take_over, args=(knob.path, slide))
+    left.select_slider(knob.title, options, key=slide, help=_help(knob), on_change=_take_over, args=(knob.path, slide))
     right.text_input(f"{knob.title}, exact", key=exact, label_visibility="collapsed")
 
 
@@ -114,6 +116,10 @@ def _good(knob: Knob, text: str) -> Any:
         return knobs.parse(knob, text)
     except BadKnob:
         return values(session.scenario())[knob.path]
+
+
+def _help(knob: Knob) -> str:
+    return knob.help if knob.acts == "always" else f"{knob.help} Acts in a full run, not in the estimate."
 
 
 def _extent(knob: Knob) -> str:

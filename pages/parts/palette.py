@@ -43,8 +43,11 @@ def family(system: str) -> tuple[str, ...]:
 
 
 def devices() -> tuple[str, ...]:
-    """Return all devices, so that a component keeps its colour whichever others are in use."""
-    return registry.names("devices")
+    """Return all devices, so that a component keeps its colour whichever others are in use.
+
+    The wall is none of them: what it adds is counted with each device.
+    """
+    return tuple(name for name in registry.names("devices") if name != "wall")
 
 
 def colours(names: tuple[str, ...]) -> dict[str, list[str]]:

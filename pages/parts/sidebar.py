@@ -2,9 +2,10 @@
 
 import streamlit as st
 
+from engine.effect import effect
 from engine.presets import preset, preset_names
 from engine.scenario import GROUPS, KNOBS
-from pages.parts import data_file, knob_widgets, session
+from pages.parts import beside_knob, data_file, knob_widgets, session
 from pages.parts.plain import plain
 
 
@@ -18,16 +19,25 @@ def draw() -> None:
         st.error(plain(refused[""]) + " The charts show the last good values.")
     _data_switch()
     for knob in knob_widgets.MAIN:
-        knob_widgets.draw(knob, refused.get(knob.path, ""))
+        _knob(knob.path, refused, True)
     for group in GROUPS:
         _group(group, refused)
 
 
 def _group(group: str, refused: dict[str, str]) -> None:
     paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main]
-    with st.expander(group.capitalize(), expanded=any(path in refused for path in paths)):
+    wrong = any(path in refused for path in paths)
+    unfolded = st.expander(group.capitalize(), expanded=wrong, key=f"group {group}", on_change="rerun")
+    with unfolded:
         for path in paths:
-            knob_widgets.draw(KNOBS[path], refused.get(path, ""))
+            _knob(path, refused, bool(unfolded.open))
+
+
+def _knob(path: str, refused: dict[str, str], seen: bool) -> None:
+    """Draw a knob; whether it has an effect costs some estimates, which only a knob in sight is worth."""
+    found = effect(session.scenario(), path) if seen else None
+    knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found is None or found.acts else found.sentence)
+    beside_knob.draw(path, session.scenario())
 
 
 def _data_switch() -> None:

@@ -4,10 +4,15 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from engine.result import Result
+from engine.result import COUNTED, Result
+from pages.parts import address, sureness
 from pages.parts.estimates import baseline
 from pages.parts.numbers import better, change, readable
+from pages.parts.plain import plain
+from pages.parts.sureness import Sure
 
+STILL_SECONDS = 0.5
+WAITING = "how sure? …"
 COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
 # Each result, and the share of the row that its name needs.
 OF_AN_ESTIMATE = {
@@ -20,8 +25,28 @@ OF_AN_ESTIMATE = {
 OF_A_RUN = {"Elapsed [s]": 9, "AUC": 9, "Loss": 9, "Energy [J]": 9, "Effective training time ratio": 12}
 
 
-def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] = OF_AN_ESTIMATE) -> None:
-    """Draw one tile a result, compared with the baseline system on the same machine."""
+def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
+    """Draw the tiles of an estimate; how sure each one is follows once the scenario has stood still for a moment."""
+    waiting = sureness.known(result.scenario) is None
+    turns: list[None] = []
+
+    def look() -> None:
+        if waiting and turns:  # a turn of the timer, not of the page
+            sureness.found(result.scenario)
+            address.redraw()
+        turns.append(None)
+        draw(result, others, sure=sureness.known(result.scenario))
+
+    st.fragment(look, run_every=STILL_SECONDS if waiting else None)()
+
+
+def draw(
+    result: Result,
+    others: Mapping[str, Result],
+    shown: Mapping[str, int] = OF_AN_ESTIMATE,
+    sure: Mapping[str, Sure] | None = sureness.NOTHING,
+) -> None:
+    """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
     against = baseline(result.scenario)
     before = others[against].results if against in others and result.scenario.system != against else {}
     for column, name in zip(st.columns(list(shown.values())), shown, strict=True):
@@ -35,5 +60,12 @@ def draw(result: Result, others: Mapping[str, Result], shown: Mapping[str, int] 
             delta_arrow="off" if delta == "same" else "auto",
             border=True,
         )
-    if before:
-        st.caption(f"Changes are against {against} with the same knobs.")
+        if sure is None:
+            column.caption(WAITING)
+        elif name in sure:
+            column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
+    notes = [f"Changes are against {against} with the same knobs."] if before else []
+    notes.append(COUNTED[result.energy_level])
+    if sure:
+        notes.append("Under each tile: its range in 9 of 10 draws of all constants.")
+    st.caption(" ".join(notes))

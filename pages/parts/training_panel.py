@@ -8,6 +8,7 @@ from engine.result import Result
 from engine.scenario import Scenario
 from engine.service import Status
 from pages.parts import charts, downloads, runs, tables, tiles
+from pages.parts.headline import STEP
 from pages.parts.numbers import change, duration
 from pages.parts.plain import plain
 
@@ -49,7 +50,7 @@ def _finished(result: Result, estimate: Result) -> None:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
         downloads.show(pd.DataFrame(result.events))
-    st.markdown("**How far is the estimate from the full run?**")
+    st.markdown(f"**How far is the estimate from the full run?** {plain(apart(estimate, result))}")
     if result.events:
         st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
     downloads.show(gap(estimate, result))
@@ -68,6 +69,14 @@ def curves(frame: pd.DataFrame) -> None:
     with right:
         st.markdown("**How good is the model?** AUC on held-out samples")
         st.vega_lite_chart(frame, charts.curve("auc", "AUC", against), key="auc", alt="Held-out AUC against simulated time")
+
+
+def apart(estimate: Result, full: Result) -> str:
+    """Return the sentence that compares the two step times, or "" where there is none."""
+    guess, run = estimate.results.get(STEP), full.results.get(STEP)
+    if not guess or not run:
+        return ""
+    return f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {100 * abs(guess / run - 1):.2g} % apart."
 
 
 def gap(estimate: Result, full: Result) -> pd.DataFrame:

@@ -92,10 +92,10 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
 
 @pytest.mark.parametrize(("page_name", "heading"), [("explore", "trains|train"), ("sweep", "Which design")])
 def test_a_deep_link_to_a_cold_server_opens_its_page_in_its_frame(start_server, visit, page_name, heading):
-    page = visit(f"{start_server()}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.1")
+    page = visit(f"{start_server()}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
     expect(page.get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("10.0")
-    expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(["Explore", "Sweep", "Reproduce"])
+    expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(["Explore", "Why", "Sweep", "Reproduce"])
     assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{page_name}?" in page.url
 
 
@@ -115,7 +115,7 @@ def test_the_bare_address_leads_to_explore(server, visit):
 
 
 def test_the_browsers_back_button_takes_a_knob_back(server, visit):
-    page = visit(f"{server}/explore?preset=tiny&machine.cxl_bandwidth_GBps=20&v=1&model=0.1")
+    page = visit(f"{server}/explore?preset=tiny&machine.cxl_bandwidth_GBps=20&v=1&model=0.2")
     settled(page).wait_for_timeout(2100)
     write(page, "CXL bandwidth [GB/s], exact", "30")
     expect(page).to_have_url(re.compile("GBps=30.0"))
@@ -137,7 +137,7 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
 
 
 def test_a_sweep_is_run_drawn_and_downloaded_in_grid_order(server, visit):
-    page = visit(f"{server}/sweep?preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl&v=1&model=0.1")
+    page = visit(f"{server}/sweep?preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl&v=1&model=0.2")
     page.get_by_role("button", name="Run 4 points").click()
     expect(page.get_by_text("4 points, 4 of them finished, all done.")).to_be_visible(timeout=ANSWER_MS)
     expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(1)
@@ -161,7 +161,7 @@ def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, sche
 
 
 def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
-    page = visit(f"{server}/explore?preset=tiny&v=1&model=0.1")
+    page = visit(f"{server}/explore?preset=tiny&v=1&model=0.2")
     for number in range(1, 6):
         bandwidth, capacity = 10 + number, 300 + number
         page.get_by_label("CXL bandwidth [GB/s], exact").fill(str(bandwidth))

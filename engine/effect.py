@@ -1,0 +1,145 @@
+"""Does a knob matter here? A knob that changes no result of the estimate says so, with the reason where there is one.
+
+A knob is moved to its other choices, to half and double, and to the ends of its range; what the estimate cannot
+know, such as faults and weights, acts in a full run and declares so.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from math import isclose
+from typing import Any
+
+from engine.errors import BadInput
+from engine.estimate import estimate
+from engine.knobs import Acts, Knob, check
+from engine.parts import constants, powered, readers
+from engine.registry import load
+from engine.scenario import KNOBS, Scenario, values, with_values
+
+SAME = 1e-9  # relative; below it lies the noise of adding up in another order
+NOTHING, STUCK = "No effect here", "Nothing else is possible here"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Whether moving a knob changes a result, when one has to run in full to see it, and why not where it does not."""
+
+    acts: bool
+    sentence: str = ""
+
+
+@lru_cache(maxsize=8192)
+def effect(scenario: Scenario, path: str) -> Effect:
+    """Return what the knob at `path` does in this scenario; takes a few estimates where it does nothing."""
+    knob = KNOBS[path]
+    if knob.acts != "always":
+        return _in_full(scenario, knob.acts)
+    others = list(moved(scenario, knob))
+    if not others:
+        return Effect(True, "Moves only together with other knobs.")
+    if absent := _absent(path, (scenario, *others)):
+        return Effect(False, f"{NOTHING}: {_missing(scenario, absent)}.")
+    own, refusals = _outcome(scenario), []
+    for other in others:
+        found = _outcome(other)
+        if isinstance(found, str):
+            refusals.append(found)
+        elif isinstance(own, str) or not same(own, found):
+            return Effect(True)
+    start = STUCK if len(refusals) == len(others) else NOTHING
+    return Effect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or _tried(knob)}")
+
+
+def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
+    """Return whether two runs have the same results."""
+    return one.keys() == other.keys() and all(_equal(value, other[name]) for name, value in one.items())
+
+
+def _equal(one: float | None, other: float | None) -> bool:
+    return one == other or (one is not None and other is not None and isclose(one, other, rel_tol=SAME))
+
+
+def _in_full(scenario: Scenario, acts: Acts) -> Effect:
+    losses = scenario.faults.power_loss_at_seconds or scenario.faults.power_loss_mtbf_hours
+    off = {
+        "training": "" if scenario.run.training else "functional training is off.",
+        "outages": "" if losses else "no power loss is asked for.",
+        "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",
+    }
+    missing = off.get(acts, "")
+    return Effect(not missing, f"{NOTHING}: {missing}" if missing else "Acts in a full run, not in the estimate.")
+
+
+def _tried(knob: Knob) -> str:
+    what = (
+        "no other choice changes"
+        if knob.kind in ("choice", "switch")
+        else "neither half, double nor the ends of its range change"
+    )
+    return f"{what} a result of the estimate."
+
+
+def _missing(scenario: Scenario, absent: tuple[str, ...]) -> str:
+    if "near-data" in absent and not scenario.machine.near_data_compute:
+        return "near-data compute is off"
+    return f"system {scenario.system} uses no {_named(absent)}"
+
+
+def _idle(scenario: Scenario, path: str) -> str:
+    owners = readers(path)
+    if not owners or set(owners) & set(load("systems", scenario.system).devices):
+        return ""
+    return f"{_named(owners)} is powered and paid for, but system {scenario.system} does not use it."
+
+
+def _named(devices: tuple[str, ...]) -> str:
+    titles = (load("devices", name).title for name in devices)
+    return " or ".join(title if title[1].isupper() else title[0].lower() + title[1:] for title in titles)
+
+
+def _absent(path: str, scenarios: tuple[Scenario, ...]) -> tuple[str, ...]:
+    """Return the devices that read the knob, if none of them is there in any of the scenarios."""
+    owners = readers(path)
+    there = {name for one in scenarios for name in powered(one.system, one.machine)} if owners else set()
+    return () if there & set(owners) else owners
+
+
+@lru_cache(maxsize=256)
+def _outcome(scenario: Scenario) -> Mapping[str, float | None] | str:
+    try:
+        return estimate(scenario).results
+    except BadInput as error:
+        return str(error)
+
+
+def moved(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:
+    """Yield the scenario with the knob at other values, without those that it cannot take alone."""
+    own = values(scenario)[knob.path]
+    for value in dict.fromkeys(_others(scenario, knob, own)):
+        if value == own:
+            continue
+        try:
+            yield with_values(scenario, {knob.path: check(knob, value)})
+        except BadInput:
+            continue  # out of range, or at odds with another knob
+
+
+def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
+    """Yield other values: the near ones first, since most knobs show their effect at once."""
+    if knob.kind == "switch":
+        yield from (True, False)
+    elif knob.kind == "choice":
+        yield from knob.allowed
+    elif knob.kind == "assumptions":
+        yield tuple((name, one.high) for name, one in constants(scenario).items())
+    elif knob.kind == "widths":
+        yield (*(2 * width for width in own[:-1]), own[-1])
+    elif knob.kind in ("ints", "floats"):
+        yield from (tuple(2 * item for item in own), tuple(item // 2 for item in own))
+    elif knob.kind in ("int", "float"):
+        near = () if own is None else (2 * own, own // 2 if knob.kind == "int" else own / 2)
+        yield from chain(near, (knob.low, knob.high))
+    if knob.optional:
+        yield None

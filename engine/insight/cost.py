@@ -1,0 +1,53 @@
+"""What one steady batch costs, the account that all insights subtract from one another."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from engine.errors import CannotRun
+from engine.estimate import expected_line
+from engine.fit import fit
+from engine.result import STAGES
+from engine.run import Machinery, machinery
+from engine.scenario import Scenario
+from engine.steady import Steady, steady
+from engine.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds and joules of a steady batch; `stages` are its exposed seconds in the order of result.STAGES."""
+
+    seconds: float
+    joules: float
+    stages: tuple[float, ...] = (0.0,) * len(STAGES)
+
+    def less(self, other: "Cost") -> "Cost":
+        """Return the difference: what is saved by going from this to the other."""
+        stages = tuple(mine - others for mine, others in zip(self.stages, other.stages, strict=True))
+        return Cost(self.seconds - other.seconds, self.joules - other.joules, stages)
+
+
+@dataclass(frozen=True)
+class View:
+    """A scenario's machinery, its scheduled batches, and their steady state."""
+
+    machinery: Machinery
+    line: Timeline
+    steady: Steady
+
+
+def view(scenario: Scenario, batches: int | None = None) -> View:
+    """Estimate a scenario and keep its timeline, of `batches` if given; raises CannotRun or BadKnob with the sentence."""
+    settled = fit(scenario)
+    m = machinery(settled.scenario)
+    if settled.problems:
+        raise CannotRun(settled.problems[0])
+    line = expected_line(m, batches)
+    return View(m, line, steady(line, m.devices))
+
+
+@lru_cache(maxsize=8192)
+def cost(scenario: Scenario) -> Cost:
+    """Return what a steady batch costs; raises CannotRun or BadKnob with the sentence."""
+    found = view(scenario).steady
+    return Cost(found.step, found.energy, tuple(found.stage(stage) for stage in STAGES))

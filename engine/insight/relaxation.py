@@ -1,0 +1,219 @@
+"""When does a relaxed MLP log pay? The staleness it needs, against the bandwidth with which it can be written.
+
+The log advances only while the top MLP runs, in the time that its slower end, link or PMEM, has left then. It is written
+without a pause: when one is complete, the next begins with the state of that batch. So a log is as old as its writing took
+when it completes, and twice that when the next one does: hence the factor of two in `closed_form`.
+"""
+
+from dataclasses import dataclass
+from math import ceil, inf
+
+import numpy as np
+
+from engine.device import seconds
+from engine.devices.cxl import joint_rate
+from engine.estimate import LONGEST
+from engine.fit import fit
+from engine.insight.cost import cost, view
+from engine.insight.decomposition import BOUND, RELAXED, asked_of_cxl
+from engine.run import machinery
+from engine.scenario import KNOBS, Scenario, with_values
+from engine.timeline import Timeline
+from engine.traffic import mlp_bytes
+from engine.units import GB
+from engine.work import Stream
+
+SLACK = 0.01  # hidden means: within this share of the step time with a log that nobody waits for
+RATE, LINK = "pmem.sequential-write-rate", "machine.cxl_bandwidth_GBps"
+WIDEST = KNOBS[LINK].high or 0.0
+UNLIMITED = int(KNOBS[BOUND].high or 0)
+SLOWEST, FASTEST, SLOWER, POINTS = 0.1, 400.0, 100.0, 13  # GB/s; PMEM's curve goes this much below the present rate
+HUNDRED = 100
+FEW = 32  # batches show the steady state of a run in which nobody waits for the log
+MOST_SEEN = LONGEST - 2  # the largest bound whose waits an estimate is long enough to see
+LIMITS = ("pmem", "cxl")
+
+
+@dataclass(frozen=True)
+class Log:
+    """The MLP log on one machine, written with `rate` bytes per second, which `limit` ("pmem" or "cxl") allows.
+
+    Times are seconds: `writing` of one whole log, `gate` what it gets of each batch; the step when strict, with the `own`
+    bound, and when `unlimited`. `needed` is the smallest bound whose step is within 1 % of the last. `row_log` is the row
+    log's exposed part of the strict step, which no faster MLP log would shorten.
+    """
+
+    rate: float
+    limit: str
+    writing: float
+    gate: float
+    needed: int
+    strict: float
+    own: float
+    unlimited: float
+    row_log: float
+
+    @property
+    def batches(self) -> float:
+        """How many batches one log takes; infinite if it gets no time beside the top MLP."""
+        return self.writing / self.gate if self.gate > 1e-6 * self.writing else inf
+
+    @property
+    def saved(self) -> float:
+        """Seconds of a batch that the own bound saves against a strict log."""
+        return self.strict - self.own
+
+    @property
+    def pays(self) -> bool:
+        """Whether relaxing can save more than 1 % of the step."""
+        return self.strict > (1 + SLACK) * self.unlimited
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The present log, and what it would be with a slower or faster PMEM, or link, the other end never the limit.
+
+    `enough` is the log bandwidth in bytes per second from which on a strict log is as fast, `hundreds_below` that below
+    which it needs a staleness of a hundred batches; None where the curve of the present limit has no such point.
+    """
+
+    bound: int
+    now: Log
+    curves: tuple[Log, ...]
+    enough: float | None
+    hundreds_below: float | None
+
+
+def closed_form(writing: float, gate: float, unlimited: float) -> int:
+    """Return the staleness bound that keeps the exposed part of the log within 1 % of the unlimited step.
+
+    In bound + 1 batches two logs of `writing` seconds must be complete, in `gate` seconds of each batch; what is missing
+    is waited for. A bound of 0 writes another log, with its own batch's rows, which only an estimate can judge.
+    """
+    return max(ceil(2 * writing / (gate + SLACK * unlimited)) - 1, 0)
+
+
+def relaxation(scenario: Scenario) -> Relaxation:
+    """Estimate the log now and along both curves; raises CannotRun or BadKnob where system cxl cannot run."""
+    base, bound = relaxable(scenario), asked_of_cxl(scenario)[0]
+    now = log(base, bound)
+    lowest = {"pmem": min(SLOWEST, now.rate / GB / SLOWER), "cxl": SLOWEST}
+    rates = ((limit, float(rate)) for limit in LIMITS for rate in np.geomspace(lowest[limit], FASTEST, POINTS))
+    curves = tuple(log(at(base, limit, rate), bound) for limit, rate in rates)
+    mine = [one for one in curves if one.limit == now.limit]
+    return Relaxation(bound, now, curves, _enough(base, mine), _hundreds_below(base, mine))
+
+
+def relaxable(scenario: Scenario) -> Scenario:
+    """Return the scenario under system cxl, lookup relaxed where asked for and exact, its PMEM capacity settled.
+
+    Links of several expanders become one of their joint bandwidth, so that it can be moved.
+    """
+    relaxed = asked_of_cxl(scenario)[1] and scenario.model.optimizer == "sgd"
+    base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: relaxed})
+    settled = fit(base).scenario
+    return with_values(settled, {LINK: min(joint_rate(settled.machine) / GB, WIDEST), "machine.num_expanders": 1})
+
+
+def ends(base: Scenario) -> dict[str, float]:
+    """Return the bytes per second at which PMEM and the link each take a log."""
+    nbytes = mlp_bytes(base)
+    pmem = float(seconds(machinery(base).devices["pmem"], Stream(nbytes)))
+    return {"pmem": nbytes / pmem, "cxl": joint_rate(base.machine)}
+
+
+def at(base: Scenario, limit: str, rate: float) -> Scenario:
+    """Return the machine whose log is written with `rate` GB/s because of `limit`; the other end is at least twice as fast."""
+    modules, now = machinery(base).devices["pmem"].modules, ends(base)
+    gbps = {end: rate if end == limit else max(own / GB, 2 * rate) for end, own in now.items()}
+    assumed = {**dict(base.machine.assume), RATE: gbps["pmem"] / modules}
+    return with_values(base, {LINK: gbps["cxl"], "machine.assume": tuple(assumed.items())})
+
+
+def log(base: Scenario, bound: int) -> Log:
+    """Return the account of the MLP log on one machine, `base` settled and strict."""
+    free, strict = _unlimited(base), view(base)
+    writing, gate, unlimited = float(free.template.durations[0, free.template.roll]), gate_seconds(free), middle_step(free)
+    rates = ends(base)
+    limit = min(rates, key=rates.__getitem__)
+    return Log(
+        rate=rates[limit],
+        limit=limit,
+        writing=writing,
+        gate=gate,
+        needed=_needed(base, closed_form(writing, gate, unlimited), (1 + SLACK) * unlimited),
+        strict=strict.steady.step,
+        own=cost(with_values(base, {BOUND: bound})).seconds,
+        unlimited=unlimited,
+        row_log=strict.steady.exposed[strict.line.graph.index("Embedding log")],
+    )
+
+
+def _unlimited(base: Scenario) -> Timeline:
+    return view(with_values(base, {BOUND: UNLIMITED}), FEW).line
+
+
+def middle_step(line: Timeline) -> float:
+    """Return the interval between batch ends in the middle of a timeline: its last batch looks nothing up early."""
+    ends = line.batch_ends
+    first, last = len(ends) // 2, len(ends) - 2
+    return float(ends[last] - ends[first]) / (last - first)
+
+
+def gate_seconds(line: Timeline) -> float:
+    """Return what a batch's top MLP leaves of the log's device: its seconds less those of other work on that device."""
+    g, batch = line.template, line.start.shape[0] // 2
+    begin, end = line.start[batch, g.gate], line.end[batch, g.gate]
+    mine = (g.server == g.server[g.roll]) & (np.arange(len(g.server)) != g.roll)
+    near = slice(batch - 1, batch + 2)
+    pieces = zip(line.start[near, mine].ravel(), line.end[near, mine].ravel(), strict=True)
+    free, now = 0.0, begin
+    for start, stop in sorted(pieces):
+        free += max(min(start, end) - now, 0.0)
+        now = max(now, stop)
+    return float(free + max(end - now, 0.0))
+
+
+def _needed(base: Scenario, guess: int, most: float) -> int:
+    """Return the smallest bound whose step takes at most `most` seconds, or the guess where estimates are too short for it."""
+
+    def holds(bound: int) -> bool:
+        return bound >= 0 and cost(with_values(base, {BOUND: bound})).seconds <= most
+
+    reach, high = 1, guess
+    while high < MOST_SEEN and not holds(high):
+        high, reach = high + reach, 2 * reach
+    if high >= MOST_SEEN:
+        return max(guess, MOST_SEEN)
+    low = high - reach
+    while holds(low):
+        low, reach = low - 2 * reach, 2 * reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _enough(base: Scenario, curve: list[Log]) -> float | None:
+    """Return the bytes per second from which on relaxing saves at most 1 %."""
+    paying = [one.rate for one in curve if one.pays]
+    if not paying or paying[-1] == curve[-1].rate:
+        return None if paying else 0.0
+    return _edge(base, curve, paying[-1], 0)
+
+
+def _hundreds_below(base: Scenario, curve: list[Log]) -> float | None:
+    """Return the bytes per second below which a bound of a hundred batches is needed."""
+    slow = [one.rate for one in curve if one.needed >= HUNDRED]
+    return _edge(base, curve, slow[-1], HUNDRED - 1) if slow and slow[-1] < curve[-1].rate else None
+
+
+def _edge(base: Scenario, curve: list[Log], low: float, bound: int) -> float:
+    """Return, to 1 %, the rate between `low` and the curve's next from which on `bound` batches are enough."""
+    high = next(one.rate for one in curve if one.rate > low)
+    while high > 1.01 * low:
+        middle = (low * high) ** 0.5
+        found = at(base, curve[0].limit, middle / GB)
+        enough = cost(with_values(found, {BOUND: bound})).seconds <= (1 + SLACK) * middle_step(_unlimited(found))
+        low, high = (low, middle) if enough else (middle, high)
+    return high

@@ -1,0 +1,50 @@
+"""The parts of a machine: the devices that a training system powers, and the constants that they were built from."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from engine.assumptions import name_of
+from engine.cluster import folded
+from engine.constants import Constant
+from engine.device import Device
+from engine.machine import Machine
+from engine.registry import every, load
+from engine.scenario import Scenario
+from engine.system import System
+
+# Knobs of the machine that belong to no single device.
+SHARED = ("machine.assume", "machine.all_powered", "machine.constant_power", "machine.target_throughput")
+
+
+def powered(system: str, machine: Machine) -> dict[str, Device]:
+    """Build the devices that a system powers, by name, alike ones folded; with `all_powered`, those of its whole family."""
+    chosen = load("systems", system)
+    wanted = {"near-data": machine.near_data_compute, "wall": machine.energy_level == "wall"}
+    named = _bench(chosen) if machine.all_powered else (*chosen.devices, "wall")
+    kinds = {name: load("devices", name) for name in named if wanted.get(name, True)}
+    return {name: folded(kind.build(machine), kind.copies(machine)) for name, kind in kinds.items()}
+
+
+def _bench(chosen: System) -> tuple[str, ...]:
+    """Return the devices of a machine on which every system of one family can run; what stands apart is no part of it."""
+    used = {device for one in every("systems").values() if one.family == chosen.family for device in one.devices}
+    return tuple(
+        name
+        for name, kind in every("devices").items()
+        if name == "wall" or name in chosen.devices or (name in used and not kind.apart)
+    )
+
+
+def constants(scenario: Scenario) -> Mapping[str, Constant]:
+    """Return the constants in use by name, as `machine.assume` knows them, with the scenario's assumptions applied."""
+    return _constants(scenario.system, scenario.machine)
+
+
+@lru_cache(maxsize=1024)
+def _constants(system: str, machine: Machine) -> Mapping[str, Constant]:
+    return {name_of(name, one): one for name, device in powered(system, machine).items() for one in device.constants}
+
+
+def readers(path: str) -> tuple[str, ...]:
+    """Return the devices that read a knob of the machine, given by dotted path."""
+    return tuple(name for name, kind in every("devices").items() if path in kind.knobs)

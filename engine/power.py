@@ -1,0 +1,45 @@
+"""How joules are counted: by what devices do or at constant power, at the devices or at the wall."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from engine.device import Cost, Device
+from engine.machine import Machine
+
+Devices = Mapping[str, Device]
+
+
+def counted(machine: Machine, devices: Devices) -> Devices:
+    """Return the devices with power and energy as the machine's knobs want them counted; times never change."""
+    drawing = {name: _always_working(device) for name, device in devices.items()} if machine.constant_power else devices
+    factor = prod(device.drawn_per_joule for device in devices.values())
+    return drawing if factor == 1 else {name: _drawing(device, factor) for name, device in drawing.items()}
+
+
+def within_host(devices: Devices) -> Devices:
+    """Return the devices with DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
+    if not {"host", "dram"} <= devices.keys():
+        return devices
+    dram = devices["dram"]
+    return {**devices, "dram": replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)}
+
+
+def _always_working(device: Device) -> Device:
+    """Return a device that draws its full power for the whole run, whatever it does."""
+    idle_and_busy = device.idle_watts + device.busy_watts
+    full = idle_and_busy if device.full_watts is None else device.full_watts
+    return replace(device, joules={}, idle_watts=full, busy_watts=0.0)
+
+
+def _drawing(device: Device, factor: float) -> Device:
+    return replace(
+        device,
+        joules={kind: _times(factor, cost) for kind, cost in device.joules.items()},
+        idle_watts=factor * device.idle_watts,
+        busy_watts=factor * device.busy_watts,
+    )
+
+
+def _times(factor: float, cost: Cost) -> Cost:
+    return lambda work: factor * cost(work)

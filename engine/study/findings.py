@@ -1,0 +1,104 @@
+"""What a study has found: paired differences by staleness, moment and measure, and the table that shows them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import stdev
+
+from engine.study.kept import Study
+from engine.study.paired import Paired, paired
+
+MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
+# Field of a score: its title, the factor to the unit that it is shown in, and that unit.
+MEASURES = {
+    "accuracy": ("Accuracy", 1.0, "percentage points"),
+    "auc": ("AUC", 100.0, "percentage points"),
+    "loss": ("Log loss", 1.0, "nats"),
+}
+
+
+# TrainingCXL says that accuracy stays within so many percentage points though the MLP log is hundreds of batches old.
+PAPER_POINTS = 0.01
+PAPER_BATCHES = range(100, 1000)
+PAPER = "Kwon et al., IEEE Micro 43(2), 2023"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One measure at one moment, an MLP so stale minus none: the paired difference, and the spread between seeds unpaired."""
+
+    staleness: int
+    moment: str
+    measure: str
+    difference: Paired
+    spread: float
+
+
+def findings(study: Study) -> tuple[Finding, ...]:
+    """Return every difference of at least two seeds, ordered by moment, measure and staleness."""
+    stale = sorted(set(study.plan.staleness) - {0})
+    return tuple(_finding(study, g, moment, measure) for moment in MOMENTS for measure in MEASURES for g in stale)
+
+
+def sentence(study: Study) -> str:
+    """Return where the paper's bound holds at the end, and how the oldest log in its range fares until then."""
+    found = {(one.moment, one.measure, one.staleness): one.difference for one in findings(study)}
+    ages = sorted(set(study.plan.staleness) - {0})
+    told = max(set(ages) & set(PAPER_BATCHES), default=ages[-1])
+    first, last, first_auc, last_auc = (_points(found[moment, name, told]) for name in ("accuracy", "auc") for moment in MOMENTS)
+    judged = _judged({g: found["at_end", "accuracy", g] for g in ages})
+    later = study.plan.batches - study.plan.crash_at
+    return (
+        f"{later:,} batches after recovery, the paper's bound of {PAPER_POINTS:g} percentage points "
+        f"of accuracy {judged}. An MLP log {told:,} batches old changes accuracy by {first} points right after recovery "
+        f"and by {last} at the end, AUC by {first_auc} and {last_auc}."
+    )
+
+
+def _judged(found: Mapping[int, Paired]) -> str:
+    """Say for which ages the whole interval loses no more than the bound, for which all of it more, and for which neither."""
+    holds = [g for g, one in found.items() if one.low >= -PAPER_POINTS]
+    exceeded = [g for g, one in found.items() if one.high < -PAPER_POINTS]
+    open_still = sorted(found.keys() - {*holds, *exceeded})
+    parts = [
+        f"holds for MLP logs {_either(holds)} batches old" if holds else "",
+        f"is neither confirmed nor refuted for {_either(open_still)}" if open_still else "",
+        f"is exceeded for {_either(exceeded)}, by {-PAPER_POINTS - min(found[g].mean for g in exceeded):.3f}" if exceeded else "",
+    ]
+    return _listed([part for part in parts if part], "and")
+
+
+def _either(ages: Sequence[int]) -> str:
+    return _listed([f"{age:,}" for age in ages], "or")
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _points(found: Paired) -> str:
+    return f"{found.mean:+.3f} ± {found.half:.3f}"
+
+
+def _finding(study: Study, g: int, moment: str, measure: str) -> Finding:
+    _, factor, _ = MEASURES[measure]
+    scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
+    without = [factor * getattr(score[0], measure) for score in scores]
+    stale = [factor * getattr(score[g], measure) for score in scores]
+    return Finding(g, moment, measure, paired([x - y for x, y in zip(stale, without, strict=True)]), stdev(without))
+
+
+def table(study: Study) -> str:
+    """Write the differences for people: mean, 95 % interval, and the spread that unpaired runs would have."""
+    plan = study.plan
+    lines = [
+        f"{plan.preset}: power lost in batch {plan.crash_at:,} of {plan.batches:,}, {plan.held_out_samples:,} held-out samples, "
+        f"{len(study.seeds)} seeds, model version {study.model}, {study.date}",
+        f"{'moment':22}{'measure':30}{'MLP log [batches]':>18}{'difference':>12}{'95 % interval':>24}{'seed spread':>13}",
+    ]
+    for one in findings(study):
+        title, _, unit = MEASURES[one.measure]
+        interval = f"{one.difference.low:+.5f} to {one.difference.high:+.5f}"
+        words = f"{MOMENTS[one.moment]:22}{f'{title} [{unit}]':30}{one.staleness:18,}"
+        lines.append(f"{words}{one.difference.mean:+12.5f}{interval:>24}{one.spread:13.5f}")
+    twins = sorted({seed.twin for seed in study.seeds.values()} - {""})
+    return "\n".join([*lines, *twins, sentence(study)]) + "\n"

@@ -1,0 +1,60 @@
+"""Paired differences over seeds: their mean and its confidence interval by Student's t."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan, cos, pi, sin, sqrt
+from statistics import fmean, stdev
+
+CONFIDENCE = 0.95
+HALVINGS = 100
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The mean of paired differences, the half width of its 95 % interval, and how many pairs there are."""
+
+    mean: float
+    half: float
+    pairs: int
+
+    @property
+    def low(self) -> float:
+        """The interval's lower end."""
+        return self.mean - self.half
+
+    @property
+    def high(self) -> float:
+        """The interval's upper end."""
+        return self.mean + self.half
+
+
+def paired(differences: Sequence[float]) -> Paired:
+    """Return the mean of at least two differences with its 95 % interval, if seeds are independent and nearly normal."""
+    count = len(differences)
+    return Paired(fmean(differences), quantile(count - 1) * stdev(differences) / sqrt(count), count)
+
+
+def quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Return the t that encloses `confidence` of Student's distribution with `freedom` degrees between -t and t."""
+    low, high = 0.0, pi / 2
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _enclosed(middle, freedom) < confidence else (low, middle)
+    return sqrt(freedom) * sin(low) / cos(low)
+
+
+def enclosed(t: float, freedom: int) -> float:
+    """Return the share of Student's distribution between -t and t, by its finite series for whole degrees of freedom.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    """
+    return _enclosed(atan(t / sqrt(freedom)), freedom)
+
+
+def _enclosed(angle: float, freedom: int) -> float:
+    odd = freedom % 2
+    term, total = (cos(angle) if odd else 1.0), 0.0
+    for k in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= cos(angle) ** 2 * (k - 1) / k
+    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total

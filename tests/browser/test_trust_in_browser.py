@@ -1,0 +1,35 @@
+"""Trust in a real browser: do the ranges come by themselves, and do open groups say which knobs do nothing?"""
+
+import re
+
+from playwright.sync_api import expect
+
+from engine.parts import constants
+from engine.presets import preset
+from pages.parts.tiles import WAITING
+from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
+
+
+def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
+    page = visit(f"{server}/explore?preset=trainingcxl-rm4&data.batch_size=80")
+    expect(page.get_by_text(re.compile(r"Under each tile: its range in 9 of 10 draws"))).to_be_visible(timeout=ANSWER_MS)
+    assert settled(page).get_by_text(WAITING).count() == 0
+    page.wait_for_timeout(1500)  # the timer has ended: nothing is drawn anew
+    assert page.get_by_text(WAITING).count() == 0 and page.outside == []
+
+
+def test_a_group_that_is_opened_says_which_knobs_do_nothing_and_opens_the_constants_beside_them(server, visit):
+    page = visit(f"{server}/explore?preset=trainingcxl-rm1&system=cxl&machine.all_powered=off")
+    assert page.get_by_text("No effect here: system cxl uses no SSD.").count() == 0
+    page.get_by_text("Machine", exact=True).click()
+    expect(page.get_by_text("No effect here: system cxl uses no SSD.").first).to_be_visible(timeout=ANSWER_MS)
+    settled(page).get_by_role("button", name=re.compile("^13 constants, 4 unsourced, 5 calibrated")).click()
+    expect(page.get_by_text("Persistent memory: constants in use")).to_be_visible()
+
+
+def test_the_estimates_csv_file_holds_the_constants_that_each_system_used(server, visit):
+    page = visit(f"{server}/explore?preset=tiny")
+    page.get_by_text("All results of the estimate").click()
+    rows = {row["system"]: row for row in downloaded(page, "Download all systems as CSV")}
+    assert float(rows["cxl"]["cxl.switch-hop [ns]"]) == constants(preset("tiny").scenario)["cxl.switch-hop"].value
+    assert rows["pmem"]["cxl.switch-hop [ns]"] == "" and rows["pmem"]["pcie.software-hand-off [us]"] == "40"

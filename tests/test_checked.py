@@ -1,0 +1,95 @@
+"""Checked: does the page say truly how far published numbers and full runs are from the estimate?"""
+
+import json
+from statistics import fmean, geometric_mean
+
+import pytest
+
+from engine import checked as subject
+from engine.__main__ import main
+from engine.checked import sentence
+from engine.estimate import estimate
+from engine.gaps import METRICS, gaps
+from engine.presets import preset, preset_names
+from engine.published import Claim, claims
+from engine.scenario import with_values
+from engine.simulate import simulate
+
+STEP = "Step time [ms]"
+PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
+ALONE = "the band is the only bound."
+
+
+def off(name, claim):
+    """Return how far an estimate of one preset is from one published total, in percent."""
+    ours = estimate(with_values(preset(name).scenario, {"system": claim.system})).results[STEP]
+    return 100 * abs(ours / claim.published - 1)
+
+
+def test_the_worst_calibrated_step_time_is_the_one_that_the_page_names():
+    totals = [(name, c) for name in PROTOTYPES for c in claims(name) if c.metric == STEP and c.kind == "calibrated"]
+    worst = max(off(name, claim) for name, claim in totals)
+    said = sentence(preset("trainingcxl-rm1").scenario, STEP)
+    assert f"{len(totals)} calibrated to, off by at most {worst:.1f} %" in said and "differ" not in said
+
+
+def test_a_published_mean_is_held_against_the_mean_of_the_estimates():
+    ratios = []
+    for name in PROTOTYPES:
+        slow, fast = (estimate(with_values(preset(name).scenario, {"system": system})) for system in ("pmem", "cxl"))
+        ratios.append(fast.results["Energy per batch [J]"] / slow.results["Energy per batch [J]"])
+    arithmetic, geometric = 100 * (1 - fmean(ratios)), 100 * (1 - geometric_mean(ratios))
+    worst = 100 * max(abs(arithmetic / 72.6 - 1), abs(geometric / 76.6 - 1))
+    said = sentence(preset("trainingcxl-rm3").scenario, "Energy per batch [J]")
+    assert said.startswith("2 published numbers on these parts: 2 headlines") and said.endswith(f"at most {worst:.1f} %.")
+
+
+def test_a_machine_of_other_parts_has_no_published_number():
+    other = with_values(preset("trainingcxl-rm1").scenario, {"machine.gpu": "v100"})
+    for scenario in (other, preset("dlrm-kaggle").scenario, preset("optane-rm1").scenario):
+        assert sentence(scenario, STEP) == f"No published number for this machine; {ALONE}"
+    assert (
+        sentence(preset("trainingcxl-rm1").scenario, "Capital cost [USD]") == f"Nothing is published about this result; {ALONE}"
+    )
+
+
+def test_a_scenario_beside_a_claiming_preset_is_told_how_many_knobs_lie_between():
+    base = preset("trainingcxl-rm2").scenario
+    near = with_values(base, {"machine.cxl_bandwidth_GBps": 4.0, "run.batches": 7, "system": "pmem"})
+    assert sentence(near, STEP).endswith(f"The nearest is {preset('trainingcxl-rm2').title}; 1 knob differs here.")
+    far = with_values(near, {"data.batch_size": 64})
+    assert sentence(far, STEP).endswith("2 knobs differ here.")
+
+
+@pytest.mark.parametrize("name", ["tiny", "trainingcxl-rm4", "optane-rm4"])
+def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(name):
+    scenario = with_values(preset(name).scenario, {"run.training": False})
+    guess, run = estimate(scenario).results, simulate(scenario).results
+    for gap in gaps(name):
+        assert (gap.estimate, gap.full) == (guess[gap.metric], run[gap.metric])
+        assert gap.percent == pytest.approx(100 * (gap.estimate - gap.full) / gap.full)
+    assert [gap.metric for gap in gaps(name)] == list(METRICS)
+
+
+def test_the_command_lists_the_gaps_of_the_presets_asked_for(capsys):
+    assert main(["validate", "--gaps", "tiny", "trainingcxl-rm4"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 2 * len(METRICS) and lines[1].startswith("tiny") and lines[-1].startswith("trainingcxl-rm4")
+    assert main(["validate", "--gaps", "tiny", "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["metric"] for row in rows] == list(METRICS) and set(rows[0]) > {"estimate", "full", "gap_percent", "batches"}
+    assert "tiny" in preset_names()
+
+
+def test_a_published_number_counts_for_machines_of_its_own_parts_alone(monkeypatch):
+    claim = Claim("Step time", STEP, "cxl", ("optane-rm1",), "predicted", "made up", 20.0, 1.0)
+    monkeypatch.setattr(subject, "claims", lambda name: (claim,) if name == "optane-rm1" else claims(name))
+    fresh = subject.checked.__wrapped__
+    prototype, real = (subject._parts(preset(name).scenario) for name in ("trainingcxl-rm1", "optane-rm1"))
+    assert claim not in [one.claim for one in fresh(prototype, STEP)]
+    (one,) = fresh(real, STEP)
+    assert one.claim == claim and one.percent == pytest.approx(
+        100 * (estimate(preset("optane-rm1").scenario).results[STEP] / 20 - 1)
+    )
+    monkeypatch.setattr(subject, "checked", fresh)
+    assert sentence(preset("optane-rm1").scenario, STEP).startswith("1 published number on these parts: 1 not used")

@@ -1,0 +1,152 @@
+"""Effect: does every knob change some result somewhere, and does one that changes none here say so, and why?"""
+
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from engine.effect import NOTHING, STUCK, Effect, effect, moved, same
+from engine.estimate import estimate
+from engine.knobs import knob
+from engine.parts import readers
+from engine.presets import preset, preset_names
+from engine.registry import names
+from engine.scenario import KNOBS, Scenario, with_values
+from engine.simulate import simulate
+
+SYSTEMS = names("systems")
+PLACES = (
+    {},
+    {"data.popularity": "zipf"},
+    {"model.interaction": "concat"},
+    {"model.num_embeddings": (1000,), "model.pooling": (1,)},
+)
+# A short run in which everything happens: it trains on few rows, loses power, and starts again.
+EVENTFUL = {
+    "system": "cxl",
+    "run.batches": 12,
+    "run.training": True,
+    "run.evaluations": 2,
+    "data.held_out_samples": 200,
+    "faults.power_loss_at_seconds": (0.0005,),
+    "faults.power_loss_mtbf_hours": 0.02,
+}
+LONG_ROWS = {"model.interaction": "concat", "model.embedding_dim": 4096}  # more than the smallest memory budget
+READS_FILE = with_values(preset("dlrm-kaggle").scenario, {"run.batches": 3, "data.batch_size": 16, "data.held_out_samples": 20})
+FILE = Path(__file__).parent / "data" / "made_up_criteo.csv"
+
+
+def shows_in_an_estimate(path, wrap=lambda scenario: scenario):
+    """Return whether the knob changes a result of some preset under some system."""
+    bases = product(("tiny", "trainingcxl-rm1", "dlrm-terabyte"), PLACES, SYSTEMS)
+    return any(
+        effect(wrap(with_values(preset(name).scenario, {**changes, "system": system})), path) == Effect(True)
+        for name, changes, system in bases
+    )
+
+
+@cache
+def full(scenario, with_file=False):
+    """Return all that a full run tells, the question aside."""
+    return replace(simulate(scenario, FILE if with_file else None), scenario=Scenario())
+
+
+def shows_in_a_full_run(path):
+    """Return whether the knob, moved, changes anything that a full run tells."""
+    if path == "data.digest":
+        return full(READS_FILE, True) != full(READS_FILE)
+    if KNOBS[path].acts == "file":
+        return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
+    bases = (with_values(preset("tiny").scenario, {**EVENTFUL, **changes}) for changes in ({}, LONG_ROWS))
+    return any(full(other) != full(base) for base in bases for other in moved(base, KNOBS[path]))
+
+
+@pytest.mark.parametrize("path", [path for path in KNOBS if KNOBS[path].acts == "always"])
+def test_no_knob_is_dead_everywhere(path):
+    assert shows_in_an_estimate(path)
+
+
+@pytest.mark.parametrize("path", [path for path in KNOBS if KNOBS[path].acts != "always"])
+def test_a_knob_that_acts_in_a_full_run_changes_what_some_full_run_tells(path):
+    assert shows_in_a_full_run(path)
+
+
+@pytest.mark.parametrize("path", [path for path in KNOBS if KNOBS[path].acts != "always"])
+@pytest.mark.parametrize("name", preset_names())
+def test_a_knob_that_acts_in_a_full_run_moves_no_estimate(path, name):
+    base = preset(name).scenario
+    others = [with_values(base, {path: "ab" * 32})] if path == "data.digest" else moved(base, KNOBS[path])
+    assert all(same(estimate(other).results, estimate(base).results) for other in others)
+
+
+@pytest.mark.parametrize("all_powered", [False, True])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
+    base = with_values(preset("tiny").scenario, {"system": system, "machine.all_powered": all_powered})
+    unused = [path for path in KNOBS if readers(path) and not effect(base, path).acts]
+    assert unused
+    for path in unused:
+        assert effect(base, path).sentence.startswith(NOTHING)
+        assert all(same(estimate(other).results, estimate(base).results) for other in moved(base, KNOBS[path]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "sentence"),
+    [
+        ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),
+        ({"system": "cxl"}, "machine.ssd", f"{NOTHING}: system cxl uses no SSD."),
+        ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NOTHING}: near-data compute is off."),
+        (
+            {"system": "pmem", "machine.all_powered": True},
+            "machine.cxl_latency_ns",
+            f"{NOTHING}: CXL link is powered and paid for, but system pmem does not use it.",
+        ),
+        (
+            {},
+            "data.zipf_exponent",
+            f"{NOTHING}: neither half, double nor the ends of its range change a result of the estimate.",
+        ),
+        ({"run.training": False}, "model.learning_rate", f"{NOTHING}: functional training is off."),
+        ({}, "faults.detect_seconds", f"{NOTHING}: no power loss is asked for."),
+        ({}, "run.passes", f"{NOTHING}: it counts passes over a data file, and there is none."),
+    ],
+)
+def test_a_knob_without_effect_says_why(changes, path, sentence):
+    assert effect(with_values(preset("tiny").scenario, changes), path) == Effect(False, sentence)
+
+
+def test_a_knob_that_only_refuses_says_with_which_words():
+    found = effect(with_values(preset("tiny").scenario, {"system": "pcie"}), "policy.relaxed_lookup")
+    assert found.sentence.startswith(f"{NOTHING}: policy.relaxed_lookup=on is not possible: system=pcie")
+    adagrad = effect(with_values(preset("tiny").scenario, {"system": "cxl"}), "model.optimizer")
+    assert not adagrad.acts and adagrad.sentence.startswith(f"{STUCK}: policy.relaxed_lookup=auto")
+
+
+def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
+    assert effect(preset("tiny").scenario, "model.embedding_dim").acts
+
+
+def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
+    small = with_values(preset("tiny").scenario, {"system": "pmem", "machine.pmem_capacity_GiB": 1e6})
+    assert effect(small, "model.num_embeddings") == Effect(True)
+
+
+@dataclass(frozen=True)
+class Wider(Scenario):
+    """A scenario with one knob more, which nothing reads."""
+
+    unread: float = knob(1.0, "float", "Unread", "Nobody reads it.", low=0.0, high=9.0)
+
+
+def test_a_knob_that_nothing_reads_is_found_dead(monkeypatch):
+    monkeypatch.setattr(Scenario, "unread", 1.0, raising=False)
+    monkeypatch.setitem(KNOBS, "unread", replace(Wider.__dataclass_fields__["unread"].metadata["knob"], path="unread"))
+
+    def wider(scenario):
+        return Wider(*(getattr(scenario, field.name) for field in fields(Scenario)))
+
+    assert [other.unread for other in moved(wider(Scenario()), KNOBS["unread"])] == [2.0, 0.5, 0.0, 9.0]
+    assert not shows_in_an_estimate("unread", wider)
+    assert shows_in_an_estimate("run.batches", wider)

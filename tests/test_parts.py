@@ -1,0 +1,61 @@
+"""Parts: does each device say which knobs it reads, and does each constant in use stand beside one?"""
+
+import pytest
+
+from engine.machine import Machine
+from engine.parts import SHARED, constants, powered, readers
+from engine.presets import preset, preset_names
+from engine.registry import every, names
+from engine.scenario import KNOBS, with_values
+
+# Read where the devices are chosen, so that no device's own code mentions it.
+CHOOSES = {"near-data": {"machine.near_data_compute"}, "wall": {"machine.energy_level"}}
+MACHINE = [path for path in KNOBS if path.startswith("machine.")]
+
+
+class Watched:
+    """A machine that notes which of its knobs are read."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.read = machine, set()
+
+    def __getattr__(self, name):
+        self.read.add(f"machine.{name}")
+        return getattr(self.machine, name)
+
+
+def read_by(kind):
+    """Return the knobs that a device reads on any machine that its knobs can choose."""
+    chosen = [(path, word) for path in kind.knobs for word in KNOBS[path].allowed] or [("system", "cxl")]
+    found = set()
+    for path, word in chosen:
+        watched = Watched(with_values(preset("tiny").scenario, {path: word}).machine)
+        kind.build(watched)
+        found |= watched.read
+    return found - {"machine.assume"}
+
+
+@pytest.mark.parametrize("name", names("devices"))
+def test_a_device_declares_exactly_the_knobs_that_it_reads(name):
+    kind = every("devices")[name]
+    assert set(kind.knobs) <= set(KNOBS)
+    assert read_by(kind) | CHOOSES.get(name, set()) == set(kind.knobs)
+
+
+@pytest.mark.parametrize("path", MACHINE)
+def test_a_knob_of_the_machine_belongs_to_a_device_or_is_shared_by_all(path):
+    assert bool(readers(path)) != (path in SHARED)
+
+
+@pytest.mark.parametrize("preset_name", preset_names())
+@pytest.mark.parametrize("system", names("systems"))
+def test_the_constants_in_use_are_those_of_the_powered_devices(preset_name, system):
+    scenario = with_values(preset(preset_name).scenario, {"system": system})
+    found = constants(scenario)
+    assert {name.partition(".")[0] for name in found} == set(powered(system, scenario.machine))
+    assert len(found) == sum(len(device.constants) for device in powered(system, scenario.machine).values())
+
+
+def test_a_constant_in_use_has_the_value_that_the_scenario_assumes():
+    scenario = with_values(preset("tiny").scenario, {"machine.assume": (("pmem.read-rate", 5.25),)})
+    assert constants(scenario)["pmem.read-rate"].value == 5.25

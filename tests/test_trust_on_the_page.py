@@ -1,0 +1,152 @@
+"""Trust: does the page say beside each knob and number where it comes from, and what it hangs on?"""
+
+import csv
+import io
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.errors import CannotRun
+from engine.gaps import Gap
+from engine.parts import constants
+from engine.presets import preset, preset_names
+from engine.result import Result
+from engine.scenario import with_values
+from engine.sensitivity import bands, tornado
+from pages.parts import address, constants_panel, downloads, gap_panel, sureness, tiles, training_panel
+from pages.parts.numbers import readable
+from tests.test_pages import ROOT
+
+
+@pytest.fixture
+def opened(monkeypatch, tmp_path):
+    """Return `open(**knobs)`, which runs the app on a link, with the real engine and a store of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(**knobs):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params.update(knobs)
+        app.run()
+        assert not app.exception
+        return app
+
+    return run
+
+
+def beside_knobs(app):
+    """Return what the sidebar says about constants, one text a device."""
+    return [one.value.replace("\\", "") for one in app.sidebar.markdown if "constants in use" in one.value]
+
+
+def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources(opened):
+    told = "\n".join(beside_knobs(opened(preset="trainingcxl-rm1")))
+    for one in constants(preset("trainingcxl-rm1").scenario).values():
+        colour = {"unsourced": ":orange-badge[unsourced]", "calibrated": ":violet-badge[calibrated]"}.get(one.confidence)
+        assert f"{one.name} **{one.value:g} {one.unit}**" in told and f"{colour or one.confidence}: {one.source}" in told
+
+
+def test_a_device_that_is_not_in_use_has_no_constants_beside_its_knobs(opened):
+    titles = [text.partition(":")[0] for text in beside_knobs(opened(preset="tiny", system="pmem"))]
+    assert titles == ["**Persistent memory", "**GPU", "**Host", "**PCIe link"]
+
+
+def test_a_constant_assumed_otherwise_stands_there_with_its_new_value(opened):
+    app = opened(**{"preset": "tiny", "machine.assume": "pmem.read-rate=5.25"})
+    assert "read rate **5.25 GB/s**" in "".join(beside_knobs(app))
+    assert constants(with_values(preset("tiny").scenario, {}))["pmem.read-rate"].value == 6.6
+
+
+def test_the_constants_csv_has_value_range_confidence_and_source_of_each_to_the_last_digit():
+    scenario = with_values(preset("trainingcxl-rm4").scenario, {"machine.assume": (("pmem.read-rate", 0.1 + 0.2),)})
+    rows = list(csv.DictReader(io.StringIO(downloads.frame_text(constants_panel.table(scenario)))))
+    assert [row["Constant"] for row in rows] == list(constants(scenario))
+    for row, one in zip(rows, constants(scenario).values(), strict=True):
+        assert (float(row["Value"]), float(row["Low"]), float(row["High"])) == (one.value, one.low, one.high)
+        assert (row["Unit"], row["Confidence"], row["Source"]) == (one.unit, one.confidence, one.source)
+
+
+def told(app):
+    return [caption.value.replace("\\", "") for caption in app.sidebar.caption]
+
+
+def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not(opened):
+    assert "No effect here: system pmem uses no CXL link." in told(opened(preset="tiny", system="pmem"))
+    assert not any("No effect" in text for text in told(opened(preset="trainingcxl-rm1", system="cxl")))
+
+
+def test_the_knobs_of_a_group_say_it_once_the_group_is_open(opened):
+    app = opened(preset="tiny", system="cxl")
+    assert not any("uses no SSD" in text for text in told(app))
+    app.session_state["group machine"] = True
+    assert "No effect here: system cxl uses no SSD." in told(app.run()) and not app.exception
+
+
+def under_tiles(app):
+    return [caption.value.replace("\\", "") for caption in app.main.caption]
+
+
+def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still(opened):
+    app = opened(preset="trainingcxl-rm4", **{"data.batch_size": "96"})
+    assert under_tiles(app).count(tiles.WAITING) == len(app.metric) == len(tiles.OF_AN_ESTIMATE)
+    scenario = with_values(preset("trainingcxl-rm4").scenario, {"data.batch_size": 96})
+    sureness.found(scenario)  # the timer's turn, which needs a browser
+    told = under_tiles(app.run())
+    for name in tiles.OF_AN_ESTIMATE:
+        low, high = bands(scenario)[name]
+        assert (f"{readable(low)} to {readable(high)}" if low < high else "no constant moves it") in told
+    assert tiles.WAITING not in told
+
+
+def test_how_sure_a_tile_is_names_the_constant_that_moves_it_most_and_what_is_published():
+    scenario = preset("trainingcxl-rm1").scenario
+    found = sureness.found(scenario)
+    widest = tornado(scenario, "Energy per batch [J]")[0]
+    _, hangs, published = found["Energy per batch [J]"].story
+    assert hangs.startswith(f"It hangs most on {widest.name} ({widest.constant.confidence})") and "headlines" in published
+    assert found["Capital cost [USD]"].story[-1] == "Nothing is published about this result; the band is the only bound."
+
+
+def test_a_scenario_that_an_end_of_some_range_cannot_run_has_no_bands_and_still_its_tiles(monkeypatch):
+    def refuse(scenario):
+        raise CannotRun("An end does not fit.")
+
+    monkeypatch.setattr(sureness, "bands", refuse)
+    assert sureness.found(with_values(preset("tiny").scenario, {"data.seed": 77})) == {}
+
+
+def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
+    result = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79})
+    estimate = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.81})
+    said = "The full run took 4.79 ms a batch, the estimate said 4.81: 0.42 % apart."
+    assert training_panel.apart(estimate, result) == said
+    assert training_panel.apart(estimate, Result(preset("tiny").scenario, True, "", {})) == ""
+
+
+def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_gap(monkeypatch):
+    made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0) for n, name in enumerate(preset_names())}
+    monkeypatch.setattr(gap_panel.gaps, "gaps", lambda name: (made_up[name],))
+    monkeypatch.setattr(gap_panel, "_DONE", {})
+    app = AppTest.from_string("from pages.parts import gap_panel\ngap_panel.draw()").run()
+    assert not app.dataframe and app.button[0].label.startswith(f"Run {len(made_up)} presets both ways")
+    app = app.button[0].click().run()
+    (shown,) = (frame.value for frame in app.dataframe)
+    assert list(shown["Gap [%]"]) == pytest.approx([10.0 * n for n in range(len(made_up))])
+    last = preset(preset_names()[-1]).title
+    assert (
+        f"the largest gap is +{10.0 * (len(made_up) - 1):.1f} %" in app.markdown[0].value.replace("\\", "") and not app.exception
+    )
+    assert last in app.markdown[0].value and not app.run().button
+
+
+def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(opened):
+    def late(ours):
+        app = opened(preset="tiny", system="pmem")
+        app.selectbox(key="knob system").set_value("cxl").run()
+        app.query_params.update({"system": "pmem"})
+        app.session_state[address.AT] -= 60
+        if ours:
+            app.session_state[address.OURS] = True
+        return app.run().session_state["scenario"].system
+
+    assert late(ours=False) == "pmem"  # the visitor went back
+    assert late(ours=True) == "cxl"
