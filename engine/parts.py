@@ -13,7 +13,14 @@ from engine.scenario import Scenario
 from engine.system import System
 
 # Knobs of the machine that belong to no single device.
-SHARED = ("machine.assume", "machine.all_powered", "machine.constant_power", "machine.target_throughput")
+SHARED = (
+    "machine.assume",
+    "machine.all_powered",
+    "machine.constant_power",
+    "machine.num_gpus",
+    "machine.gpus_per_node",
+    "machine.target_throughput",
+)
 
 
 def powered(system: str, machine: Machine) -> dict[str, Device]:

@@ -71,6 +71,11 @@ def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(n
     assert [gap.metric for gap in gaps(name)] == list(METRICS)
 
 
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_is_long_enough_for_its_estimate_to_be_within_5_percent_of_its_full_run(name):
+    assert {gap.metric: gap.percent for gap in gaps(name)}[STEP] == pytest.approx(0, abs=5)
+
+
 def test_the_command_lists_the_gaps_of_the_presets_asked_for(capsys):
     assert main(["validate", "--gaps", "tiny", "trainingcxl-rm4"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -123,7 +123,7 @@ def _computed(name: str, gpu: Accelerator) -> Device:
         idle_watts=gpu.idle.value,
         full_watts=gpu.limit.value,
         price=gpu.price.value,
-        constants=fields_of(gpu),
+        constants=tuple(dict.fromkeys(fields_of(gpu))),  # in tf32 its peak is the peak
     )
 
 

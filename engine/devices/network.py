@@ -92,5 +92,5 @@ DEVICE = Kind(
     "Network",
     build,
     lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
-    knobs=("machine.gpu", "machine.num_gpus", "machine.gpus_per_node", "machine.network_bandwidth_GBps"),
+    knobs=("machine.gpu", "machine.network_bandwidth_GBps"),
 )

@@ -22,7 +22,7 @@ def test_a_link_to_a_cold_server_runs_every_claim_and_saves_them(cold, visit):
     expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
     expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(["Explore", "Why", "Sweep", "Reproduce"])
     expect(page.get_by_text(re.compile(f"^{CLAIMS} claims: .* within tolerance"))).to_be_visible(timeout=2 * ANSWER_MS)
-    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(4)
+    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(6)
     assert page.get_by_test_id("stProgress").count() == 0 and "machine.cxl_bandwidth_GBps=10.0" in page.url
     rows = downloaded(page, "Download all claims as CSV")
     assert len(rows) == CLAIMS and {row["Verdict"] for row in rows} == {"✓ within", "prediction"}
