@@ -86,11 +86,15 @@ def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
     for name in ("knobs", "baseline_knobs"):
         if not isinstance(given.get(name, {}), Mapping):
             raise BadFile(f"{where}: {name}={given[name]!r} is not a table of knobs.")
-        given[name] = tuple((path, tuple(v) if isinstance(v, list) else v) for path, v in given.get(name, {}).items())
+        given[name] = tuple((path, _frozen(value)) for path, value in given.get(name, {}).items())
     claim = Claim(**{**given, "presets": tuple(given["presets"])})
     for problem in chain(_unknown_words(claim), _contradictions(claim)):
         raise BadFile(f"{where}: {problem}")
     return claim
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
 def _unknown_words(claim: Claim) -> Iterator[str]:

@@ -15,7 +15,7 @@ from engine.estimate import estimate
 from engine.presets import preset, preset_names
 from engine.published import FORMS, Claim, Knobs, claims
 from engine.result import STAGES, Result
-from engine.scenario import Scenario, with_values
+from engine.scenario import Scenario, values, with_values
 from engine.simulate import simulate
 
 
@@ -89,11 +89,17 @@ def points(claim: Claim) -> tuple[tuple[Point, Point | None], ...]:
     based = (*claim.knobs, *claim.baseline_knobs)
     return tuple(
         (
-            Point(name, claim.system, claim.knobs, claim.estimated),
-            Point(name, claim.baseline, based, claim.estimated) if claim.baseline else None,
+            Point(name, claim.system, _changed(name, claim.knobs), claim.estimated),
+            Point(name, claim.baseline, _changed(name, based), claim.estimated) if claim.baseline else None,
         )
         for name in claim.presets
     )
+
+
+def _changed(name: str, knobs: Knobs) -> Knobs:
+    """Return the last value given for each knob where it is not the preset's own, so that equal points are run once."""
+    wanted, own = dict(knobs), values(preset(name).scenario)
+    return tuple((path, wanted[path]) for path in sorted(wanted) if "model.name" in wanted or wanted[path] != own[path])
 
 
 def _value(of: Callable[[Point], Result], metric: str, point: Point | None) -> float:

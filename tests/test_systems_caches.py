@@ -9,10 +9,12 @@ from engine.cache import Room, caches
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.presets import preset
+from engine.published import claims
 from engine.registry import load
 from engine.scenario import with_values
 from engine.serving import served
 from engine.simulate import simulate
+from engine.validate import points
 from engine.workload import lru, ranks, shelf
 from engine.workload.batch import offsets
 from engine.workload.caching import conflicts
@@ -144,3 +146,8 @@ def test_a_system_refuses_a_cache_policy_that_it_does_not_have():
 def test_only_a_system_with_a_cache_has_a_hit_rate():
     assert estimate(small(system="all-hbm")).results["Cache hit rate [%]"] is None
     assert 50 < estimate(small()).results["Cache hit rate [%]"] < 100
+
+
+def test_a_claim_can_assume_constants_and_still_be_a_key():
+    found = [point for claim in claims("bagpipe-kaggle") for pair in points(claim) for point in pair if point]
+    assert any(dict(point.knobs).get("machine.assume") for point in found) and len(set(found)) > 3

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from engine.__main__ import main
 from engine.device import seconds
 from engine.estimate import _expected, estimate
 from engine.fit import fit
@@ -226,3 +227,10 @@ def test_servers_of_their_own_are_paid_for_only_by_systems_that_use_them():
     powered = {"machine.all_powered": True}
     assert "remote" not in {row["Device"] for row in estimate(small("scratchpipe", **powered)).devices}
     assert "remote" in {row["Device"] for row in estimate(small("bagpipe", **powered)).devices}
+
+
+def test_a_system_known_by_its_headline_alone_says_so_where_it_is_listed(capsys):
+    assert main(["list", "systems"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    assert "ScratchPipe (headline only)" in lines["scratchpipe"]
+    assert "headline only" not in lines["bagpipe"]
