@@ -17,6 +17,7 @@ def pages() -> list[StreamlitPage]:
         st.Page(start, title="Emberpool", default=True, visibility="hidden"),
         st.Page("pages/explore.py", title="Explore", url_path="explore"),
         st.Page("pages/sweep.py", title="Sweep", url_path="sweep"),
+        st.Page("pages/workload.py", title="Workload", url_path="workload"),
         st.Page("pages/reproduce.py", title="Reproduce", url_path="reproduce"),
     ]
 
