@@ -74,10 +74,17 @@ def test_lru_served_singly_is_the_cache_of_system_ssd(rows):
     assert caches()["lru"].singly(ids, room(rows)) == lru.cache_misses([ids], rows)[0]
 
 
-@given(batches=BATCHES, rows=st.integers(6, 14), ahead=st.integers(0, 30))
+@given(batches=BATCHES, rows=st.integers(6, 14), ahead=st.integers(0, 4))
 def test_look_ahead_keeps_what_is_seen_again_in_time(batches, rows, ahead):
     found = caches()["look-ahead"].run(few(batches), room(rows, batches_ahead=ahead))
     assert table(found) == by_hand.belady(batches, rows, ahead)
+
+
+@pytest.mark.parametrize("ahead", range(5))
+def test_a_row_used_exactly_at_the_end_of_what_is_seen_stays(ahead):
+    batches = [[1], [1, 2], [3], [1, 2], [3], [4], [5, 3]]
+    found = caches()["look-ahead"].run(few(batches), room(6, batches_ahead=ahead))
+    assert table(found) == by_hand.belady(batches, 6, ahead)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 20, 100])

@@ -65,9 +65,9 @@ def measured(benchmark: Any) -> Row:
 
 def table(rows: Sequence[Row]) -> str:
     """Write the rows for people."""
-    lines = [f"{'':4} {'benchmark':42} {'peer':20} {'ratio':>8} {'target':>8}  verdict"]
+    lines = [f"{'':8} {'benchmark':42} {'peer':20} {'ratio':>8} {'target':>8}  verdict"]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}x"
         verdict = {True: "pass", False: "FAIL", None: "peer not installed: benchmarks/requirements.txt"}[row["passed"]]
-        lines.append(f"{row['name']:4} {row['title']:42} {row['peer_name']:20} {ratio:>8} {row['target']:>7.3g}x  {verdict}")
+        lines.append(f"{row['name']:8} {row['title']:42} {row['peer_name']:20} {ratio:>8} {row['target']:>7.3g}x  {verdict}")
     return "\n".join(lines) + "\n"

@@ -57,7 +57,7 @@ def id_space(popularities: tuple[Popularity, ...], pooling: tuple[int, ...]) -> 
     return _classes(p, np.concatenate([part.rows for part in parts]))
 
 
-def head_mass(space: Spectrum, hottest: float | Sequence[float]) -> Floats:
+def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Floats:
     """Return the share of lookups that the `hottest` rows of a space take."""
     rows = np.concatenate(([0.0], np.cumsum(space.rows)))
     mass = np.concatenate(([0.0], np.cumsum(space.rows * space.p)))

@@ -1,0 +1,26 @@
+"""P2: ten million ids, one by one, through an LRU cache beside libCacheSim's, miss counts equal."""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from benchmarks.benchmark import Benchmark, interleaved
+from benchmarks.libcachesim_peer import misses, write, zipf
+from engine.cache import Room, caches
+
+IDS, ROWS, CAPACITY, ROUNDS = 10_000_000, 1_000_000, 100_000, 2
+
+
+def beside(policy: str) -> tuple[float, float, bool]:
+    """Serve the same ids both ways; libCacheSim reads its trace file, which the system holds in memory by then."""
+    ids = zipf(IDS, ROWS, 1.05, 2)
+    ours = partial(caches()[policy].singly, ids, Room(CAPACITY))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace"
+        write(path, ids)
+        peer = partial(misses, path, IDS, policy, [CAPACITY])
+        equal = [ours()] == peer()
+        return *interleaved(ours, peer, ROUNDS), equal
+
+
+BENCHMARK = Benchmark("P2-LRU", "LRU cache, 1e7 ids", "libCacheSim", "libcachesim", 5, 8, partial(beside, "lru"))

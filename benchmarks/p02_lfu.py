@@ -1,0 +1,8 @@
+"""P2: the same ids through LFU beside libCacheSim's."""
+
+from functools import partial
+
+from benchmarks.benchmark import Benchmark
+from benchmarks.p02_caches import beside
+
+BENCHMARK = Benchmark("P2-LFU", "LFU cache, 1e7 ids", "libCacheSim", "libcachesim", 12, 20, partial(beside, "lfu"))

@@ -1,0 +1,95 @@
+"""How a scenario's data is accessed: popularity, unique rows and overlap by batch size, hits of caches of every size.
+
+Expected from the popularity at once, or counted from ids that were drawn or read from a file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.scenario import Scenario, per_table
+from engine.stack import curve
+from engine.workload.accesses import expected
+from engine.workload.arrays import Floats, Ints
+from engine.workload.batch import bag_layout
+from engine.workload.expectation import hit_rate
+from engine.workload.popularity import popularities
+from engine.workload.spectrum import Spectrum, head_mass, id_space, spectrum
+
+SHARES = np.geomspace(1e-4, 1.0, 17)
+BATCH_SIZES = (128, 512, 2048, 8192, 32768)
+LRU, LRU_BY_TABLE = "LRU, one space of ids", "LRU, a cache per table"
+STATIC = "hottest rows stay (LFU in the long run)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """What is known of the accesses.
+
+    `popularity` is the share of lookups of the hottest `SHARES` of rows; `by_batch` rows are batch size, unique rows and
+    lookups of the batch before's rows, both as shares of lookups; `hits` are hit rates by policy at `SHARES` of rows.
+    """
+
+    rows: int
+    row_bytes: int
+    counted: str
+    popularity: Floats
+    by_batch: Sequence[tuple[int, float, float]]
+    hits: dict[str, Floats]
+
+    def hit_rate(self, policy: str, share: float) -> float:
+        """Return the hit rate of a cache of a share of rows, interpolated between the shares that were computed."""
+        return float(np.interp(np.log(max(share, 1e-9)), np.log(SHARES), self.hits[policy])) if share > 0 else 0.0
+
+
+def expectation(scenario: Scenario) -> Profile:
+    """Return what the generator is expected to do."""
+    laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
+    rows, space, locality = _rows(scenario), id_space(laws, pooling), scenario.data.locality
+    weight = np.array(pooling) / sum(pooling)
+    own = [_expected_hits(spectrum(law), law.rows, locality) for law in laws]
+    head = head_mass(space, SHARES * rows)
+    hits = {LRU: _expected_hits(space, rows, locality), LRU_BY_TABLE: weight @ np.array(own), STATIC: head}
+    return Profile(rows, _row_bytes(scenario), "", head, [_expected_batch(scenario, size) for size in BATCH_SIZES], hits)
+
+
+def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
+    """Return what batches of ids did; caches are empty at first, so a short trace hits less than a long one."""
+    rows, layout = _rows(scenario), bag_layout(scenario.model, scenario.data.batch_size)
+    ids = np.concatenate(batches)
+    often = -np.sort(-np.unique(ids, return_counts=True)[1])
+    head = np.interp(SHARES * rows, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(ids)
+    tables = per_table(scenario.model, "num_embeddings")
+    own = np.zeros(len(SHARES))
+    for t, size in enumerate(tables):
+        part = curve([batch[layout[t] : layout[t + 1]] for batch in batches])
+        own += part.hit_rate(SHARES * size) * part.lookups / len(ids)
+    hits = {LRU: curve(batches).hit_rate(SHARES * rows), LRU_BY_TABLE: own, STATIC: head}
+    by_batch = [_counted_batch(batches, size) for size in (1, 4, 16) if size * 2 <= len(batches)]
+    sizes = [(scenario.data.batch_size * number, *found) for number, found in by_batch]
+    return Profile(rows, _row_bytes(scenario), f"{len(batches):,} batches, {len(ids):,} lookups", head, sizes, hits)
+
+
+def _counted_batch(batches: Sequence[Ints], joined: int) -> tuple[int, tuple[float, float]]:
+    """Count unique rows and overlap of batches joined by so many, over the first two of them."""
+    before, now = (np.concatenate(batches[at : at + joined]) for at in (0, joined))
+    return joined, (len(np.unique(now)) / len(now), float(np.isin(now, before).mean()))
+
+
+def _expected_batch(scenario: Scenario, size: int) -> tuple[int, float, float]:
+    found = expected(replace(scenario, data=replace(scenario.data, batch_size=size)))
+    total = found.lookups.sum()
+    return size, float(found.unique_rows.sum() / total), float(found.raw_lookups.sum() / total)
+
+
+def _expected_hits(space: Spectrum, rows: int, locality: float) -> Floats:
+    return hit_rate(space, SHARES * rows, locality)
+
+
+def _rows(scenario: Scenario) -> int:
+    return sum(per_table(scenario.model, "num_embeddings"))
+
+
+def _row_bytes(scenario: Scenario) -> int:
+    return 4 * scenario.model.embedding_dim

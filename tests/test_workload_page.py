@@ -1,0 +1,99 @@
+"""The Workload page: does it answer in numbers that agree with the engine, and keep its question in the link?"""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import profile
+from engine.presets import preset
+from engine.profile import LRU, LRU_BY_TABLE, SHARES, STATIC
+from engine.scenario import with_values
+from engine.workload import lru, source
+from pages.parts import data_file, downloads, workload_tables
+from tests import made_up_criteo
+
+ROOT = Path(__file__).parent.parent
+QUERY = {"preset": "dlrm-kaggle", "policy.cache_load_factor": "0.015"}
+
+
+def opened(query=None):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for key, value in (query or QUERY).items():
+        app.query_params[key] = value
+    return app.run().switch_page("pages/workload.py").run()
+
+
+def titles(app):
+    return [element.value.replace("\\", "") for element in (*app.subheader, *app.markdown)]
+
+
+def test_the_page_answers_for_the_cache_of_the_link():
+    app = opened()
+    assert not app.exception and not app.error and app.header[0].value == "How is the data accessed?"
+    answer, *findings = titles(app)
+    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    hits = [100 * found.hit_rate(policy, 0.015) for policy in (LRU, STATIC)]
+    assert answer == (
+        f"A cache of 0.0324 GB, 1.5 % of the rows, hits {hits[0]:.1f} % of lookups as LRU, {hits[1]:.1f} % with the hottest rows"
+    )
+    assert any(text.startswith("**1 % of the rows take 94.8 % of the lookups") for text in findings)
+    assert any("× 10 (derating by ten left out)" in text or "= 10 (derating by ten left out) ×" in text for text in findings)
+
+
+def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refused():
+    app = opened()
+    whole = sum(preset("dlrm-kaggle").scenario.model.num_embeddings) * 64 / 1e9
+    field = next(one for one in app.text_input if one.label == "Cache size [GB]")
+    assert float(field.value) == pytest.approx(0.015 * whole, rel=1e-5)
+    field.set_value(str(whole / 2)).run()
+    assert app.query_params["policy.cache_load_factor"] == "0.5" and "50 % of the rows" in titles(app)[0]
+    next(one for one in app.text_input if one.label == "Cache size [GB]").set_value("plenty").run()
+    assert any("'plenty' is not a cache size" in one.value.replace("\\", "") for one in app.caption)
+    assert "50 % of the rows" in titles(app)[0] and not app.exception
+
+
+def test_real_ids_are_counted_on_demand_and_shown_beside():
+    app = opened({"preset": "tiny"})
+    app.toggle(key="count").set_value(True).run()
+    assert not app.exception and any(one.value.startswith("Counted in ") for one in app.caption)
+    assert sum(name.startswith("Misses, counted") for name in app.dataframe[0].value.columns) == 3
+
+
+def test_a_criteo_file_is_counted_instead_of_expected(tmp_path, monkeypatch):
+    path = tmp_path / "own.csv"
+    path.write_bytes(made_up_criteo.csv(made_up_criteo.rows(400)))
+    monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)])
+    data_file.served.cache_clear()
+    try:
+        app = opened({"preset": "dlrm-kaggle", "data.digest": data_file.served().digest, "data.batch_size": "16"})
+        assert not app.exception and not app.error
+        assert any(one.value.startswith("Counted in ") and "data file" in one.value for one in app.caption)
+    finally:
+        data_file.served.cache_clear()
+
+
+def test_a_counted_profile_is_that_of_exact_caches_and_the_expected_one_is_near():
+    scenario = with_values(preset("tiny").scenario, {"data.popularity": "zipf", "data.batch_size": 256})
+    origin = source.source(scenario)
+    batches = [origin.ids(n) for n in range(40)]
+    found, near = profile.counted(scenario, batches), profile.expectation(scenario)
+    total = sum(map(len, batches))
+    for share in (0, 4, 8, 12):
+        exact = 1 - lru.cache_misses(batches, SHARES[share] * found.rows).sum() / total
+        assert found.hits[LRU][share] == pytest.approx(exact)
+    assert found.hits[STATIC][8] == pytest.approx(near.hits[STATIC][8], abs=0.05)
+    for rate in (*found.hits.values(), *near.hits.values()):
+        assert np.diff(rate).min() >= -1e-9 and rate[0] >= -1e-9 and rate[-1] <= 1 + 1e-9
+    ids, before = batches[1], batches[0]
+    assert found.by_batch[0] == (256, len(set(ids.tolist())) / len(ids), float(np.mean([row in before for row in ids])))
+    assert set(near.hits) == {LRU, LRU_BY_TABLE, STATIC}
+
+
+def test_the_table_can_be_saved():
+    frame = workload_tables.batches(workload_tables.expected(workload_tables.asked(preset("tiny").scenario)))
+    rows = list(csv.DictReader(io.StringIO(downloads.frame_text(frame))))
+    assert len(rows) == 2 * len(profile.BATCH_SIZES) and {row["name"] for row in rows} == {"unique rows", workload_tables.AGAIN}
