@@ -77,6 +77,11 @@ def test_tables_with_more_lookups_for_a_row_lie_nearer():
     assert nbytes(small("mtrains"), dense.dram) <= dram_room(small("mtrains"))
 
 
+def test_of_tables_of_one_size_the_one_with_most_lookups_takes_the_room_in_hbm():
+    alike = {"model.num_embeddings": (100_000,), "model.pooling": (1, 1, 1, 1, 1, 9, 1, 1)}
+    assert placement(small("dram-hbm-nodes", **alike)).hbm == (5,)
+
+
 def test_a_rows_levels_are_shares_that_sum_to_what_is_not_in_hbm():
     asked = small("mtrains")
     level = levels(asked, cached_rows(asked), scm_rows(asked))
