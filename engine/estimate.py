@@ -28,7 +28,7 @@ def estimate(scenario: Scenario) -> Result:
     m = machinery(settled.scenario)
     if settled.problems:
         return cannot_run(scenario, settled.problems)
-    line = _steady_line(m)
+    line = schedule(m, repeated(_expected(m), _window(m)))
     average = steady(line, m.devices)
     return sketch(scenario, line, _report(m, line, average), _notes(scenario))
 
@@ -40,11 +40,8 @@ def settle(scenario: Scenario) -> Fit:
 
 def _throughput(settled: Scenario) -> float:
     m = machinery(settled)
-    return settled.data.batch_size / steady(_steady_line(m), m.devices).step
-
-
-def _steady_line(m: Machinery) -> Timeline:
-    return schedule(m, repeated(_expected(m), _window(m)))
+    line = schedule(m, repeated(_expected(m), _window(m)))
+    return settled.data.batch_size / steady(line, m.devices).step
 
 
 def _expected(m: Machinery) -> Traffic:

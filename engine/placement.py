@@ -14,7 +14,7 @@ from engine.scenario import Scenario, per_table
 from engine.traffic import mlp_bytes, row_bytes, table_bytes
 from engine.units import GiB
 from engine.workload.accesses import expected
-from engine.workload.caching import expected_fetches
+from engine.workload.tiers import lru_fetches
 
 USABLE = Constant("memory for tables", 0.9, "of what is left", 0.7, 0.95, "unsourced", "the rest: buffers, fragments, the host")
 Tables = tuple[int, ...]
@@ -92,4 +92,4 @@ def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
 
 @lru_cache(maxsize=256)
 def _fetches(s: Scenario, rows: float, tables: Tables) -> float:
-    return expected_fetches(s, "lru", rows, tables)
+    return lru_fetches(s, rows, tables)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.__main__ import main
 from engine.estimate import estimate, settle
 from engine.graph import check
 from engine.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
@@ -17,7 +18,7 @@ from engine.systems.mtrains import COMPACTION, scm_rows
 from engine.traffic import cached_rows, row_bytes, table_bytes
 from engine.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.workload.accesses import expected
-from engine.workload.caching import hot_split
+from engine.workload.tiers import hot_split
 from tests.machines import counted, flow
 
 SYSTEMS = ("dram-hbm-nodes", "mtrains", "cold-in-dram", "proactive")
@@ -239,6 +240,13 @@ def test_counted_batches_make_a_legal_graph(system):
     line = schedule(m, counted(asked, 4))
     assert np.all(np.isfinite(line.end))
     assert np.all(np.diff(line.batch_ends) > 0)
+
+
+def test_a_system_known_by_its_headline_says_so_where_it_is_listed(capsys):
+    assert main(["list", "systems"]) == 0
+    said = {line.split()[0] for line in capsys.readouterr().out.splitlines() if "headline only" in line}
+    assert said >= {"mtrains", "cold-in-dram", "proactive"}
+    assert not said & {"dram-hbm-nodes", "cxl", "all-hbm"}
 
 
 def test_what_hbm_cannot_hold_must_fit_dram_with_what_the_host_needs():

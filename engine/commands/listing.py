@@ -41,7 +41,9 @@ def _variant(kind: str, name: str) -> Entry:
     """A variant's title, and the idea that its module states in its first line."""
     module = import_module(f"engine.{kind}.{name.replace('-', '_')}")
     idea = (module.__doc__ or "").partition("\n")[0]
-    return {"name": name, "title": getattr(registry.load(kind, name), "title", name), "help": idea}
+    found = registry.load(kind, name)
+    unsure = " (headline only)" if getattr(found, "confidence", "source") == "headline only" else ""
+    return {"name": name, "title": getattr(found, "title", name) + unsure, "help": idea}
 
 
 def _devices() -> list[Entry]:

@@ -4,8 +4,7 @@ A cache serves whole batches: a row is fetched once for a batch, however often t
 batch itself are never pushed out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -19,16 +18,12 @@ from engine.workload.spectrum import Spectrum, id_space, spectra
 Misses = Callable[[Spectrum, float, float, float], float]
 
 
-def expected_fetches(s: Scenario, policy: str, capacity_rows: float, tables: Sequence[int] | None = None) -> float:
-    """Return the unique rows of a batch that a cache of `capacity_rows` rows over all tables, or some, must fetch."""
-    law, pooling, batch = popularities(s), per_table(s.model, "pooling"), lookups(s)
-    chosen = range(len(law)) if tables is None else tables
-    if not len(chosen):
-        return 0.0
-    space = id_space(tuple(law[t] for t in chosen), tuple(pooling[t] for t in chosen))
+def expected_fetches(s: Scenario, policy: str, capacity_rows: float) -> float:
+    """Return the unique rows of a batch that a cache of `capacity_rows` rows over all tables must fetch."""
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
     if capacity_rows >= space.rows.sum():
         return 0.0
-    return MISSES[policy](space, float(batch[list(chosen)].sum()), max(capacity_rows, 0.0), s.data.locality)
+    return MISSES[policy](space, float(lookups(s).sum()), max(capacity_rows, 0.0), s.data.locality)
 
 
 def _recency(space: Spectrum, batch: float, capacity: float, locality: float) -> float:
@@ -76,23 +71,6 @@ def hot_mass(s: Scenario, capacity: float) -> Floats:
     kept = np.empty_like(p)
     kept[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(tables.rows[order])[:-1])), 0.0, tables.rows[order])
     return np.bincount(table, weights=kept * tables.p, minlength=len(pooling)).astype(np.float64)
-
-
-class Split(NamedTuple):
-    """Shares of a batch's unique rows: those among the hot ones, and cold ones that the batch before has used too."""
-
-    hot: float
-    again: float
-
-
-def hot_split(s: Scenario, capacity: float) -> Split:
-    """Return how a batch's unique rows split when the `capacity` most popular rows of all tables count as hot."""
-    space = id_space(popularities(s), per_table(s.model, "pooling"))
-    x, locality = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
-    void, hot = unused(x, locality), head(space, capacity)
-    unique = float(space.rows @ (1 - void))
-    both = 1 - 2 * void + unused(2 * x, locality)
-    return Split(float(hot @ (1 - void)) / unique, float((space.rows - hot) @ both) / unique)
 
 
 def popular_share(s: Scenario, capacity: float) -> float:
