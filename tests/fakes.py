@@ -48,6 +48,7 @@ def estimate(scenario: Scenario) -> Result:
         "Effective training time ratio": 1.0,
         "GPU memory [GiB]": 8.0,
         "Cache hit rate [%]": 90.0,
+        "Nodes": 1.0,
         "AUC": None,
     }
     finding = f"{scenario.system} trains {scenario.model.name} in {step * 1e3:.2f} ms a batch."

@@ -8,7 +8,7 @@ from scipy.stats import poisson
 
 from engine.devices.gpu import memory_bytes
 from engine.estimate import estimate, settle
-from engine.fit import activation_bytes
+from engine.fit import activation_bytes, fit
 from engine.nodes import MOST_NODES, for_capacity, on
 from engine.placement import USABLE
 from engine.presets import preset
@@ -33,6 +33,8 @@ def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
     usable = USABLE.value * (machine.gpus_per_node * gpu + machine.dram_capacity_GiB * GiB)
     assert count == pytest.approx(ceil(table_bytes(asked) / usable), abs=1)  # whole tables leave gaps
     assert 8 <= count <= 32
+    assert not fit(on(asked, count)).problems
+    assert fit(on(asked, count - 1)).problems
 
 
 def test_a_target_takes_the_fewest_nodes_that_reach_it():
@@ -43,6 +45,8 @@ def test_a_target_takes_the_fewest_nodes_that_reach_it():
     fewer = estimate(on(MTRAINS, count - 1))
     assert fewer.results[RATE] < MTRAINS.machine.target_throughput
     assert estimate(on(MTRAINS, count)).results == result.results
+    more = estimate(with_values(MTRAINS, {"machine.target_throughput": 1.01 * result.results[RATE]}))
+    assert more.results[NODES] == count + 1
 
 
 def test_the_presets_target_is_what_two_nodes_train_when_memory_is_no_limit():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.__main__ import main
 from engine.estimate import estimate, settle
 from engine.graph import check
 from engine.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
@@ -17,7 +18,7 @@ from engine.systems.mtrains import COMPACTION, scm_rows
 from engine.traffic import cached_rows, row_bytes, table_bytes
 from engine.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.workload.accesses import expected
-from engine.workload.caching import hot_split
+from engine.workload.tiers import hot_split
 from tests.machines import counted, flow
 
 SYSTEMS = ("dram-hbm-nodes", "mtrains", "cold-in-dram", "proactive")
@@ -75,6 +76,11 @@ def test_tables_with_more_lookups_for_a_row_lie_nearer():
     assert sorted(dense.hbm + dense.dram + dense.below) == list(range(8))
     assert max(dense.hbm) < min(dense.dram) < min(dense.below)
     assert nbytes(small("mtrains"), dense.dram) <= dram_room(small("mtrains"))
+
+
+def test_of_tables_of_one_size_the_one_with_most_lookups_takes_the_room_in_hbm():
+    alike = {"model.num_embeddings": (100_000,), "model.pooling": (1, 1, 1, 1, 1, 9, 1, 1)}
+    assert placement(small("dram-hbm-nodes", **alike)).hbm == (5,)
 
 
 def test_a_rows_levels_are_shares_that_sum_to_what_is_not_in_hbm():
@@ -234,6 +240,13 @@ def test_counted_batches_make_a_legal_graph(system):
     line = schedule(m, counted(asked, 4))
     assert np.all(np.isfinite(line.end))
     assert np.all(np.diff(line.batch_ends) > 0)
+
+
+def test_a_system_known_by_its_headline_says_so_where_it_is_listed(capsys):
+    assert main(["list", "systems"]) == 0
+    said = {line.split()[0] for line in capsys.readouterr().out.splitlines() if "headline only" in line}
+    assert said >= {"mtrains", "cold-in-dram", "proactive"}
+    assert not said & {"dram-hbm-nodes", "cxl", "all-hbm"}
 
 
 def test_what_hbm_cannot_hold_must_fit_dram_with_what_the_host_needs():

@@ -88,14 +88,15 @@ def _top(gpu: Accelerator, work: TopPart) -> Cost:
     return _total(interaction + loss + forward + _backward(gpu, work.samples, work.widths, input_gradient=True), work.samples)
 
 
+def _sectors(work: RowReads | RowUpdates) -> Any:
+    """Return the bytes of rows, which move in whole sectors; an update reads and writes them."""
+    return (1 if isinstance(work, RowReads) else 2) * work.rows * SECTOR * np.ceil(work.row_bytes / SECTOR)
+
+
 def _computed(name: str, gpu: Accelerator) -> Device:
 
     def joules(cost: Cost) -> Any:
         return (cost.flop * gpu.flop_energy.value + cost.nbytes * gpu.byte_energy.value) * 1e-12
-
-    def rows(work: RowReads | RowUpdates) -> Any:
-        """Rows move in whole sectors; an update reads and writes them."""
-        return (1 if isinstance(work, RowReads) else 2) * work.rows * SECTOR * np.ceil(work.row_bytes / SECTOR)
 
     def moved(nbytes: Any) -> Any:
         return (nbytes > 0) * gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB)
@@ -109,16 +110,16 @@ def _computed(name: str, gpu: Accelerator) -> Device:
             TopPart: lambda work: _top(gpu, work).seconds,
             Pool: lambda work: moved(work.nbytes),
             Stream: lambda work: moved(2 * work.nbytes),
-            RowReads: lambda work: moved(rows(work)),
-            RowUpdates: lambda work: moved(rows(work)),
+            RowReads: lambda work: moved(_sectors(work)),
+            RowUpdates: lambda work: moved(_sectors(work)),
         },
         joules={
             BottomMLP: lambda work: joules(_bottom(gpu, work)),
             TopPart: lambda work: joules(_top(gpu, work)),
             Pool: lambda work: work.nbytes * gpu.byte_energy.value * 1e-12,
             Stream: lambda work: 2 * work.nbytes * gpu.byte_energy.value * 1e-12,
-            RowReads: lambda work: rows(work) * gpu.byte_energy.value * 1e-12,
-            RowUpdates: lambda work: rows(work) * gpu.byte_energy.value * 1e-12,
+            RowReads: lambda work: _sectors(work) * gpu.byte_energy.value * 1e-12,
+            RowUpdates: lambda work: _sectors(work) * gpu.byte_energy.value * 1e-12,
         },
         idle_watts=gpu.idle.value,
         full_watts=gpu.limit.value,
@@ -144,11 +145,14 @@ def _replayed(gpu: Replay) -> Device:
     def moved(work: Pool | Stream) -> Any:
         return (2 if isinstance(work, Stream) else 1) * work.nbytes / (gpu.bandwidth.value * GB)
 
+    def rows(work: RowReads | RowUpdates) -> Any:
+        return _sectors(work) / (gpu.bandwidth.value * GB)
+
     return Device(
         name="gpu",
         title="GPU, the TrainingCXL prototype's",
         helps=HELPS,
-        seconds={BottomMLP: bottom, TopPart: top, Pool: moved, Stream: moved},
+        seconds={BottomMLP: bottom, TopPart: top, Pool: moved, Stream: moved, RowReads: rows, RowUpdates: rows},
         idle_watts=gpu.idle.value,
         busy_watts=gpu.busy.value - gpu.idle.value,
         price=gpu.price.value,

@@ -5,7 +5,7 @@ from engine.graph import TaskGraph
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
-from engine.workload.caching import hot_split
+from engine.workload.tiers import hot_split
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

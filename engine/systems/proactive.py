@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 from engine.system import Ways
 from engine.systems.cold_in_dram import SYSTEM as REACTIVE
 from engine.traffic import Traffic, cached_rows
-from engine.workload.caching import hot_split
+from engine.workload.tiers import hot_split
 
 AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
 

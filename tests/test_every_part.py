@@ -1,0 +1,21 @@
+"""Can every system's work be done by every part that a knob can choose?"""
+
+import pytest
+
+from engine.estimate import estimate
+from engine.presets import preset
+from engine.registry import names
+from engine.scenario import KNOBS, with_values
+
+PARTS = [
+    (path, part) for path, knob in KNOBS.items() if path[:8] == "machine." and knob.kind == "choice" for part in knob.allowed
+]
+
+
+@pytest.mark.parametrize("system", names("systems"))
+def test_a_system_runs_on_every_part_or_says_why_not(system):
+    base = with_values(preset("tiny").scenario, {"system": system, "run.training": False})
+    for path, part in PARTS:
+        result = estimate(with_values(base, {path: part}))
+        assert result.ran or result.outcome.endswith(".")
+        assert not result.ran or result.results["Step time [ms]"] > 0
