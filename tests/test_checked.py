@@ -71,7 +71,12 @@ def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(n
     assert [gap.metric for gap in gaps(name)] == list(METRICS)
 
 
-@pytest.mark.parametrize("name", preset_names())
+LONG = ("bagpipe-kaggle", "cached-embedding-terabyte", "proactive-cold", "torchrec-terabyte")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in preset_names()]
+)
 def test_every_preset_is_long_enough_for_its_estimate_to_be_within_5_percent_of_its_full_run(name):
     assert {gap.metric: gap.percent for gap in gaps(name)}[STEP] == pytest.approx(0, abs=5)
 
