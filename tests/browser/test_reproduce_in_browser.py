@@ -39,7 +39,7 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
 def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
     page = visit(f"{cold}/reproduce", color_scheme=scheme, viewport={"width": width, "height": 900})
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=2 * ANSWER_MS)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(6, timeout=2 * ANSWER_MS)
     background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
     assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
     main = "document.querySelector('[data-testid=stMain]')"
