@@ -11,6 +11,7 @@ from engine import links
 from tests.browser.conftest import READY
 
 ANSWER_MS = 60_000
+PAGES = ["Explore", "Compare", "Why", "Sweep", "Reproduce"]
 
 
 def settled(page):
@@ -95,7 +96,7 @@ def test_a_deep_link_to_a_cold_server_opens_its_page_in_its_frame(start_server, 
     page = visit(f"{start_server()}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
     expect(page.get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("10.0")
-    expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(["Explore", "Why", "Sweep", "Reproduce"])
+    expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(PAGES)
     assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{page_name}?" in page.url
 
 
