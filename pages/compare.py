@@ -49,7 +49,7 @@ with right:
     st.vega_lite_chart(parts, charts.energy(fade=1), key="energy", alt="Energy by component for the chosen training systems")
 
 st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
-downloads.show(compare_tables.table(results, base), compare_tables.FORMATS)
+downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, pinned="Training system")
 with st.container(horizontal=True):
     downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
     sweep = links.link(scenario, session.base(), "sweep", (systems_panel.axis(systems),))

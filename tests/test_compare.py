@@ -130,7 +130,9 @@ def test_policies_say_what_a_power_loss_loses(ways, words):
     assert ways.loses == words
 
 
-def test_a_policy_that_is_chosen_changes_what_a_power_loss_loses():
+def test_the_table_tells_each_systems_own_loss_and_a_chosen_policy_changes_it():
+    shown = compare_tables.table(results_of("dlrm-kaggle", "pmem", "cxl", "dram"), "pmem")
+    assert list(shown["A power loss"]) == ["loses the batch", "loses the batch, and up to 100 batches of the MLP", "starts again"]
     asked = scenario("dlrm-kaggle", "cxl", **{"policy.mlp_staleness_bound_batches": 0, "policy.relaxed_lookup": False})
     shown = compare_tables.table({"cxl": estimates.of(asked)}, "cxl")
     assert list(shown["A power loss"]) == ["loses the batch"]
@@ -182,6 +184,12 @@ def fields(spec):
         return set()
     own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
     return own.union(*map(fields, spec.values()))
+
+
+def test_a_fastest_system_that_is_known_by_its_headline_only_is_told_as_such():
+    assert comparison.details(results_of("dlrm-kaggle", "hotline"))[0] == "Hotline is known by its headline only."
+    assert comparison.details(results_of("dlrm-kaggle", "hotline", "cxl"))[0] == "Hotline is known by its headline only."
+    assert not any("headline" in one for one in comparison.details(results_of("dlrm-kaggle", "hotline", "dram")))
 
 
 def test_every_system_has_a_colour_of_its_own_across_families():

@@ -9,7 +9,7 @@ from pages.parts.charts import INK, Spec, axis, rows
 OWN_LANE = "indexof(datum.{0}, '|') < 0"
 
 
-STAGE = {"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal", "values": list(STAGES)}
+STAGE = {"orient": "top", "columns": 2, "title": "Stage", "titleFontWeight": "normal", "values": list(STAGES)}
 TIP = [
     {"field": "system", "title": "Training system"},
     {"field": "task", "title": "Task"},
@@ -57,7 +57,8 @@ def bytes_moved() -> Spec:
     """Bytes of a batch by system and place; needs first, second, metric."""
     spec = sweep_charts.heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
     across = {**spec["encoding"]["x"], "axis": axis("Training system", labelAngle=-40), "sort": list(palette.systems())}
+    up = {**spec["encoding"]["y"], "axis": axis("Device and direction, or way", labelLimit=150)}
     cells, figures = spec["layer"]
     plain = {**cells["encoding"], "color": {**cells["encoding"]["color"], "legend": None}}  # each cell says its figure
     layers = [{**cells, "encoding": plain}, figures]
-    return {**spec, **rows(30), "encoding": {**spec["encoding"], "x": across}, "layer": layers}
+    return {**spec, **rows(30), "encoding": {"x": across, "y": up}, "layer": layers}
