@@ -14,6 +14,8 @@ Read it in this order; each module needs only those above it.
 7. What comes out: `report`, `metrics`, `finding`, `tables`, `story`, `result`.
 8. The two ways in: `simulate`, everything on one screen, and `estimate`, its instant counterpart without ids.
 
+Beside an estimate: `moves`, how many bytes each task of a batch moves on which device.
+
 Between estimates: `insight`, what each step from pmem to cxl saves, when a relaxed log pays, when the link stops to matter.
 
 Around it: `fit` (does the scenario fit its machine?), `axes` and `service` (sweeps, kept results, worker processes),

@@ -12,7 +12,7 @@ FROM, TO = "from servers", "to servers"
 def fetch(t: Traffic, rows: Amount, after: Names, after_previous: Names) -> tuple[Task, ...]:
     """Servers gather `rows` rows, send them, and every node copies its own to its GPU; the last task is `Rows to GPU`."""
     nbytes = rows * (t.vector_bytes + INDEX_BYTES)
-    over = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes)))
+    over = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False)))
     return (
         Task("Gather remote rows", "Embedding", (Demand("remote", HostRows(rows, t.vector_bytes)),), after, after_previous),
         Task("Rows over network", "Transfer", over, ("Gather remote rows",)),

@@ -47,15 +47,15 @@ def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
     step = (high - low) / batches
     exposed = tuple(float(x) for x in timeline.exposed())
     average = tuple((_mean(b, batches), _mean(d, batches)) for b, d in zip(timeline.busy, timeline.dynamic, strict=True))
-    ran = _ran(timeline, batches)
+    shares = ran(timeline, batches)
     busy, dynamic = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0)
     for (task, name), (seconds, joules) in zip(timeline.demands, average, strict=True):
-        busy[name] += seconds * ran[task]
-        dynamic[name] += (joules + seconds * devices[name].busy_watts) * ran[task]
+        busy[name] += seconds * shares[task]
+        dynamic[name] += (joules + seconds * devices[name].busy_watts) * shares[task]
     static = {name: device.idle_watts * step for name, device in devices.items()}
-    rows = _rows(timeline, average, exposed, ran, devices, static)
-    user = _written(timeline, ran, batches, written)
-    media = _written(timeline, ran, batches, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
+    rows = _rows(timeline, average, exposed, shares, devices, static)
+    user = _written(timeline, shares, batches, written)
+    media = _written(timeline, shares, batches, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
     return Steady(step, exposed, busy, dynamic, static, user, media, rows)
 
 
@@ -65,14 +65,14 @@ def _mean(values: NDArray[np.float64], batches: int) -> float:
     return float(np.add.reduce(last)) / len(last)
 
 
-def _ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
+def ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
     """Return the share of batches in which each task ran: 1, but less for a log that spans batches."""
     done = np.mean(~np.isnan(timeline.end[-batches:]), axis=0)
     return tuple(float(x) for x in done)
 
 
-def _written(timeline: Timeline, ran: tuple[float, ...], batches: int, bytes_of: Callable[[Work], Amount]) -> float:
-    return sum(ran[k] * _mean(np.atleast_1d(bytes_of(work)), batches) for k, work in pmem_work(timeline))
+def _written(timeline: Timeline, shares: tuple[float, ...], batches: int, bytes_of: Callable[[Work], Amount]) -> float:
+    return sum(shares[k] * _mean(np.atleast_1d(bytes_of(work)), batches) for k, work in pmem_work(timeline))
 
 
 def _slowest(timeline: Timeline, task: int, average: tuple[tuple[float, float], ...]) -> str:
@@ -85,7 +85,7 @@ def _rows(
     timeline: Timeline,
     average: tuple[tuple[float, float], ...],
     exposed: tuple[float, ...],
-    ran: tuple[float, ...],
+    shares: tuple[float, ...],
     devices: Mapping[str, Device],
     static: Mapping[str, float],
 ) -> tuple[Row, ...]:
@@ -94,8 +94,8 @@ def _rows(
     for (k, name), (seconds, joules) in zip(timeline.demands, average, strict=True):
         task = timeline.graph.tasks[k]
         cell = table.setdefault((task.stage, name), [0.0, 0.0, 0.0])
-        cell[0] += seconds * ran[k]
-        cell[2] += (joules + seconds * devices[name].busy_watts) * ran[k]
+        cell[0] += seconds * shares[k]
+        cell[2] += (joules + seconds * devices[name].busy_watts) * shares[k]
     for k, task in enumerate(timeline.graph.tasks):
         table[task.stage, _slowest(timeline, k, average)][1] += exposed[k]
     for name, watts in static.items():

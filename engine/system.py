@@ -27,6 +27,15 @@ class Ways:
         """Whether recovery gives back the fault-free run to the bit."""
         return self.log != "" and self.bound == 0 and not self.relaxed_lookup
 
+    @property
+    def loses(self) -> str:
+        """What a power loss costs: everything, the batch at hand, or with it the newest batches of the MLP."""
+        if not self.log:
+            return "starts again"
+        if self.bound:
+            return f"loses the batch, and up to {self.bound} batches of the MLP"
+        return "loses the batch" if self.strict else "loses the batch, equal up to rounding"
+
 
 @dataclass(frozen=True)
 class Recovery:

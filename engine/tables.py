@@ -70,8 +70,8 @@ def _pieces(line: Timeline, n: int, k: int, low: float, high: float) -> list[tup
         gates = np.stack([line.start[:, line.template.gate], line.end[:, line.template.gate]], axis=1)
         beside = gates[(gates[:, 1] > start) & (gates[:, 0] < end)]
         pieces = [(max(start, float(a)), min(end, float(b))) for a, b in beside]
-        waited = end < np.inf and pieces and pieces[-1][1] < end
-        pieces += [(pieces[-1][1], end)] if waited else []
+        worked_until = pieces[-1][1] if pieces else start
+        pieces += [(worked_until, end)] if worked_until < end < np.inf else []
     clipped = [(max(a, low), min(b, high)) for a, b in pieces]
     return [(a, b) for a, b in clipped if b > a]
 

@@ -93,6 +93,8 @@ def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
         "nonsense=1",
         "data.seed=1&data.seed=2",
         "axis=nonsense:1,2",
+        "axis=system:cxl,nonsense",
+        "axis=system:cxl,<script>alert(1)</script>",
         "axis=[click](http://evil.example):**1**",
         "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl",
     ],

@@ -9,7 +9,7 @@ from engine import links
 from engine.errors import BadInput
 from engine.presets import preset
 from engine.scenario import KNOBS, values
-from pages.parts import data_file, session
+from pages.parts import data_file, session, systems_panel
 from pages.parts.axes_panel import MOST_AXES
 from pages.parts.plain import plain
 
@@ -32,7 +32,8 @@ def open_link() -> str:
         session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
     except BadInput as error:
         return str(error)
-    st.session_state.update({session.AXES: opened.axes, BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
+    st.session_state.update({session.AXES: opened.axes, session.SYSTEMS: systems_panel.of_link(opened.axes)})
+    st.session_state.update({BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
     return ""
 
 

@@ -29,8 +29,11 @@ def rows(pixels: int) -> Spec:
 
 
 @cache
-def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
-    """One bar a training system, stacked by part; needs system, part, amount, drawn, chosen. The chosen one is marked."""
+def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float) -> Spec:
+    """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen.
+
+    The chosen one is marked, the others have opacity `fade`.
+    """
     order = list(palette.systems())
     bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": axis("Training system", labelFontSize=13)}}
     stack = {
@@ -39,11 +42,12 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str) -> Spec:
             "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend},
             "order": {"field": "rank", "type": "quantitative"},
-            "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.5},
+            "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},
             "tooltip": [
                 {"field": "system", "title": "Training system"},
                 {"field": "part", "title": legend},
                 {"field": "amount", "title": unit, "type": "quantitative", "format": ".4s"},
+                {"field": "known", "title": "Known by"},
             ],
         },
     }
@@ -75,16 +79,14 @@ def _totals() -> Spec:
     }
 
 
-@cache
-def step_time() -> Spec:
+def step_time(fade: float = 0.5) -> Spec:
     """Step time by stage, all systems."""
-    return stacked("Step time [ms]", STAGES, "Stage")
+    return stacked("Step time [ms]", STAGES, "Stage", fade)
 
 
-@cache
-def energy() -> Spec:
+def energy(fade: float = 0.5) -> Spec:
     """Energy of the whole run by component, all systems."""
-    return stacked("Energy of the run [J]", palette.devices(), "Component")
+    return stacked("Energy of the run [J]", palette.devices(), "Component", fade)
 
 
 @cache

@@ -16,9 +16,9 @@ from pages.parts.plain import plain
 CALIBRATED = "calibrated"
 
 
-def note(scenario: Scenario) -> None:
+def note(*scenarios: Scenario) -> None:
     """Say which models the constants in use were calibrated on, where any were, and lead to the evidence."""
-    if any(one.confidence == CALIBRATED for one in constants(scenario).values()):
+    if any(one.confidence == CALIBRATED for scenario in scenarios for one in constants(scenario).values()):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(plain(f"Some constants here are calibrated on {' and '.join(calibrated_on())};"), width="content")
             st.page_link("pages/reproduce.py", label="see Reproduce", width="content")

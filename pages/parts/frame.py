@@ -16,6 +16,7 @@ def pages() -> list[StreamlitPage]:
     return [
         st.Page(start, title="Emberpool", default=True, visibility="hidden"),
         st.Page("pages/explore.py", title="Explore", url_path="explore"),
+        st.Page("pages/compare.py", title="Compare", url_path="compare"),
         st.Page("pages/why.py", title="Why", url_path="why"),
         st.Page("pages/sweep.py", title="Sweep", url_path="sweep"),
         st.Page("pages/workload.py", title="Workload", url_path="workload"),

@@ -48,9 +48,11 @@ def _choice(knob: Knob) -> None:
 
 @cache
 def title(system: str) -> str:
-    """Return how a training system is shown: its name in links, then its own title."""
-    own = str(getattr(registry.load("systems", system), "title", ""))
-    return f"{system}: {own}" if own and own.lower() != system else system
+    """Return how a training system is shown: its name in links, its own title, and whether only its headline is known."""
+    found = registry.load("systems", system)
+    own = str(getattr(found, "title", ""))
+    doubt = " (headline only)" if getattr(found, "confidence", "") == "headline only" else ""
+    return (f"{system}: {own}" if own and own.lower() != system else system) + doubt
 
 
 def _slider(knob: Knob) -> None:

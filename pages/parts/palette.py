@@ -11,20 +11,20 @@ SYSTEMS = {
     "cxl-b": "#4fa64a",
     "cxl": "#d9622b",
     "dram": "#c2a02b",
-    "all-hbm": "#c2a02b",
-    "cached-embedding": "#2f9e9b",
-    "cpu-only": "#8c8c8c",
-    "cpu-gpu": "#5b7bb4",
-    "fae": "#4fa64a",
-    "hotline": "#d9622b",
-    "dram-hbm-nodes": "#5b7bb4",
-    "mtrains": "#d9622b",
-    "cold-in-dram": "#7b5fa8",
-    "proactive": "#4fa64a",
-    "torchrec-uvm": "#d9622b",
-    "scratchpipe": "#7b5fa8",
-    "remote-no-cache": "#8c8c8c",
-    "bagpipe": "#d9622b",
+    "all-hbm": "#9c7a1c",
+    "cached-embedding": "#1f7f8c",
+    "cpu-only": "#6f7780",
+    "cpu-gpu": "#4a9fd8",
+    "fae": "#86a82b",
+    "hotline": "#e07b91",
+    "dram-hbm-nodes": "#7f8fd9",
+    "mtrains": "#b5651d",
+    "cold-in-dram": "#a55a9c",
+    "proactive": "#2e8b57",
+    "torchrec-uvm": "#c44e52",
+    "scratchpipe": "#9467bd",
+    "remote-no-cache": "#a39382",
+    "bagpipe": "#e0903c",
 }
 OTHERS = ("#c2557f", "#3f8fd0", "#9c6b3f", "#6d9e1f", "#b04a4a", "#5a6c7d")
 STAGE_COLOURS = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4", "#7fa7d8", "#2f9e9b", "#a09a92"), strict=True))
@@ -40,6 +40,11 @@ def family(system: str) -> tuple[str, ...]:
     """Return the systems of one system's family, itself among them, in the same order."""
     own = registry.load("systems", system).family
     return tuple(name for name in systems() if registry.load("systems", name).family == own)
+
+
+def known_by(system: str) -> str:
+    """Return how well a training system's inner workings are known, for wherever it is listed."""
+    return "its headline only" if registry.load("systems", system).confidence == "headline only" else "its sources"
 
 
 def devices() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from engine.knobs import Knob
 from engine.presets import preset
 from engine.scenario import KNOBS, Scenario, values, with_values
 
-PRESET, SCENARIO, AXES = "preset", "scenario", "axes"
+PRESET, SCENARIO, AXES, SYSTEMS = "preset", "scenario", "axes", "systems"
 
 
 def widget(path: str) -> str:

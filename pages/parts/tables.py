@@ -1,10 +1,11 @@
 """Results as the plain tables that charts draw: fixed lower-case columns, one row per mark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from engine.result import Result, Row
+from pages.parts import palette
 
 TIMELINE = {
     "Device": "device",
@@ -28,7 +29,7 @@ def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
 
 
 def by_stage(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
-    """Return exposed milliseconds: system, part, amount, drawn (less where a bar is cut), chosen."""
+    """Return exposed milliseconds: system, known (by what), part, amount, drawn (less where a bar is cut), chosen."""
     rows = [
         {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen}
         for system, result in results.items()
@@ -38,7 +39,7 @@ def by_stage(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
 
 
 def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
-    """Return joules of the whole run: system, part, amount, drawn (less where a bar is cut), chosen."""
+    """Return joules of the whole run: system, known (by what), part, amount, drawn (less where a bar is cut), chosen."""
     rows = [
         {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen}
         for system, result in results.items()
@@ -50,12 +51,18 @@ def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
 def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["system", "part", "amount", "chosen"])
     frame = frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
+    frame = frame.assign(known=frame["system"].map(palette.known_by))
     totals = frame.groupby("system")["amount"].sum()
     if totals.empty:
         return frame.assign(drawn=frame["amount"])
-    longest, next_longest = totals.max(), totals.drop(totals.idxmax()).max() if len(totals) > 1 else 0.0
-    share = CUT * next_longest / longest if longest > DWARFED * next_longest > 0 else 1.0
+    share = most_drawn(totals) / totals.max()
     return frame.assign(drawn=frame["amount"].where(frame["system"] != totals.idxmax(), frame["amount"] * share))
+
+
+def most_drawn(totals: Iterable[float]) -> float:
+    """Return the length at which bars are cut: the longest one's, but less where it dwarfs all others."""
+    *others, longest = sorted(totals)
+    return CUT * others[-1] if others and longest > DWARFED * others[-1] > 0 else longest
 
 
 def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:

@@ -1,0 +1,86 @@
+"""What a comparison of training systems finds, in sentences: the fastest, by how much, and what else it costs."""
+
+from collections.abc import Iterable, Mapping
+
+from engine.registry import load
+from engine.result import Result
+from engine.scenario import Scenario
+from engine.system import Ways, ways
+from pages.parts.estimates import baseline
+from pages.parts.numbers import readable
+from pages.parts.palette import known_by
+
+STEP, ENERGY, COST = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
+EQUAL = 1 + 5e-4
+Results = Mapping[str, Result]
+
+
+def against(results: Results, scenario: Scenario) -> str:
+    """Return the baseline that runs here: the sidebar system's own where it is compared, else the first of the compared."""
+    ran = [name for name, result in results.items() if result.ran]
+    return next((name for name in (baseline(scenario), *ran) if name in ran), "")
+
+
+def headline(results: Results, scenario: Scenario) -> str:
+    """Return which system is fastest, and by how much over the named baseline; over the slowest if it is the baseline."""
+    ran = {name: result for name, result in results.items() if result.ran}
+    model, base = scenario.model.name, against(results, scenario)
+    if not ran:
+        return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
+    first, step = best(ran, STEP), min(_values(ran, STEP).values())
+    if len(ran) == 1:
+        only = f", the only one of {len(results)} that can" if len(results) > 1 else ""
+        return f"{title(first[0])} trains {model} in {readable(step)} ms a batch{only}"
+    start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step)} ms a batch"
+    slowest = max(ran, key=_values(ran, STEP).__getitem__)
+    other, why = (slowest, ", the slowest") if base in first else (base, "")
+    return start if other in first else f"{start}, {_values(ran, STEP)[other] / step:.1f}× faster than {other}{why}"
+
+
+def details(results: Results) -> list[str]:
+    """Return what the headline leaves out: how well the fastest is known, which survives a power loss, which is frugal."""
+    ran = {name: result for name, result in results.items() if result.ran}
+    found = [f"{title(name)} is known by its headline only." for name in best(ran, STEP) if "headline" in known_by(name)]
+    if len(ran) < 2:
+        return found
+    first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
+    if logged and not set(first) & set(logged):
+        fastest = best(logged, STEP)
+        step = readable(_values(logged, STEP)[fastest[0]])
+        again = f"{_listed(first)} start{'s' * (len(first) == 1)} again"
+        found.append(f"After a power loss {again}; fastest that recovers: {_listed(fastest)}, {step} ms.")
+    for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "USD")):
+        names = best(ran, name)
+        found += [f"{words}: {_listed(names)}, {readable(_values(ran, name)[names[0]])} {unit}."] if names else []
+    return found
+
+
+def best(results: Results, name: str) -> list[str]:
+    """Return the systems whose result of that name is lowest, all of them where several are equal."""
+    known = _values(results, name)
+    least = min(known.values(), default=0.0)
+    return [system for system, value in known.items() if value <= least * EQUAL]
+
+
+def policies(scenario: Scenario) -> Ways:
+    """Return the policies in force under a scenario's system, which must be able to run."""
+    return ways(scenario, load("systems", scenario.system))
+
+
+def title(system: str) -> str:
+    """Return a training system's own title."""
+    return str(load("systems", system).title)
+
+
+def _values(results: Results, name: str) -> dict[str, float]:
+    found = {system: result.results.get(name) for system, result in results.items()}
+    return {system: value for system, value in found.items() if value is not None}
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _trains(names: list[str]) -> str:
+    return f"{_listed(map(title, names))} {'train' if len(names) > 1 else 'trains'}"

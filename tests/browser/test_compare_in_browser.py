@@ -1,0 +1,47 @@
+"""The page Compare in a real browser, opened by a link to a cold server: does it draw, take a system, and save its results?"""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link
+
+
+@pytest.fixture(scope="module")
+def cold(start_server):
+    """Return the address of a server that nobody has visited."""
+    return start_server()
+
+
+def test_a_link_to_a_cold_server_compares_its_systems_and_one_more_can_be_added(cold, visit):
+    page = visit(f"{cold}/compare?preset=dlrm-kaggle&axis=system:pmem,cxl,hotline&v=1&model=0.2")
+    heading = page.get_by_role("heading", level=2).first
+    expect(heading).to_have_text(re.compile("^Hotline trains dlrm-kaggle fastest of 3"), timeout=ANSWER_MS)
+    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
+    expect(page.get_by_test_id("stVegaLiteChart").nth(2)).to_contain_text("headline only", timeout=ANSWER_MS)
+    assert [row["system"] for row in downloaded(page, "Download all results as CSV")] == ["pmem", "cxl", "hotline"]
+    choice = page.get_by_role("combobox", name="Training systems")
+    choice.fill("all-hbm")
+    choice.press("Enter")
+    choice.press("Escape")
+    expect(heading).to_have_text(re.compile("^All in HBM trains dlrm-kaggle fastest of 4"), timeout=ANSWER_MS)
+    assert parse_qs(urlsplit(settled(page).url).query)["axis"] == ["system:pmem,cxl,all-hbm,hotline"]
+    link = shared_link(page)
+    assert "/compare?" in link and "axis=system:pmem,cxl,all-hbm,hotline" in link and page.outside == []
+    with page.context.expect_page() as opening:
+        page.get_by_role("link", name="Train them in full").click()
+    expect(opening.value.get_by_label("Values of axis 1", exact=True)).to_have_value(
+        "pmem,cxl,all-hbm,hotline", timeout=ANSWER_MS
+    )
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
+def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
+    page = visit(f"{cold}/compare?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
+    background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
+    main = "document.querySelector('[data-testid=stMain]')"
+    assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1
