@@ -60,7 +60,11 @@ def _ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], .
 
 @lru_cache(maxsize=64)
 def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[float, float]]:
-    """Return the 5 % and 95 % quantiles of every metric, all constants drawn uniformly from their ranges."""
+    """Return the 5 % and 95 % quantiles of every metric, all constants drawn from their ranges.
+
+    A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
+    not equally far away does not move the middle.
+    """
     drawn = [_results(scenario, values) for values in _samples(scenario, samples)]
     names = [name for name, value in drawn[0].items() if value is not None]
     return {name: _quantiles([row[name] for row in drawn]) for name in names}
@@ -70,7 +74,12 @@ def _samples(scenario: Scenario, samples: int) -> Iterator[dict[str, float]]:
     ranges = uncertain(scenario)
     rng = np.random.default_rng([scenario.data.seed, PURPOSE])
     for _ in range(samples):
-        yield {name: float(rng.uniform(one.low, one.high)) for name, one in ranges.items()}
+        yield {name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()}
+
+
+def _drawn(one: Constant, way: float) -> float:
+    """Return the value that lies `way`, from -1 to 1, towards the lower or the upper end of a constant's range."""
+    return one.value + abs(way) * ((one.high if way > 0 else one.low) - one.value)
 
 
 def _quantiles(values: list[float | None]) -> tuple[float, float]:

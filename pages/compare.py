@@ -46,7 +46,9 @@ with left:
 with right:
     st.markdown("**Where does the energy go?** The whole run by component")
     parts = tables.by_component(results, scenario.system)
-    st.vega_lite_chart(parts, charts.energy(fade=1), key="energy", alt="Energy by component for the chosen training systems")
+    st.vega_lite_chart(
+        parts, charts.energy(tables.drawn(parts), fade=1), key="energy", alt="Energy by component for the chosen training systems"
+    )
 
 st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
 downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, pinned="Training system")

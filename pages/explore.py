@@ -42,7 +42,9 @@ with left:
 with right:
     st.markdown("**Where does the energy go?** The whole run by component")
     parts = tables.by_component(results, scenario.system)
-    st.vega_lite_chart(parts, charts.energy(), key="energy", alt="Energy by component for all training systems")
+    st.vega_lite_chart(
+        parts, charts.energy(tables.drawn(parts)), key="energy", alt="Energy by component for all training systems"
+    )
 for outcome, names in tables.not_shown(results).items():
     st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")
 if not result.ran:

@@ -19,7 +19,7 @@ RESULTS = {name: fakes.estimate(with_values(SCENARIO, {"system": name})) for nam
 RUN = fakes.simulate(with_values(SCENARIO, {"faults.power_loss_at_seconds": (1.0,)}))
 CHARTS = {
     "stages": (charts.step_time(), tables.by_stage(RESULTS, "cxl")),
-    "energy": (charts.energy(), tables.by_component(RESULTS, "cxl")),
+    "energy": (charts.energy(("gpu", "cxl")), tables.by_component(RESULTS, "cxl")),
     "timeline": (charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
     "busy": (charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
     "loss": (charts.curve("loss", "Loss", "elapsed"), tables.curve(RUN.training, RUN.events)),

@@ -143,7 +143,7 @@ def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monke
 def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, calibrated):
     app = opened({"preset": name}, "explore")
     assert not app.exception
-    assert any("calibrated on RM1 and RM4" in caption.value for caption in app.caption) == calibrated
+    assert any("TrainingCXL RM1 and RM4" in caption.value for caption in app.caption) == calibrated
     shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
     assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"}
     assert ("calibrated" in set(shown["Confidence"])) == calibrated and shown["Source"].str.len().min() > 0

@@ -1,7 +1,10 @@
 """Sensitivity: do the tornado and the bands follow from the constants' ranges, and only from them?"""
 
+import numpy as np
 import pytest
 
+
+from engine import sensitivity
 from engine.estimate import estimate
 from engine.presets import preset
 from engine.scenario import with_values
@@ -45,3 +48,13 @@ def test_bands_repeat_and_lie_between_the_extremes():
     certain = with_values(BASE, {"machine.assume": tuple((name, one.value) for name, one in uncertain(BASE).items())})
     own = estimate(BASE).results[STEP]
     assert bands(certain, 4)[STEP] == pytest.approx((own, own), rel=1e-12)
+
+
+def test_draws_lie_below_a_constants_value_as_often_as_above_it_and_within_its_range():
+    asked = preset("trainingcxl-rm1").scenario
+    drawn = list(sensitivity._samples(asked, 400))
+    for name, one in sensitivity.uncertain(asked).items():
+        values = np.array([row[name] for row in drawn])
+        assert one.low <= values.min() and values.max() <= one.high
+        if one.low < one.value < one.high:
+            assert (values < one.value).mean() == pytest.approx(0.5, abs=0.1)

@@ -91,7 +91,7 @@ def build(machine: Machine) -> Device:
     return Device(
         name="host",
         title=f"Host, {machine.host}",
-        helps="near-data compute would take it off the host's CPU",
+        helps="less software on the host's CPU would shorten it, by near-data compute or a leaner machine.framework",
         seconds={
             HostEmbedding: embedding,
             HostRows: rows,

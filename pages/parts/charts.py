@@ -29,18 +29,19 @@ def rows(pixels: int) -> Spec:
 
 
 @cache
-def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float) -> Spec:
+def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: tuple[str, ...] = ()) -> Spec:
     """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen.
 
     The chosen one is marked, the others have opacity `fade`.
     """
     order = list(palette.systems())
+    named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
     bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": axis("Training system", labelFontSize=13)}}
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
             "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
-            "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend},
+            "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend, **named},
             "order": {"field": "rank", "type": "quantitative"},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},
             "tooltip": [
@@ -56,7 +57,7 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float) -> Spec
         "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
         "encoding": bar,
         "layer": [stack, _totals()],
-        "config": {"legend": {"orient": "top", "columns": 3, "titleFontWeight": "normal"}},
+        "config": {"legend": {"orient": "top", "columns": 2, "titleFontWeight": "normal"}},
     }
 
 
@@ -84,9 +85,9 @@ def step_time(fade: float = 0.5) -> Spec:
     return stacked("Step time [ms]", STAGES, "Stage", fade)
 
 
-def energy(fade: float = 0.5) -> Spec:
-    """Energy of the whole run by component, all systems."""
-    return stacked("Energy of the run [J]", palette.devices(), "Component", fade)
+def energy(drawn: tuple[str, ...], fade: float = 0.5) -> Spec:
+    """Energy of the whole run by component, all systems; the legend names the components that are `drawn`."""
+    return stacked("Energy of the run [J]", palette.devices(), "Component", fade, drawn)
 
 
 @cache

@@ -1,14 +1,10 @@
 """Where the numbers come from: every constant of the devices in use, and whether one of them was calibrated."""
 
-from functools import cache
-
 import pandas as pd
 import streamlit as st
 
 from engine.constants import Constant
 from engine.parts import constants, powered
-from engine.presets import preset, preset_names
-from engine.published import claims
 from engine.scenario import Scenario
 from pages.parts import downloads
 from pages.parts.plain import plain
@@ -17,10 +13,10 @@ CALIBRATED = "calibrated"
 
 
 def note(*scenarios: Scenario) -> None:
-    """Say which models the constants in use were calibrated on, where any were, and lead to the evidence."""
-    if any(one.confidence == CALIBRATED for scenario in scenarios for one in constants(scenario).values()):
+    """Say to what the constants in use were calibrated, where any were, and lead to the evidence."""
+    if to := calibrated_to(*scenarios):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(plain(f"Some constants here are calibrated on {' and '.join(calibrated_on())};"), width="content")
+            st.caption(plain(f"Some constants here are calibrated ({to});"), width="content")
             st.page_link("pages/reproduce.py", label="see Reproduce", width="content")
 
 
@@ -50,8 +46,7 @@ def _note(one: Constant) -> str:
     return "; ".join(filter(None, (one.note, f"others differ: machine.{one.switch}" if one.switch else "")))
 
 
-@cache
-def calibrated_on() -> tuple[str, ...]:
-    """Return the models whose published numbers some preset was calibrated to, as their papers write them."""
-    found = (preset(name).scenario.model.name for name in preset_names() if any(c.kind == CALIBRATED for c in claims(name)))
-    return tuple(dict.fromkeys(name.upper() for name in found))
+def calibrated_to(*scenarios: Scenario) -> str:
+    """Return what the calibrated constants in use were fitted to, or "" where there are none."""
+    used = (one for scenario in scenarios for one in constants(scenario).values() if one.confidence == CALIBRATED)
+    return "; ".join(dict.fromkeys(one.source for one in used))

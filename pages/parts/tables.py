@@ -48,6 +48,11 @@ def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
     return _summed(rows)
 
 
+def drawn(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return the parts that a stacked chart of these rows draws, in the order of their names."""
+    return tuple(sorted(set(rows["part"])))
+
+
 def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["system", "part", "amount", "chosen"])
     frame = frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
