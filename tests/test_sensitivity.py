@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-
 from engine import sensitivity
 from engine.estimate import estimate
 from engine.presets import preset
