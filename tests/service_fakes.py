@@ -28,7 +28,9 @@ OWNER = f"""
 import sys; from pathlib import Path; from engine.service import serve
 serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), "{COMPUTE}")
 """
+# A test run in the background hands an ignored interrupt down to its children.
 COMMAND = f"""
+import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
 import functools, sys; from engine import service; from engine.__main__ import main
 service.serve = functools.partial(service.serve, compute="{COMPUTE}"); sys.exit(main())
 """
