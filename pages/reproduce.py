@@ -26,7 +26,8 @@ st.caption(
     "that were. Headline: it also hangs on assumptions, which its source names."
 )
 
-for paper, own in verdict_tables.by_paper(found).items():
+drawn_first = sorted(verdict_tables.by_paper(found).items(), key=lambda item: not verdict_tables.stacks(item[1]))
+for paper, own in drawn_first:
     st.subheader(plain(paper.partition(":")[0]), anchor=False)
     st.caption(plain(paper))
     stacks = list(verdict_tables.stacks(own).items())
@@ -41,6 +42,10 @@ for paper, own in verdict_tables.by_paper(found).items():
     if headlines:
         st.markdown("**What the paper is known for**")
         downloads.show(verdict_tables.table(headlines).drop(columns="Preset"), verdict_tables.FORMATS)
+    others = [] if stacks else [verdict for verdict in own if verdict not in headlines]
+    if others:
+        st.markdown("**What else was held to it**" if headlines else "**What was held to it**")
+        downloads.show(verdict_tables.table(others), verdict_tables.FORMATS)
 
 study_panel.draw()
 gap_panel.draw()
