@@ -1,5 +1,6 @@
 """Can I trust it?"""
 
+import pandas as pd
 import streamlit as st
 
 from engine import version
@@ -7,6 +8,8 @@ from engine.errors import EmberpoolError
 from engine.presets import preset
 from pages.parts import address, downloads, frame, gap_panel, study_panel, verdict_charts, verdict_tables, verdicts
 from pages.parts.plain import plain
+
+ENERGIES = "Energy of a batch by model and training system, relative to pmem"
 
 frame.guard()
 address.bar("reproduce")
@@ -38,6 +41,13 @@ for paper, own in drawn_first:
             column.vega_lite_chart(rows, verdict_charts.stacks(), key=f"stacks {name}", alt=f"Step time by stage of {title}")
     if stacks:
         st.caption("A published bar's grey end is what no claim itemises: the published total less the parts claimed above.")
+    energies = verdict_tables.energies(own) if stacks else pd.DataFrame()
+    if len(energies):
+        st.markdown(f"**Energy of a batch, {', '.join(dict.fromkeys(energies.who))}**: relative to pmem on the same machine")
+        st.vega_lite_chart(
+            energies, verdict_charts.energies(tuple(dict.fromkeys(energies.system))), key=f"energy {paper}", alt=ENERGIES
+        )
+        st.caption("The bars of single models are predictions; what is held to the paper are the two means in the table below.")
     headlines = verdict_tables.headlines(own)
     if headlines:
         st.markdown("**What the paper is known for**")

@@ -153,3 +153,19 @@ def test_constants_are_those_of_the_systems_own_devices():
     scenario = with_values(preset("dlrm-kaggle").scenario, {"system": "ssd"})
     titles = {title.split(",")[0] for title in constants_panel.table(scenario)["Device"]}
     assert {"Host", "GPU"} <= titles and not any(title.startswith("PMEM") for title in titles)
+
+
+def test_energies_are_those_of_the_runs_relative_to_the_baseline_with_published_bars_beside_them(made_up):
+    found = validate.validate(PROTOTYPES)
+    rows = verdict_tables.energies(found)
+    assert set(rows.who) == {"ours"} and len(rows) == 4 * 5
+    joules = {
+        system: fakes.estimate(with_values(preset(PROTOTYPES[0]).scenario, {"system": system})).results
+        for system in ("cxl", "pmem")
+    }
+    own = rows[(rows.preset == preset(PROTOTYPES[0]).title) & (rows.system == "cxl")].energy.item()
+    assert own == pytest.approx(joules["cxl"]["Energy per batch [J]"] / joules["pmem"]["Energy per batch [J]"])
+    saving = next(one for one in found if one.claim.metric == "Energy per batch [J]" and one.claim.presets == (PROTOTYPES[0],))
+    told = replace(saving, claim=replace(saving.claim, published=80.0, tolerance=5.0))
+    published = verdict_tables.energies([*(one for one in found if one is not saving), told])
+    assert published[published.who == "published"].energy.item() == pytest.approx(0.2)

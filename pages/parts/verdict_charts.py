@@ -1,4 +1,4 @@
-"""The chart that sets published step times beside ours."""
+"""The charts that set published step times and energies beside ours."""
 
 from functools import cache
 
@@ -42,6 +42,36 @@ def stacks() -> Spec:
         "encoding": rows,
         "layer": [stack, _totals()],
         "config": {"legend": {"orient": "top", "columns": 3, "titleFontWeight": "normal"}},
+    }
+
+
+@cache
+def energies(shown: tuple[str, ...]) -> Spec:
+    """A group of bars a preset, one a training system, published ones paler; needs preset, system, who, energy."""
+    systems = palette.systems()
+    return {
+        "height": 320,
+        "mark": {"type": "bar"},
+        "encoding": {
+            "x": {"field": "preset", "type": "nominal", "axis": axis("Model", labelAngle=0, labelLimit=170)},
+            "xOffset": {"field": "system", "type": "nominal", "sort": list(systems)},
+            "y": {"field": "energy", "type": "quantitative", "axis": axis("Energy of a batch, pmem = 1", format=".1f")},
+            "color": {
+                "field": "system",
+                "type": "nominal",
+                "scale": palette.colours(systems),
+                "title": "Training system",
+                "legend": {"values": list(shown)},
+            },
+            "opacity": {"condition": {"test": f"datum.who === '{OURS}'", "value": 1}, "value": 0.6},
+            "tooltip": [
+                {"field": "preset", "title": "Model"},
+                {"field": "system", "title": "Training system"},
+                {"field": "who", "title": "Whose"},
+                {"field": "energy", "title": "Energy, pmem = 1", "type": "quantitative", "format": ".3f"},
+            ],
+        },
+        "config": {"legend": {"orient": "top", "titleFontWeight": "normal"}},
     }
 
 

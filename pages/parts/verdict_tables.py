@@ -10,9 +10,9 @@ from engine.presets import preset
 from engine.published import KINDS
 from engine.result import STAGES
 from engine.validate import Verdict
-from pages.parts import tables
+from pages.parts import palette, tables
 
-STEP = "Step time [ms]"
+STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
 PUBLISHED, OURS = "published", "ours"
 LIMITS = {"at_most": "at most", "at_least": "at least"}
 WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
@@ -103,6 +103,24 @@ def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
             rows = [row for system in systems for row in _published(members, system)]
             found[name] = pd.concat([pd.DataFrame(rows, columns=COLUMNS), ours[COLUMNS]]) if rows else ours[COLUMNS]
     return dict(sorted(found.items(), key=lambda item: set(item[1]["who"]) == {OURS}))
+
+
+def energies(verdicts: Verdicts) -> pd.DataFrame:
+    """Return each preset's energy of a batch by system, relative to the claims' baseline: preset, system, who, energy.
+
+    A published bar is drawn where a saving is published for one preset.
+    """
+    rows = []
+    for verdict in verdicts:
+        claim = verdict.claim
+        if claim.metric == ENERGY and claim.form == "saving [%]" and claim.presets == (verdict.preset,):
+            title = preset(verdict.preset).title
+            of = {one.claim.system for one in verdicts if one.preset == verdict.preset and one.claim.metric == STEP}
+            joules = {system: validate.run(validate.Point(verdict.preset, system)).results[ENERGY] or 0.0 for system in of}
+            base = joules.get(claim.baseline) or 1.0
+            rows += [(title, system, OURS, joules[system] / base) for system in palette.systems() if system in of]
+            rows += [] if claim.published is None else [(title, claim.system, PUBLISHED, 1 - claim.published / 100)]
+    return pd.DataFrame(rows, columns=["preset", "system", "who", "energy"])
 
 
 def _published(verdicts: Verdicts, system: str) -> list[tuple[str, str, str, float]]:

@@ -22,7 +22,7 @@ def test_a_link_to_a_cold_server_runs_every_claim_and_saves_them(cold, visit):
     expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
     expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(PAGES)
     expect(page.get_by_text(re.compile(f"^{CLAIMS} claims: .* within tolerance"))).to_be_visible(timeout=2 * ANSWER_MS)
-    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(6)
+    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(7)
     assert page.get_by_test_id("stProgress").count() == 0 and "machine.cxl_bandwidth_GBps=10.0" in page.url
     rows = downloaded(page, "Download all claims as CSV")
     assert len(rows) == CLAIMS and {row["Verdict"] for row in rows} == {"✓ within", "prediction"}
@@ -39,7 +39,7 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
 def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
     page = visit(f"{cold}/reproduce", color_scheme=scheme, viewport={"width": width, "height": 900})
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(6, timeout=2 * ANSWER_MS)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7, timeout=2 * ANSWER_MS)
     background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
     assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
     main = "document.querySelector('[data-testid=stMain]')"
