@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import slots
+from engine.__main__ import main
 from engine.cache import Room, by_table, caches
 from engine.caches import set_associative
 from engine.errors import BadInput, CannotRun
 from engine.presets import preset
+from engine.registry import names
 from engine.scenario import with_values
 from engine.workload import batch, lru, source
 from tests import reference_caches as by_hand
@@ -178,3 +180,8 @@ def test_one_cache_a_table_serves_that_tables_ids_alone():
 def test_a_huge_cache_takes_memory_for_the_rows_it_holds():
     held = slots.with_room(slots.empty(10**12, 2, ()), 5000)
     assert len(held.cell) < 20_000 and len(held.bucket) < 100_000
+
+
+def test_the_command_lists_every_cache_policy(capsys):
+    assert main(["list", "caches"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(names("caches"))

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from typing import Any
@@ -47,8 +47,11 @@ def _variant(kind: str, name: str) -> Entry:
 
 
 def _devices() -> list[Entry]:
-    """Each device with every constant that it hangs on, by the part that a knob chooses."""
-    return [{**_variant("devices", name), "constants": _constants(kind)} for name, kind in registry.every("devices").items()]
+    """Each device with the knobs that it reads, and every constant that it hangs on, by the part that a knob chooses."""
+    return [
+        {**_variant("devices", name), "knobs": list(kind.knobs), "constants": _constants(kind)}
+        for name, kind in registry.every("devices").items()
+    ]
 
 
 def _constants(kind: Kind) -> list[Entry]:
@@ -71,6 +74,7 @@ def _knobs() -> list[Entry]:
             "high": knob.high,
             "choices": list(knob.allowed),
             "default": knob.default,
+            "acts": knob.acts,
             "help": knob.help,
         }
         for path, knob in KNOBS.items()
@@ -84,14 +88,20 @@ def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
 
 
 def _catalogue(entries: Sequence[Entry]) -> str:
-    """Below the devices, their constants: value, range, how sure, and the source."""
-    rows = [
-        f"{entry['name']:9} {one['part']:12} {one['name']:32} {one['value']:>10g} {one['unit']:12} "
-        f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
-        for entry in entries
-        for one in entry.get("constants", ())
-    ]
+    """Below the devices, their constants: value, range, how sure, and the source; below each what other sources say."""
+    rows = [row for entry in entries for one in entry.get("constants", ()) for row in _sources(entry["name"], one)]
     return "\n" + "\n".join(rows) + "\n" if rows else ""
+
+
+def _sources(device: str, one: Entry) -> Iterator[str]:
+    yield _line(device, one["part"], one["name"], one)
+    for choice, other in one["others"]:
+        yield _line(device, one["part"], f"  machine.{one['switch']}={choice}", other)
+
+
+def _line(device: str, part: str, name: str, one: Entry) -> str:
+    extent = f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
+    return f"{device:9} {part:12} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
 
 
 def _cell(entry: Entry, column: str) -> str:
@@ -103,6 +113,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
     "devices": (_devices, ("name", "title", "help")),
     "faults": (_variants("faults"), ("name", "title", "help")),
+    "caches": (_variants("caches"), ("name", "title", "help")),
     "metrics": (_variants("metrics"), ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),
     "knobs": (_knobs, ("path", "default", "unit", "help")),

@@ -23,7 +23,7 @@ def test_a_group_that_is_opened_says_which_knobs_do_nothing_and_opens_the_consta
     assert page.get_by_text("No effect here: system cxl uses no SSD.").count() == 0
     page.get_by_text("Machine", exact=True).click()
     expect(page.get_by_text("No effect here: system cxl uses no SSD.").first).to_be_visible(timeout=ANSWER_MS)
-    settled(page).get_by_role("button", name=re.compile("^13 constants, 4 unsourced, 5 calibrated")).click()
+    settled(page).get_by_role("button", name=re.compile(r"^\d+ constants, \d+ unsourced, 5 calibrated")).click()
     expect(page.get_by_text("Persistent memory: constants in use")).to_be_visible()
 
 
