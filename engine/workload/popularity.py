@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from math import log
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,13 @@ def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
     return tuple(Popularity((), 1.0, exponent, 0.0, n, n) for n in rows)
 
 
+@lru_cache(maxsize=4096)
 def _kaggle(field: int, rows: int) -> Popularity:
     fit = fits("kaggle")[str(field)]
     return Popularity(tuple(fit["heavy"]), fit["mass"], fit["s"], fit["q"], fit["V"], rows)
 
 
+@lru_cache(maxsize=4096)
 def _terabyte(field: int, rows: int) -> Popularity:
     """A small field has no fit of its own: it is assumed to be shaped like the Kaggle field nearest in distinct ids."""
     fit = fits("tb")[str(field)]
@@ -67,6 +69,7 @@ def _kaggle_field_like(distinct: int) -> int:
     return int(min(fits("kaggle").items(), key=lambda one: abs(log(one[1]["distinct"] / distinct)))[0])
 
 
+@lru_cache(maxsize=4096)
 def _avazu(rows: int) -> Popularity:
     """A crude guess: one value of the large device-id field takes most lookups, the larger device-ip field falls slowly.
 
