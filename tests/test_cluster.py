@@ -1,0 +1,88 @@
+"""Do many GPUs and nodes, folded into one, take the time and the energy of closed formulas?"""
+
+import pytest
+
+from engine.cluster import folded, nodes
+from engine.device import joules, seconds
+from engine.machine import Machine
+from engine.registry import load
+from engine.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream
+
+GB, US = 1e9, 1e-6
+FABRIC, NET, START, HOP = 0.667 * 300 * GB, 0.56 * 22.5 * GB, 10 * US, 20 * US
+
+
+def network(gpus, **more):
+    return load("devices", "network").build(Machine(num_gpus=gpus, **more))
+
+
+def exactly(value):
+    return pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "work", "share"),
+    [
+        ("gpu", Pool(8e9), Pool(2e9)),
+        ("gpu", RowUpdates(4e6, 512), RowUpdates(1e6, 512)),
+        ("gpu", BottomMLP(4096, (13, 512, 64), "forward"), BottomMLP(1024, (13, 512, 64), "forward")),
+        ("pcie", Copy(8e9, handoffs=2), Copy(2e9, handoffs=2)),
+        ("host", HostRows(4e6, 512), HostRows(1e6, 512)),
+        ("ssd", Stream(8e9), Stream(2e9)),
+    ],
+)
+def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of_four(name, work, share):
+    one = load("devices", name).build(Machine(pmem_capacity_GiB=100.0))
+    four = folded(one, 4)
+    assert seconds(four, work) == exactly(seconds(one, share))
+    assert joules(four, work) == exactly(4 * joules(one, share))
+    for drawn in ("idle_watts", "busy_watts", "price", "modules"):
+        assert getattr(four, drawn) == exactly(4 * getattr(one, drawn))
+    assert four.full_watts == (None if one.full_watts is None else exactly(4 * one.full_watts))
+
+
+def test_what_a_memory_stores_does_not_depend_on_how_many_share_it():
+    one = load("devices", "pmem").build(Machine(pmem_capacity_GiB=100.0))
+    work = RowUpdates(4e6, 64)
+    assert folded(one, 4).stored[RowUpdates](work) == exactly(one.stored[RowUpdates](work))
+
+
+def test_one_part_is_itself():
+    one = load("devices", "gpu").build(Machine())
+    assert folded(one, 1) is one
+
+
+@pytest.mark.parametrize(("gpus", "in_node", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (16, 8, 2), (3, 1, 3)])
+def test_nodes_are_as_many_as_the_gpus_fill(gpus, in_node, expected):
+    assert nodes(Machine(num_gpus=gpus, gpus_per_node=in_node)) == expected
+
+
+def test_an_all_to_all_inside_a_node_sends_all_but_a_gpus_own_share_over_the_fabric():
+    total = 8e9
+    assert seconds(network(8), AllToAll(total)) == exactly(START + total / 8 * (7 / 8) / FABRIC)
+
+
+def test_an_all_to_all_over_two_nodes_waits_for_the_slower_of_fabric_and_network():
+    total = 16e9
+    sent = total / 16
+    assert seconds(network(16), AllToAll(total)) == exactly(START + HOP + max(sent * 7 / 16 / FABRIC, sent * 8 / 16 / NET))
+
+
+def test_an_all_reduce_is_a_ring_over_the_fabric_then_one_over_the_network_for_each_gpus_part():
+    nbytes = 1e9
+    assert seconds(network(8), AllReduce(nbytes)) == exactly(START + 2 * nbytes * (7 / 8) / FABRIC)
+    assert seconds(network(16), AllReduce(nbytes)) == exactly(
+        START + HOP + 2 * nbytes * (7 / 8) / FABRIC + 2 * nbytes * (1 / 2) / (8 * NET)
+    )
+
+
+def test_the_energy_of_a_collective_counts_every_byte_that_leaves_a_gpu_at_both_ends():
+    each = 8 * 2 * 7.5e-12
+    assert joules(network(8), AllToAll(8e9)) == exactly(8e9 * 7 / 8 * each)
+    assert joules(network(8), AllReduce(1e9)) == exactly(2 * 7 * 1e9 * each)
+
+
+def test_one_gpu_exchanges_nothing_and_two_nodes_power_a_card_for_each_gpu():
+    assert seconds(network(1), AllToAll(1e9)) == seconds(network(1), AllReduce(1e9)) == 0
+    assert joules(network(1), AllToAll(1e9)) == joules(network(1), AllReduce(1e9)) == 0
+    assert (network(8).idle_watts, network(16).idle_watts) == (0, 16 * 20)
