@@ -1,0 +1,63 @@
+"""Do rows on the GPU, on the host and between them take the seconds that their constants say?"""
+
+import pytest
+
+from engine.device import joules, seconds
+from engine.machine import Machine
+from engine.registry import load
+from engine.work import BottomMLP, Copy, HostRows, RowReads, RowUpdates, Software, TopPart, mlp_parameters
+
+GB, US, NS, MS = 1e9, 1e-6, 1e-9, 1e-3
+MOVED = 0.78 * 2039 * GB  # an A100's share of its bandwidth
+
+
+def device(name, **knobs):
+    return load("devices", name).build(Machine(**knobs))
+
+
+def exactly(value):
+    return pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize(("row_bytes", "sectors"), [(4, 1), (32, 1), (33, 2), (512, 16)])
+def test_a_gpu_reads_rows_in_whole_sectors_and_an_update_moves_them_twice(row_bytes, sectors):
+    rows, gpu = 1e6, device("gpu")
+    moved = rows * sectors * 32
+    assert seconds(gpu, RowReads(rows, row_bytes)) == exactly(2.6 * US + moved / MOVED)
+    assert seconds(gpu, RowUpdates(rows, row_bytes)) == exactly(2.6 * US + 2 * moved / MOVED)
+    assert joules(gpu, RowUpdates(rows, row_bytes)) == exactly(2 * joules(gpu, RowReads(rows, row_bytes)))
+
+
+def test_the_prototypes_gpu_moves_rows_at_its_memorys_rate():
+    gpu = device("gpu", gpu="trainingcxl")
+    assert seconds(gpu, RowReads(1e6, 512)) == exactly(512e6 / (936 * GB))
+    assert seconds(gpu, RowUpdates(1e6, 512)) == exactly(2 * 512e6 / (936 * GB))
+
+
+def test_a_host_gathers_and_scatters_row_by_row_and_longer_rows_by_their_bytes():
+    host = device("host")
+    assert seconds(host, HostRows(1e6, 64)) == seconds(host, HostRows(1e6, 512)) == exactly(1e6 * 60 * NS)
+    assert seconds(host, HostRows(1e6, 64, scatter=True)) == exactly(1e6 * 61 * NS)
+    assert seconds(host, HostRows(1e6, 2048)) == exactly(1e6 * 4 * 60 * NS)
+
+
+def test_copies_to_unpinned_memory_go_at_their_own_rate_and_never_faster_than_the_link():
+    assert seconds(device("pcie"), Copy(1e9)) == exactly(1 / 26)
+    assert seconds(device("pcie"), Copy(1e9, pinned=False)) == exactly(1 / 4)
+    assert seconds(device("pcie", pcie_bandwidth_GBps=2.0), Copy(1e9, pinned=False)) == exactly(1 / 2)
+
+
+def test_a_training_loop_costs_what_its_framework_costs_and_a_software_cache_two_milliseconds():
+    assert seconds(device("host"), Software("loop")) == exactly(0.1 * MS)
+    assert seconds(device("host", framework="pytorch"), Software("loop")) == exactly(12 * MS)
+    assert seconds(device("host"), Software("cache")) == exactly(2 * MS)
+
+
+def test_layers_on_the_host_cost_their_operations_forward_one_part_backward_two():
+    widths, host = (13, 512, 64), device("host")
+    once = 2 * 128 * mlp_parameters(widths) / 0.23e12
+    assert seconds(host, BottomMLP(128, widths, "forward")) == pytest.approx(once, rel=1e-3)
+    assert seconds(host, BottomMLP(128, widths, "backward")) == pytest.approx(2 * once, rel=1e-3)
+    pairs = 6 * 128 * 27**2 * 16 / 0.23e12
+    top = seconds(host, TopPart(128, (415, 512, 256, 1), 27, 16))
+    assert top == pytest.approx(3 * 2 * 128 * mlp_parameters((415, 512, 256, 1)) / 0.23e12 + pairs, rel=1e-3)
