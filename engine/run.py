@@ -97,7 +97,8 @@ def machinery(scenario: Scenario) -> Machinery:
     chosen: System = load("systems", scenario.system)
     devices = powered(scenario.system, scenario.machine)
     assumptions.check(scenario.machine, _catalogue())
-    known = devices if chosen.memory == "dram" else within_host(devices)
+    behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
+    known = devices if behind_link else within_host(devices)
     return Machinery(scenario, chosen, system.ways(scenario, chosen), counted(scenario.machine, known))
 
 

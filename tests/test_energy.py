@@ -236,3 +236,9 @@ def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
     load = max(seconds(memory, Stream(mlp, write=False)), over_link)
     assert crash.restore == pytest.approx(float(read + back + load), **same)
     assert crash.resumed - crash.at == pytest.approx(0.02 + 0.03 + crash.restore, **same)
+
+
+@pytest.mark.parametrize(("system", "own"), [("dram", True), ("ssd", False), ("cached-embedding", False)])
+def test_only_dram_behind_a_link_draws_static_power_beside_the_host_that_was_measured_with_its_memory(system, own):
+    devices = ready(scenario("tiny", system)).devices
+    assert (devices["dram"].idle_watts > 0) == own
