@@ -34,9 +34,15 @@ def events(segment: Segment) -> tuple[PersistEvent, ...]:
 
 
 def survived(
-    segment: Segment, ways: Ways, before: Before, changes: Mapping[int, BatchChange], batch_size: int, seeds: tuple[int, int]
+    segment: Segment,
+    ways: Ways,
+    before: Before,
+    changes: Mapping[int, BatchChange],
+    batch_size: int,
+    seeds: tuple[int, int],
+    model: str = "adr",
 ) -> Recovered:
-    """Tear what was under way, then recover; raises CannotRun where nothing can be restored."""
+    """Tear what was under way by a persistence model, then recover; raises CannotRun where nothing can be restored."""
     if ways.log == "":
         raise ValueError("a system without a log has nothing to recover from.")
     numbered = {n: replace(c, reader_before=n * batch_size, reader_after=(n + 1) * batch_size) for n, c in changes.items()}
@@ -48,15 +54,15 @@ def survived(
     )
     start = Start(before.table, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
-    media = survive(layout, start, events(segment), numbered, ways.log, rng)
+    media = survive(layout, start, events(segment), numbered, ways.log, rng, model)
     return recover(media, layout, ways.log, ways.bound)
 
 
-def in_miniature(segment: Segment, ways: Ways, seeds: tuple[int, int]) -> tuple[int, int]:
+def in_miniature(segment: Segment, ways: Ways, seeds: tuple[int, int], model: str = "adr") -> tuple[int, int]:
     """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a one-row table."""
     row, nothing = np.zeros((1, 8), np.uint8), np.zeros(8, np.uint8)
     change = BatchChange(np.zeros(1, np.int64), row, row, nothing, nothing)
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
     before = Before(segment.first + since, row, nothing, segment.first + flagged)
-    found = survived(segment, ways, before, {event.batch: change for event in events(segment)}, 1, seeds)
+    found = survived(segment, ways, before, {event.batch: change for event in events(segment)}, 1, seeds, model)
     return found.embedding_batch, found.mlp_batch

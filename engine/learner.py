@@ -82,7 +82,8 @@ def crash(
     changes |= {n: _mlp_only(done, n, pupil) for n in mlps if n < since}
     before = _before(pupil, done, since, segment.first + cut.since_mlp, changes)
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
-    found = survived(segment, m.ways, before, changes, m.scenario.data.batch_size, seeds)
+    model = m.scenario.machine.persistence_model
+    found = survived(segment, m.ways, before, changes, m.scenario.data.batch_size, seeds, model)
     weights = _from_bytes(pupil.weights, found.table, found.mlp)
     return replace(pupil, weights=weights, batch=found.embedding_batch), found.mlp_batch, done
 

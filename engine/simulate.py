@@ -104,4 +104,5 @@ def _miniature(m: Machinery, segment: Segment) -> tuple[int, int, None]:
     """Recover without training; a system without a log starts again at batch 0."""
     if not m.ways.log:
         return 0, 0, None
-    return *in_miniature(segment, m.ways, (m.scenario.data.seed, m.scenario.faults.seed)), None
+    seeds = m.scenario.data.seed, m.scenario.faults.seed
+    return *in_miniature(segment, m.ways, seeds, m.scenario.machine.persistence_model), None

@@ -62,6 +62,11 @@ from engine.cache import Cache
 
 CACHE = Cache("Top hat", "All that goes in is gone.", lambda batches, room: None, lambda ids, room: len(ids))
 """,
+    "domains/stone_tablet.py": """
+from engine.domain import Domain, in_order
+
+DOMAIN = Domain("Stone tablet", "What is carved stays.", in_order, at_once=True)
+""",
     "models/five-beads.toml": """
 title = "Five beads"
 source = "made up"
@@ -98,7 +103,7 @@ def forget():
 @pytest.fixture
 def beads(tmp_path, monkeypatch):
     """Copy the folders of variants, add one file to each, and let the registry look there."""
-    for kind in ("systems", "devices", "faults", "metrics", "caches", "models"):
+    for kind in ("systems", "devices", "faults", "metrics", "caches", "domains", "models"):
         shutil.copytree(registry.HERE / kind, tmp_path / kind, ignore=shutil.ignore_patterns("__pycache__"))
         if kind != "models":
             monkeypatch.setattr(import_module(f"engine.{kind}"), "__path__", [str(tmp_path / kind)])
