@@ -22,9 +22,9 @@ from engine.simulate import simulate, untrained
 from engine.steady import steady
 
 NAMES = tuple(name.replace("-", "_") for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
-STOPS = tuple(
-    name.replace("-", "_") for name, fault in every("faults").items() if fault.kind == "fail-stop" and name != "memory-loss"
-)
+ENDS = ("memory-loss", "flush-failure")  # may end the run
+STOPS = tuple(name.replace("-", "_") for name, fault in every("faults").items() if fault.kind == "fail-stop" and name not in ENDS)
+STOPS = tuple(name for name in STOPS if name in NAMES)
 QUICK = {"run.training": False, "run.batches": 40, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 2e-3}
 
 
@@ -79,7 +79,7 @@ def test_I9_every_second_and_joule_is_entered_once(system, at, seed, share, repa
     phases = [attempt for crash in done.crashes for attempt in crash.outage.attempts]
     for name in ("detect", "repair", "restart", "restore"):
         assert told.books.seconds[name] == pytest.approx(sum(getattr(one, name) for one in phases), rel=1e-12)
-    assert done.completed == (told.books.seconds["useful"] > 0) or not done.completed
+    assert done.completed or told.books.seconds["useful"] == 0
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -112,7 +112,7 @@ def test_I9_work_of_a_run_that_starts_again_at_the_first_batch_is_lost_or_replay
 @pytest.mark.parametrize("answer", [simulate, estimate])
 @pytest.mark.parametrize("system", [*SYSTEMS, "cached-embedding", "fae"])
 def test_I9_the_books_of_a_result_are_its_elapsed_time_and_energy(system, answer):
-    result = answer(tiny(system))
+    result = answer(with_values(tiny(system), {"policy.cache_load_factor": 1.0}))
     books = {row["Account"]: row for row in result.books}
     assert tuple(books) == ACCOUNTS
     assert sum(row["Time [s]"] for row in result.books) == pytest.approx(result.results["Elapsed [s]"], rel=1e-9)
@@ -125,7 +125,7 @@ def test_I9_the_books_of_a_result_are_its_elapsed_time_and_energy(system, answer
 
 
 def test_I9_metrics_are_the_books_in_other_words():
-    result = simulate(tiny("cxl-b", gpu_crash_at_seconds=(0.002, 0.009), repair_median_seconds=0.001))
+    result = simulate(tiny("cxl-b", gpu_crash_at_seconds=(0.002, 0.0075), repair_median_seconds=0.001))
     time = {row["Account"]: row["Time [s]"] for row in result.books}
     told = result.results
     assert told["Effective training time ratio"] == time["useful"] / told["Elapsed [s]"]
