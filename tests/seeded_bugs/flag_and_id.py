@@ -22,13 +22,13 @@ def checksum_of_the_payload_only(payload, fields):
 
 
 @bug("records.seal")
-def flag_carries_no_batch(media, pending, reader, seed):
-    seal(media, replace(pending, batch=0), reader, seed)
+def flag_carries_no_batch(media, pending, stamp):
+    seal(media, replace(pending, batch=0), stamp)
 
 
 @bug("records.seal")
-def batch_id_wraps_after_two(media, pending, reader, seed):
-    seal(media, replace(pending, batch=pending.batch % 2), reader, seed)
+def batch_id_wraps_after_two(media, pending, stamp):
+    seal(media, replace(pending, batch=pending.batch % 2), stamp)
 
 
 @bug("records.is_free")
@@ -42,13 +42,13 @@ def mlp_log_overwrites_the_only_complete_one(media, slots, kind, batch):
 
 
 @bug("records.seal", log="redo")
-def reader_position_is_off_by_one(media, pending, reader, seed):
-    seal(media, pending, reader + 1, seed)
+def reader_position_is_off_by_one(media, pending, stamp):
+    seal(media, pending, replace(stamp, reader=stamp.reader + 1))
 
 
 @bug("records.seal")
-def random_state_is_not_kept(media, pending, reader, seed):
-    seal(media, pending, reader, (0, 0))
+def random_state_is_not_kept(media, pending, stamp):
+    seal(media, pending, replace(stamp, seed=(0, 0)))
 
 
 @bug("records.read")

@@ -29,23 +29,23 @@ def only_the_first_line_of_a_straddling_row_is_flushed(media, address, data):
 
 
 @bug("protocol.commit")
-def no_fence_between_data_and_flag(media, layout, rows, mlp, reader, seed):
+def no_fence_between_data_and_flag(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
     media.fence()
 
 
 @bug("protocol.commit")
-def no_fence_after_the_flag(media, layout, rows, mlp, reader, seed):
+def no_fence_after_the_flag(media, layout, rows, mlp, stamp):
     media.fence()
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
 
 
 @bug("protocol.commit", near_data=True)
-def near_data_writes_are_not_awaited(media, layout, rows, mlp, reader, seed):
+def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
 
 
 @bug("protocol.release")

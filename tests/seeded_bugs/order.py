@@ -6,16 +6,16 @@ from seeded_bugs import bug
 
 
 @bug("undo.commit")
-def old_checkpoint_is_deleted_before_the_new_flags(media, layout, rows, mlp, reader, seed):
+def old_checkpoint_is_deleted_before_the_new_flags(media, layout, rows, mlp, stamp):
     release(media, layout, rows, mlp)
-    commit(media, layout, rows, mlp, reader, seed)
+    commit(media, layout, rows, mlp, stamp)
 
 
 @bug("undo.commit")
-def old_checkpoint_is_deleted_after_one_flag(media, layout, rows, mlp, reader, seed):
-    commit(media, layout, rows, None, reader, seed)
+def old_checkpoint_is_deleted_after_one_flag(media, layout, rows, mlp, stamp):
+    commit(media, layout, rows, None, stamp)
     release(media, layout, rows, mlp)
-    records.seal(media, mlp, reader, seed)
+    records.seal(media, mlp, stamp)
     media.fence()
 
 
