@@ -116,11 +116,12 @@ def superseded(media: Media, slots: Sequence[Slot], by: Pending) -> list[Slot]:
     return [slot for slot in slots if slot != by.slot and not is_free(media, slot) and _batch(media, slot) <= by.batch]
 
 
-def is_damaged(media: Media, slot: Slot) -> bool:
-    """Say whether the slot's record was complete and is unreadable; a torn flag, set or cleared, has words of zeros."""
-    if media.poisoned(slot.header, LINE):
-        return True
-    return all(WORDS.unpack(media.load(slot.header, LINE))) and read(media, slot) is None
+def is_complete(media: Media, slot: Slot) -> bool:
+    """Say whether the slot's flag was set whole, or is lost; a torn flag, while set or cleared, has words of zeros.
+
+    A complete flag without an intact record is damage, and not a crash.
+    """
+    return media.poisoned(slot.header, LINE) or all(WORDS.unpack(media.load(slot.header, LINE)))
 
 
 def read(media: Media, slot: Slot) -> Record | None:

@@ -4,7 +4,7 @@ It may itself lose power anywhere and start over: repairs only write values that
 released only after the new checkpoint is durable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +27,8 @@ class Recovered:
     """The state to resume from: embeddings at the start of one batch, the MLP at that of the same or an older one.
 
     `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes; `rows_repaired` counts rows written back, `scanned` the
-    bytes read to verify the table. After a `dirty` shutdown batches that had been acknowledged may be gone.
+    bytes read to verify the table. After a `dirty` shutdown, and where log records were `damaged`, batches that had been
+    acknowledged may be gone; what is returned is exact also then.
     """
 
     embedding_batch: int
@@ -39,6 +40,7 @@ class Recovered:
     rows_repaired: int
     dirty: bool = False
     scanned: int = 0
+    damaged: int = 0
 
 
 def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
@@ -49,10 +51,12 @@ def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0
     """
     protocol.check_superblock(media, layout)
     dirty = protocol.is_dirty(media)
+    found = {slot: records.read(media, slot) for slot in layout.slots}
+    damaged = [slot for slot, record in found.items() if record is None and records.is_complete(media, slot)]
     if log == "redo":
-        report_damaged_logs(media, layout)
-    rows = survey(media, layout.row_slots, (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
-    mlps = survey(media, layout.mlp_slots, (Kind.MLP, Kind.MLP_CHECKPOINT))
+        report_damaged_logs([slot for slot in damaged if slot in layout.row_slots])
+    rows = survey(found.values(), (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
+    mlps = survey(found.values(), (Kind.MLP, Kind.MLP_CHECKPOINT))
     chosen, mlp = choose(rows, mlps, staleness_bound)
     repaired = repair(media, layout, to_replay(rows, chosen.batch, log))
     report_losses(media, layout)
@@ -60,14 +64,15 @@ def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0
     settle(media, layout, chosen, mlp)
     if dirty:
         protocol.accept_dirty(media)
-    table, stamp = protocol.read_table(media, layout), chosen.stamp
-    return Recovered(chosen.batch, mlp.batch, stamp.reader, stamp.seed, table, octets(mlp.payload), repaired, dirty, scanned)
+    table, at = protocol.read_table(media, layout), chosen.stamp
+    parameters, lost = octets(mlp.payload), len(damaged)
+    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, repaired, dirty, scanned, lost)
 
 
-def survey(media: Media, slots: Sequence[Slot], kinds: tuple[Kind, ...]) -> tuple[Record, ...]:
+def survey(found: Iterable[Record | None], kinds: tuple[Kind, ...]) -> tuple[Record, ...]:
     """Return the intact records of some kinds, oldest first, a checkpoint after the log of the same batch."""
-    found = [record for slot in slots if (record := records.read(media, slot)) and record.kind in kinds]
-    return tuple(sorted(found, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
+    intact = [record for record in found if record and record.kind in kinds]
+    return tuple(sorted(intact, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
 
 
 def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
@@ -108,9 +113,8 @@ def logged(layout: Layout, record: Record) -> tuple[Rows, Octets]:
     return numbers, stored[:, : layout.row_bytes]
 
 
-def report_damaged_logs(media: Media, layout: Layout) -> None:
+def report_damaged_logs(damaged: Sequence[Slot]) -> None:
     """Raise CannotRun if a redo log that may not have reached home is damaged; in an undo log its age tells."""
-    damaged = [slot for slot in layout.row_slots if records.is_damaged(media, slot)]
     if damaged:
         raise CannotRun(
             f"The redo log at byte {damaged[0].header} of the persistent memory is damaged, and its rows may not have "

@@ -19,6 +19,6 @@ def last_word_of_each_row_is_not_logged(media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows, short)
 
 
-@bug("redo.log_rows", log="redo")
+@bug("redo.log_rows", on="redo")
 def redo_log_holds_rows_in_another_order(media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, Kind.REDO_ROWS, batch + 1, rows, np.roll(values, 1, axis=0))

@@ -41,7 +41,7 @@ def mlp_log_overwrites_the_only_complete_one(media, slots, kind, batch):
     return replace(begin(media, slots, kind, batch), slot=slots[0]) if len(slots) == 3 else begin(media, slots, kind, batch)
 
 
-@bug("records.seal", log="redo")
+@bug("records.seal", on="redo")
 def reader_position_is_off_by_one(media, pending, stamp):
     seal(media, pending, replace(stamp, reader=stamp.reader + 1))
 

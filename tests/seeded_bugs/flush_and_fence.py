@@ -42,7 +42,7 @@ def no_fence_after_the_flag(media, layout, rows, mlp, stamp):
         records.seal(media, pending, stamp)
 
 
-@bug("protocol.commit", near_data=True)
+@bug("protocol.commit", on="undo-near")
 def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
         records.seal(media, pending, stamp)
@@ -55,7 +55,7 @@ def release_is_not_fenced(media, layout, rows, mlp):
         protocol.clear(media, records.superseded(media, layout.mlp_slots, mlp))
 
 
-@bug("recovery.repair", log="redo", late_home=True)
+@bug("recovery.repair", on="redo-late")
 def replay_is_not_fenced(media, layout, logs):
     for record in logs:
         protocol.write_rows(media, layout, *logged(layout, record))

@@ -19,13 +19,13 @@ def old_checkpoint_is_deleted_after_one_flag(media, layout, rows, mlp, stamp):
     media.fence()
 
 
-@bug("redo.log_rows", log="redo")
+@bug("redo.log_rows", on="redo")
 def home_rows_are_written_before_the_commit(media, layout, batch, rows, values):
     write_rows(media, layout, rows, values)
     return protocol.log_rows(media, layout, records.Kind.REDO_ROWS, batch + 1, rows, values)
 
 
-@bug("redo.rewrite", log="redo")
+@bug("redo.rewrite", on="redo")
 def redo_log_is_freed_with_the_home_write(media, layout, log, mlp, rows, values):
     release(media, layout, log, mlp)
     records.drop(media, log.slot)

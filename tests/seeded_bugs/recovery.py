@@ -24,13 +24,13 @@ def one_flag_is_enough(rows, mlps, bound):
     return rows[-1], mlps[-1]
 
 
-@bug("recovery.choose", relaxed=True)
+@bug("recovery.choose", on="undo-relaxed")
 def staleness_is_reported_as_zero(rows, mlps, bound):
     row, mlp = choose(rows, mlps, bound)
     return row, replace(mlp, batch=row.batch)
 
 
-@bug("recovery.choose", relaxed=True, batches=5)
+@bug("recovery.choose", on="undo-relaxed")
 def staleness_bound_is_not_enforced(rows, mlps, bound):
     return choose(rows, mlps, 2**64)
 
