@@ -1,8 +1,8 @@
 """Explores what power losses can leave of the log protocol, and judges every recovery from it.
 
 Reading order: `story` (a small run and its oracle), `states` (what can be left, point by point), `judge` (recovery, and what
-is asked of it), `visit`, `deeper` and `search` (one configuration), `whole` (all of them), `lines` (one line, one state), `bugs` and `ladder`
-(the checker checked), `leash` (an end to what has none).
+is asked of it), `visit`, `deeper` and `search` (one configuration), `whole` (all of them), `lines` (one line, one state),
+`bugs` and `ladder` (the checker checked), `leash` (an end to what has none).
 """
 
 from engine.crashcheck.bugs import broken, hunt

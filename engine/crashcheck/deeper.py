@@ -61,12 +61,14 @@ def lose_flag(search: Search, model: str, point: Point, counts: Counts) -> None:
 
 
 def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
-    """Lose every line in use, and flip a bit in each, one at a time (I5)."""
+    """Lose every line in use, and flip a bit in each, one at a time (I5); then lose the whole medium."""
     rng = Random(point.operation)
-    for address in judge.in_use(search.tale):
+    lines = tuple(judge.in_use(search.tale))
+    for address in lines:
         bit = 8 * address + rng.randrange(512)
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
         _damage(search, model, point, counts, f"f{bit}", flips=(bit,))
+    _damage(search, model, point, counts, ",".join(f"p{address}" for address in lines), poisons=lines)
 
 
 def _damage(search: Search, model: str, point: Point, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:

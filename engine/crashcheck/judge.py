@@ -31,23 +31,29 @@ class Verdict:
 
 
 def judged(
-    tale: Story, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None, announced: bool = False
+    tale: Story,
+    image: bytes | bytearray,
+    acknowledged: int,
+    wrap: Wrap | None = None,
+    announced: bool = False,
+    lossy: bool = False,
 ) -> Verdict:
-    """Recover a crash state; where the shutdown is announced as dirty, a refusal or an older exact state is honest."""
+    """Recover a crash state. A shutdown that was `announced` as dirty must be reported; only where it was `lossy`, fenced
+    lines having been lost, a refusal or an older exact state is honest."""
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
-    if not announced and (problem := two_live_logs(tale, image)):
+    if not lossy and (problem := two_live_logs(tale, image)):
         return Verdict(None, f"I7: {problem}")
     try:
         found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound)
     except CannotRun as refusal:
-        return Verdict(None, "" if announced else f"I1: unrecoverable: {refusal}", True)
+        return Verdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
     except (Exception, Stuck) as error:
         return Verdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
     if announced and not found.dirty:
         return Verdict(found.embedding_batch, "I5: a dirty shutdown was not reported")
-    if found.damaged and not announced:
+    if found.damaged and not lossy:
         return Verdict(found.embedding_batch, "I5: a flag under way was reported as damage")
-    return Verdict(found.embedding_batch, wrong(tale, found, 0 if announced else acknowledged))
+    return Verdict(found.embedding_batch, wrong(tale, found, 0 if lossy else acknowledged))
 
 
 def leashed(tale: Story, media: Media, wrap: Wrap | None) -> Media:

@@ -80,7 +80,7 @@ def replay(line: str, wrap: Wrap | None = None) -> Verdict:
         if max(*last.poisons, *(bit // 8 for bit in last.flips), 0) >= tale.layout.nbytes:
             raise BadInput(f"The replay line damages what lies outside the medium of {tale.layout.nbytes} bytes; copy one whole.")
         return judge.damaged(tale, image, 0 if announced else point.acknowledged, last.poisons, last.flips, wrap)
-    return judge.judged(tale, image, point.acknowledged, wrap, announced)
+    return judge.judged(tale, image, point.acknowledged, wrap, announced, announced and counts != point.sizes)
 
 
 def _choice(text: str) -> Choice:

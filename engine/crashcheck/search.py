@@ -19,6 +19,8 @@ from engine.crashcheck.story import Configuration, Wrap, configuration, story
 from engine.crashcheck.visit import USUAL, Effort, Search, look, observed
 from engine.domain import domain, domain_names
 
+PATIENCE = 20.0  # seconds for a model of a small run, which takes less than one
+
 
 def safe_models() -> tuple[str, ...]:
     """Return the persistence models under which the protocol promises to recover."""
@@ -35,17 +37,18 @@ def explore(
 ) -> Report:
     """Explore a configuration's crash states; `wrap` puts a medium of one's own between the protocol and the bytes.
 
-    `bug` is what replay lines call a broken protocol. A run that does not end counts as a failure after a minute.
+    `bug` is what replay lines call a broken protocol. A run that does not end counts as a failure.
     """
     tale = story(configuration(of) if isinstance(of, str) else of, seed)
     search = Search(tale, seed, wrap, effort, bug)
     started = perf_counter()
     for model in models or safe_models():
         try:
-            with patience(60.0 + effort.states / 100):
+            with patience(PATIENCE + effort.states / 200):
                 _explore(search, model)
         except Stuck as stuck:
             search.fail(model, "0:run", f"I1: {stuck}")
+            break
         search.report.models.add(model)
         if search.failed:
             break

@@ -88,7 +88,8 @@ def look(search: Search, model: str, point: Point, counts: Counts, where: str) -
     verdict = search.seen.get(key)
     search.report.raw_states += 1
     if verdict is None:
-        verdict = judge.judged(search.tale, image, point.acknowledged, search.wrap, domain(model).announced)
+        lossy = domain(model).announced and counts != point.sizes
+        verdict = judge.judged(search.tale, image, point.acknowledged, search.wrap, domain(model).announced, lossy)
         search.seen[key] = verdict
         search.report.refused += verdict.refused
         if verdict.problem:

@@ -60,3 +60,20 @@ def replay_is_not_fenced(media, layout, logs):
     for record in logs:
         protocol.write_rows(media, layout, *logged(layout, record))
     return 0
+
+
+@bug("recovery.repair")
+def rollback_is_not_flushed(media, layout, logs):
+    for record in logs:
+        rows, values = logged(layout, record)
+        for row, value in zip(rows.tolist(), values, strict=True):
+            media.store(layout.row(row), value)
+    media.fence()
+    return 0
+
+
+@bug("records.put")
+def flag_is_never_flushed(media, address, data):
+    media.store(address, data)
+    if data.size != LINE:
+        media.flush(address, data.size)

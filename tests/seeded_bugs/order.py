@@ -30,3 +30,18 @@ def redo_log_is_freed_with_the_home_write(media, layout, log, mlp, rows, values)
     release(media, layout, log, mlp)
     records.drop(media, log.slot)
     write_rows(media, layout, rows, values)
+
+
+@bug("undo.rewrite")
+def undo_log_is_freed_before_the_update(media, layout, log, mlp, rows, values):
+    records.drop(media, log.slot)
+    media.fence()
+    write_rows(media, layout, rows, values)
+
+
+@bug("protocol.commit")
+def flags_are_set_before_the_data_is_awaited(media, layout, rows, mlp, stamp):
+    for pending in filter(None, (rows, mlp)):
+        records.seal(media, pending, stamp)
+    media.fence()
+    media.fence()
