@@ -52,9 +52,10 @@ from engine.metric import Metric
 METRIC = Metric("Bead count", "beads", "higher", "Ten a batch.", lambda report: 10.0 * report.batches, 5)
 """,
     "faults/table_knocked.py": """
-from engine.fault import Fault
+from engine.fault import Fault, Strike
 
-FAULT = Fault("Table knocked", "Beads fly.", lambda scenario: iter([0.5]))
+STRIKES = lambda scenario: iter([Strike(0.5, "table-knocked")])
+FAULT = Fault("F99", "Table knocked", "Beads fly.", "fail-stop", frozenset({"gpu"}), STRIKES, "the table was knocked")
 """,
     "caches/top_hat.py": """
 from engine.cache import Cache

@@ -12,7 +12,7 @@ from engine.errors import BadInput, nearest
 from engine.persistence import digest, protocol, redo, undo
 from engine.persistence.crash import CrashMedia, Power
 from engine.persistence.layout import Layout
-from engine.persistence.media import Media, octets
+from engine.persistence.media import WORD, Media, octets
 from engine.persistence.pending import at_random
 from engine.persistence.protocol import LogName, Position, Rows
 from engine.persistence.records import Pending, Stamp
@@ -108,14 +108,16 @@ def survive(
     log: LogName,
     rng: np.random.Generator,
     model: str = "adr",
+    granularity: int = WORD,
 ) -> CrashMedia:
     """Return what is durable after power loss under a persistence model, for `recover` to work on.
 
     Events come in the order of the protocol. Those under way keep the first `done` of their lines and a random
     word prefix of the next; each is torn on its own. An MLP log is flagged by the next commit after its end.
     What a fence has left in the device's buffer keeps a random prefix line by line; the start is durable for good.
+    Nothing is torn within `granularity` bytes.
     """
-    media = CrashMedia(layout.nbytes, Power(model))
+    media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)
     media.drain()
     stamps = Stamps(start, changes)
