@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -403,3 +404,11 @@ def test_a_fault_knob_without_effect_says_what_it_lacks(path, knobs, missing):
 def test_every_fault_knob_names_a_fault_or_a_knob_that_exists():
     for knob in KNOBS.values():
         assert not knob.needs or knob.needs in KNOBS or knob.needs in every("faults"), knob.path
+
+
+def test_the_table_of_faults_in_the_docs_is_the_registrys():
+    text = (Path(__file__).parent.parent / "docs" / "faults.md").read_text(encoding="utf-8")
+    for name, fault in every("faults").items():
+        destroys = ", ".join(sorted(fault.destroys)) or "nothing"
+        assert f"| {fault.id} | `{name}` | {destroys} | {fault.summary} |" in text
+    assert {fault.id for fault in every("faults").values()} == {f"F{number}" for number in range(1, 15)}
