@@ -25,6 +25,7 @@ from engine.persistence import (
     survive,
 )
 from engine.persistence.pending import at_random
+from engine.persistence.recovery import Scan
 
 PURPOSE = 102
 NO_ROWS = np.empty(0, np.int64)
@@ -81,6 +82,7 @@ def survived(
         row_bytes=before.table.shape[1],
         mlp_bytes=before.mlp.size,
         max_log_rows=max([1, *(len(change.rows) for change in changes.values())]),
+        row_checksums=m.scenario.policy.row_checksums,
     )
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
     start = Start(before.table, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
@@ -89,7 +91,11 @@ def survived(
     media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, _model(m, down), granularity)
     _damage(m, segment, down, media, layout, changes)
     media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted, media)
-    return recover(media, layout, m.ways.log, m.ways.bound)
+    return recover(media, layout, m.ways.log, m.ways.bound, _scan(m))
+
+
+def _scan(m: Machinery) -> Scan:
+    return "always" if m.scenario.policy.recovery_scan == "always" else "dirty"
 
 
 def _model(m: Machinery, down: Outage) -> str:
@@ -114,10 +120,10 @@ def _damage(
 def _interrupted(m: Machinery, media: CrashMedia, layout: Layout, share: float, rng: np.random.Generator) -> CrashMedia:
     """Return the medium after power failed when a recovery had done a `share` of its line writes."""
     rehearsed, cut_short, log = media.survivor(), media.survivor(), m.ways.log or "undo"
-    recover(rehearsed, layout, log, m.ways.bound)
+    recover(rehearsed, layout, log, m.ways.bound, _scan(m))
     cut_short.power = replace(cut_short.power, cut_after=int(share * rehearsed.line_writes))
     try:
-        recover(cut_short, layout, log, m.ways.bound)
+        recover(cut_short, layout, log, m.ways.bound, _scan(m))
     except PowerLost:
         return cut_short.survivor(at_random(rng))
     return cut_short
