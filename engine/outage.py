@@ -9,10 +9,10 @@ from engine.domain import domain
 from engine.fault import Strike
 from engine.hazard import generator
 from engine.machinery import Machinery
-from engine.scenario import Scenario, per_table
+from engine.scenario import Scenario
 from engine.system import Recovery
 from engine.timeline import Timeline, timeline
-from engine.traffic import INDEX_BYTES, Traffic
+from engine.traffic import INDEX_BYTES, Traffic, table_bytes
 
 MOST_ATTEMPTS = 10_000
 
@@ -79,6 +79,11 @@ def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahe
         strikes.append(strike)
 
 
+def scans(scenario: Scenario, strike: Strike) -> bool:
+    """Tell whether recovery verifies the tables: where it always does, or where the device counts a dirty shutdown."""
+    return scenario.policy.recovery_scan == "always" or domain(persistence_model(scenario, strike)).announced
+
+
 class _Further:
     """Faults in this recovery: those that come anyway, those listed from its start, and random ones."""
 
@@ -100,20 +105,16 @@ class _Further:
         return Strike(max(own, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds)
 
 
-def persistence_model(m: Machinery, strike: Strike) -> str:
+def persistence_model(scenario: Scenario, strike: Strike) -> str:
     """Return the persistence model in force at a strike: a flush that fails takes fenced writes too."""
-    return "gpf_fail" if "fenced" in strike.kind.destroys else m.scenario.machine.persistence_model
+    return "gpf_fail" if "fenced" in strike.kind.destroys else scenario.machine.persistence_model
 
 
 def _recovery(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike) -> Recovery:
-    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log.
-
-    After a shutdown that the medium counted as dirty the whole table is read too, and held against its digest.
-    """
+    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
     committed = segment.cut.committed if segment.cut else -1
-    if not m.ways.log:
-        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes)
-    dirty = domain(persistence_model(m, strike)).announced
-    scanned = float(sum(per_table(m.scenario.model, "num_embeddings"))) * traffic.row_bytes if dirty else 0.0
-    rows = float(traffic.rows[segment.first + committed]) if committed >= 0 else 0.0
-    return Recovery(rows, traffic.row_bytes, scanned + rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes)
+    scan = table_bytes(m.scenario) if m.ways.log and scans(m.scenario, strike) else 0.0
+    if not m.ways.log or committed < 0:
+        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
+    rows = float(traffic.rows[segment.first + committed])
+    return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes, scan)
