@@ -3,6 +3,9 @@
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.ahead import Ahead
 from engine.course import Segment
 from engine.domain import domain
@@ -49,6 +52,11 @@ class Outage:
     def restore(self) -> float:
         """Seconds of an undisturbed restore."""
         return self.restoring.makespan
+
+    @property
+    def restored(self) -> NDArray[np.float64]:
+        """Seconds of restore that each attempt got through."""
+        return np.array([attempt.restore for attempt in self.attempts])
 
     @property
     def again(self) -> int:
