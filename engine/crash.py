@@ -1,6 +1,7 @@
 """What a fault leaves and what recovery makes of it: a segment's cut played through the log protocol."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -129,11 +130,9 @@ def _interrupted(
     rehearsed, cut_short, log = media.survivor(), media.survivor(), m.ways.log or "undo"
     recover(rehearsed, layout, log, m.ways.bound, scan)
     cut_short.power = replace(cut_short.power, cut_after=int(share * rehearsed.line_writes))
-    try:
+    with suppress(PowerLost):
         recover(cut_short, layout, log, m.ways.bound, scan)
-    except PowerLost:
-        return cut_short.survivor(at_random(rng))
-    return cut_short
+    return cut_short.survivor(at_random(rng))
 
 
 def in_miniature(m: Machinery, segment: Segment, down: Outage) -> tuple[int, int]:

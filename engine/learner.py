@@ -21,6 +21,8 @@ from engine.units import FLOAT32
 from engine.workload.batch import Batch
 from engine.workload.source import Source
 
+BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silent_corruption_where."
+
 
 @dataclass(frozen=True, eq=False)
 class Learner:
@@ -63,22 +65,25 @@ def _train(
     record: frozenset[int] = frozenset(),
 ) -> Trained:
     """Train up to the start of batch `last` in stretches between flipping bits, and put the stretches together."""
-    where, weights, first, parts = m.scenario.faults.silent_corruption_where, pupil.weights, pupil.batch, []
+    where, weights, first, parts = m.scenario.faults.silent_corruption_where, pupil.weights, pupil.batch, list[Trained]()
     for flip in (*(flip for flip in flips if flip.batch <= last and where != "log"), None):
         until = max(flip.batch, first) if flip else last
-        part = train(
-            pupil.shape,
-            weights,
-            pupil.source.batch,
-            first,
-            until,
-            keep=keep,
-            record=record,
-            held_out=pupil.held_out,
-            evaluations=evaluations,
-            relaxed=m.ways.relaxed_lookup,
-            on_batch=on_batch,
-        )
+        try:
+            part = train(
+                pupil.shape,
+                weights,
+                pupil.source.batch,
+                first,
+                until,
+                keep=keep,
+                record=record,
+                held_out=pupil.held_out,
+                evaluations=evaluations,
+                relaxed=m.ways.relaxed_lookup,
+                on_batch=on_batch,
+            )
+        except CannotRun as error:
+            raise CannotRun(f"{error}{BLAME if parts or pupil.flipped else ''}") from error
         weights, first = flipped(part.weights, where, flip, m.scenario.faults.seed) if flip else part.weights, until
         parts.append(part)
     return joined(parts)

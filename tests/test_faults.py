@@ -381,6 +381,23 @@ def test_faults_in_a_recovery_start_it_over_to_any_depth():
         assert f"{depth} fault in recovery" in struck.outcome
 
 
+@pytest.mark.parametrize("system", STRICT)
+def test_a_recovery_after_a_failed_flush_can_be_interrupted_anywhere_too(system):
+    for seed in range(8):
+        knobs = {"flush_failure_at_seconds": (0.4 * span(system),), "fault_in_recovery_share": 0.8, "seed": seed}
+        struck = simulate(timed(system, **knobs, restart_seconds=0.0, detect_seconds=0.0))
+        assert struck.ran or struck.outcome.startswith("unrecoverable: ")
+
+
+def test_training_that_diverges_after_a_flip_says_so():
+    outcomes = [
+        simulate(tiny("cxl-b", silent_corruption_at_seconds=(0.001,), silent_corruption_where="mlp", seed=seed)).outcome
+        for seed in range(40)
+    ]
+    diverged = [outcome for outcome in outcomes if "diverged" in outcome]
+    assert diverged and all("a bit had flipped" in outcome for outcome in diverged)
+
+
 def test_a_share_of_recoveries_is_interrupted_at_random_and_recovers_all_the_same():
     at = tuple(np.arange(1, 40) * 0.004)
     struck = simulate(tiny("cxl-b", gpu_crash_at_seconds=at, fault_in_recovery_share=0.5, **{"run.batches": 400}))
