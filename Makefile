@@ -37,9 +37,9 @@ run: $(COMPILED) # the explorer on http://localhost:8501 (PORT= another port, DA
 	@[ -z "$$DATA" ] || [ -r "$$DATA" ] || { echo "DATA=$$DATA cannot be read; give a Criteo file, plain or .gz." >&2; exit 2; }
 	@$(BIN)/streamlit run app.py --server.address "$$ADDRESS" --server.port "$$PORT" -- $${DATA:+--data "$$DATA"}
 
-test: $(READY) # all tests, those in the browser included
+test: $(COMPILED) # all tests, those in the browser included, a file at a time on up to four cores
 	@sh scripts/chromium.sh
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadfile
 
 check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/ruff format --check .
