@@ -70,6 +70,13 @@ def test_one_id_at_a_time_is_a_batch_of_one(name, rows):
     assert caches()[name].singly(ids, room(rows)) == wanted
 
 
+@pytest.mark.parametrize("name", BY_HAND)
+@given(ids=st.lists(st.integers(0, 9), max_size=80), rows=st.integers(0, 11))
+def test_ids_far_apart_miss_as_often_as_ids_close_together(name, ids, rows):
+    close = np.array(ids, dtype=np.int64)
+    assert caches()[name].singly(close * 2**40, room(rows)) == caches()[name].singly(close, room(rows))
+
+
 @pytest.mark.parametrize("rows", [0, 1, 5, 300, 5000])
 def test_lru_served_singly_is_the_cache_of_system_ssd(rows):
     ids = np.concatenate(zipf(4, rows=4000))
