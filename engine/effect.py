@@ -13,7 +13,8 @@ from typing import Any
 
 from engine.errors import BadInput
 from engine.estimate import estimate
-from engine.knobs import Acts, Knob, check
+from engine.fault import asked
+from engine.knobs import Knob, check
 from engine.parts import constants, powered, readers
 from engine.registry import load
 from engine.scenario import KNOBS, Scenario, values, with_values
@@ -35,7 +36,7 @@ def effect(scenario: Scenario, path: str) -> Effect:
     """Return what the knob at `path` does in this scenario; takes a few estimates where it does nothing."""
     knob = KNOBS[path]
     if knob.acts != "always":
-        return _in_full(scenario, knob.acts)
+        return _in_full(scenario, knob)
     others = list(moved(scenario, knob))
     if not others:
         return Effect(True, "Moves only together with other knobs.")
@@ -61,15 +62,23 @@ def _equal(one: float | None, other: float | None) -> bool:
     return one == other or (one is not None and other is not None and isclose(one, other, rel_tol=SAME))
 
 
-def _in_full(scenario: Scenario, acts: Acts) -> Effect:
-    losses = scenario.faults.power_loss_at_seconds or scenario.faults.power_loss_mtbf_hours
+def _in_full(scenario: Scenario, knob: Knob) -> Effect:
     off = {
         "training": "" if scenario.run.training else "functional training is off.",
-        "outages": "" if losses else "no power loss is asked for.",
+        "outages": "" if asked(scenario) else "no fault is asked for.",
         "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",
     }
-    missing = off.get(acts, "")
+    missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
     return Effect(not missing, f"{NOTHING}: {missing}" if missing else "Acts in a full run, not in the estimate.")
+
+
+def _needed(scenario: Scenario, needs: str) -> str:
+    """Say what a knob lacks to do anything: a fault that strikes, or another knob that is not 0."""
+    if not needs:
+        return ""
+    if "." in needs:
+        return "" if values(scenario)[needs] else f"{needs} is 0."
+    return "" if needs in asked(scenario) else f"no {load('faults', needs).title.lower()} is asked for."
 
 
 def _tried(knob: Knob) -> str:

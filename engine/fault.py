@@ -1,15 +1,118 @@
-"""A fault: when it strikes, as instants of simulated time; what it destroys is what was volatile then."""
+"""A fault: when it strikes, where, and what it destroys; the run asks all of them for one stream of strikes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from heapq import merge
+from itertools import islice
+from typing import Literal
 
+from engine import cluster, hazard
+from engine.fault_rates import mtbfs
+from engine.registry import every
 from engine.scenario import Scenario
+from engine.units import HOUR
+
+# fail-stop ends the job; fail-slow slows it; damage spoils what memory holds; a report destroys nothing.
+Kind = Literal["fail-stop", "fail-slow", "damage", "report"]
+# Of what there is one to strike in a machine; a class's MTBF is that of one of them.
+Unit = Literal["site", "node", "gpu"]
+# What can be lost: volatile state of GPU or host, writes queued in the memory's controller or already accepted by
+# the medium, its content for good, one 64 B line, bits without a trace, posted writes on the link.
+Loss = Literal["gpu", "host", "device", "fenced", "media", "line", "bits", "link"]
+
+
+@dataclass(frozen=True, order=True)
+class Strike:
+    """One strike at `at` seconds of the run: noticed `detect` seconds later, and then `repair` seconds in repair."""
+
+    at: float
+    fault: str
+    node: int = 0
+    detect: float = 0.0
+    repair: float = 0.0
+    nodes: int = 1
+
+    @property
+    def kind(self) -> "Fault":
+        """The fault that strikes."""
+        found: Fault = every("faults")[self.fault]
+        return found
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What a fault file exports: `strikes` yields its instants in seconds, in rising order, maybe without end."""
+    """What a fault file exports; `strikes` yields its strikes in rising order, maybe without end.
 
+    `said` follows "in batch n: " on the list of events and says what happened.
+    """
+
+    id: str
     title: str
     summary: str
-    strikes: Callable[[Scenario], Iterator[float]]
+    kind: Kind
+    destroys: frozenset[Loss]
+    strikes: Callable[[Scenario], Iterator[Strike]]
+    said: str = "the job stopped"
+
+    @property
+    def stops(self) -> bool:
+        """Whether the job ends with it and has to recover; poison does, as its reader is told."""
+        return self.kind == "fail-stop" or "line" in self.destroys
+
+
+def strikes(scenario: Scenario) -> Iterator[Strike]:
+    """Yield the strikes of all faults in order; of several at one instant, in the order of their names."""
+    return merge(*(fault.strikes(scenario) for fault in every("faults").values()))
+
+
+@lru_cache(maxsize=64)
+def asked(scenario: Scenario) -> frozenset[str]:
+    """Return the faults that strike sooner or later in a scenario."""
+    return frozenset(name for name, fault in every("faults").items() if next(fault.strikes(scenario), None) is not None)
+
+
+def struck(scenario: Scenario, name: str, unit: Unit, repaired: bool = True, nodes: int = 1) -> Iterator[Strike]:
+    """Yield the strikes of class `name`: its own knobs, the trace's and the chosen rates', each node on its own stream."""
+    given, faults = name.replace("-", "_"), scenario.faults
+    listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
+    hours: float | None = getattr(faults, f"{given}_mtbf_hours", None)
+    every_unit = mtbfs(faults.rates).get(name) if hours is None else hours * HOUR
+    traced = [one for one in hazard.replay(faults.trace) if one.fault == name]
+    at = {node: tuple(one.at for one in traced if one.node == node) for node in {one.node for one in traced}}
+    at[0] = (*at.get(0, ()), *listed)
+    streams = []
+    for node in sorted(set(at) | set(range(len(_units(scenario, unit)) if every_unit else 0))):
+        rate = hazard.Hazard(_of_node(scenario, every_unit, unit, node), faults.weibull_shape, at.get(node, ()))
+        streams.append(_told(scenario, name, node, hazard.strikes(rate, faults.seed, name, node), repaired, nodes))
+    return merge(*streams)
+
+
+def _units(scenario: Scenario, unit: Unit) -> list[int]:
+    """Return how many units each node holds; a site counts as one node."""
+    machine = scenario.machine
+    if unit == "site":
+        return [1]
+    if unit == "node":
+        return [1] * cluster.nodes(machine)
+    full, rest = divmod(cluster.gpus(machine), machine.gpus_per_node)
+    return [machine.gpus_per_node] * full + [rest] * (rest > 0)
+
+
+def _of_node(scenario: Scenario, mtbf: float | None, unit: Unit, node: int) -> float | None:
+    """Return the seconds between strikes of one node: more units and lemons are struck more often."""
+    units = _units(scenario, unit)
+    if mtbf is None or node >= len(units):
+        return None
+    return mtbf / units[node] / (scenario.faults.lemon_factor if node == 0 and unit != "site" else 1.0)
+
+
+def _told(scenario: Scenario, name: str, node: int, instants: Iterator[float], repaired: bool, nodes: int) -> Iterator[Strike]:
+    """Attach to each instant how long it takes to notice and to repair: of several nodes, the slowest."""
+    faults = scenario.faults
+    noticed = hazard.repair_times(faults.detect_seconds, faults.detect_sigma, faults.seed, f"detection of {name}", node)
+    late = hazard.coins(faults.late_detection_share, faults.seed, f"late detection of {name}", node)
+    repairs = hazard.repair_times(faults.repair_median_seconds if repaired else 0.0, faults.repair_sigma, faults.seed, name, node)
+    for at in instants:
+        detect = next(noticed) + (faults.late_detection_seconds if next(late) else 0.0)
+        yield Strike(at, name, node, detect, max(islice(repairs, nodes)), nodes)

@@ -1,11 +1,9 @@
-"""The groups of knobs, each declared once: model, data, policy, run, faults; machine.py has the sixth."""
+"""The groups of knobs, each declared once: model, data, policy, run; machine.py and fault_knobs.py have the others."""
 
 from dataclasses import dataclass
 
 from engine.knobs import knob
 from engine.registry import names
-
-MOST = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,30 +209,3 @@ class Run:
         high=1e6,
         acts="training",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """When power fails, and how long it takes to notice and to start again."""
-
-    power_loss_at_seconds: tuple[float, ...] = knob(
-        (), "floats", "Power loss at", "Simulated instants, ';' between them.", unit="s", low=0, high=MOST, acts="full run"
-    )
-    power_loss_mtbf_hours: float | None = knob(
-        None,
-        "float",
-        "Power loss MTBF",
-        "Mean time between random power losses; auto: none.",
-        unit="h",
-        low=1e-9,
-        high=1e9,
-        optional=True,
-        acts="full run",
-    )
-    detect_seconds: float = knob(
-        30.0, "float", "Detection time", "From the fault to its notice.", unit="s", low=0, high=1e6, acts="outages"
-    )
-    restart_seconds: float = knob(
-        120.0, "float", "Restart time", "Process start, before the restore.", unit="s", low=0, high=1e6, acts="outages"
-    )
-    seed: int = knob(1, "int", "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")

@@ -24,7 +24,8 @@ SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 class Knob:
     """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None).
 
-    `acts` says when, `only` lists the whole numbers that exist, where not every one of the range does.
+    `acts` says when, and `needs` names the fault or the knob without which it does nothing; `only` lists the whole
+    numbers that exist, where not every one of the range does. `high` of a text is its length.
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class Knob:
     log: bool = False
     main: bool = False
     acts: Acts = "always"
+    needs: str = ""
     path: str = ""
     default: Any = None
 
@@ -114,8 +116,9 @@ def check(knob: Knob, value: Any) -> Any:
 
 
 def _text(knob: Knob, value: Any) -> str:
-    if not isinstance(value, str) or len(value) > 200 or not value.isprintable():
-        raise BadKnob(f"{knob.path} must be a printable text of at most 200 characters.")
+    most = int(knob.high or 200)
+    if not isinstance(value, str) or len(value) > most or not value.isprintable():
+        raise BadKnob(f"{knob.path} must be a printable text of at most {most} characters.")
     return value
 
 

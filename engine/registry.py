@@ -1,4 +1,4 @@
-"""Finds variants by looking into folders: one file is one system, device, fault, metric, cache or model."""
+"""Finds variants by looking into folders: one file is one system, device, fault, metric, cache, protection or model."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,12 +11,19 @@ from typing import Any
 from engine.errors import BadFile
 
 HERE = Path(__file__).parent
-CONSTANT = {"systems": "SYSTEM", "devices": "DEVICE", "faults": "FAULT", "metrics": "METRIC", "caches": "CACHE"}
+CONSTANT = {
+    "systems": "SYSTEM",
+    "devices": "DEVICE",
+    "faults": "FAULT",
+    "metrics": "METRIC",
+    "caches": "CACHE",
+    "protections": "PROTECTION",
+}
 
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the names of all variants of a kind: `systems`, `devices`, `faults`, `metrics`, `caches` or `models`."""
+    """Return the names of all variants of a kind, which is `models` or a key of CONSTANT."""
     if kind == "models":
         return tuple(sorted(path.stem for path in (HERE / "models").glob("*.toml")))
     found = (module.name for module in iter_modules([str(HERE / kind)]))

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from heapq import merge
 from typing import TypeVar
 
 from engine import assumptions, system
 from engine.cut import Cut, cut
 from engine.device import Device
+from engine.fault import strikes
 from engine.graph import check
 from engine.parts import powered
 from engine.power import counted, within_host
@@ -120,8 +120,8 @@ def schedule(m: Machinery, traffic: Traffic) -> Timeline:
 
 def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
     """Run all batches of `traffic`; `resolve` recovers each cut segment and carries the learner's state on."""
-    strikes = _strikes(m.scenario)
-    strike = next(strikes, None)
+    stops = _stops(m.scenario)
+    strike = next(stops, None)
     segments: list[Segment] = []
     crashes: list[Crash] = []
     first, begin = 0, 0.0
@@ -134,7 +134,7 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
         segment = Segment(first, begin, strike - begin, line, cut(line, strike - begin))
         segments.append(segment)
         embedding, mlp, state = resolve(segment, state)
-        crash, strike = _crash(m, traffic, segment, (embedding, mlp), strikes)
+        crash, strike = _crash(m, traffic, segment, (embedding, mlp), stops)
         crashes.append(crash)
         first, begin = crash.embedding_batch, crash.resumed
         if len(crashes) + crash.again >= MOST_CRASHES or _hopeless(crashes):
@@ -144,8 +144,8 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
     return Run(m, tuple(segments), tuple(crashes), begin, completed, outcome), state
 
 
-def _strikes(scenario: Scenario) -> Iterator[float]:
-    return merge(*(fault.strikes(scenario) for fault in every("faults").values()))
+def _stops(scenario: Scenario) -> Iterator[float]:
+    return (strike.at for strike in strikes(scenario) if strike.kind.stops)
 
 
 def _crash(

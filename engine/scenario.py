@@ -11,10 +11,14 @@ from typing import Any
 
 from engine import knobs
 from engine.errors import BadKnob, nearest
-from engine.groups import Data, Faults, Model, Policy, Run
+from engine.fault_knobs import Faults
+from engine.groups import Data, Model, Policy, Run
+from engine.hazard import replay
 from engine.knobs import Knob, knob
 from engine.machine import Machine
 from engine.registry import model_file, names
+
+NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Scenario:
         for path, value in values(self).items():
             knobs.check(KNOBS[path], value)
         _check_model(self.model)
+        replay(self.faults.trace, tuple(name for name in names("faults") if name not in NOT_ALONE))
 
 
 def _check_model(model: Model) -> None:

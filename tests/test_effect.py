@@ -110,7 +110,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
             f"{NOTHING}: neither half, double nor the ends of its range change a result of the estimate.",
         ),
         ({"run.training": False}, "model.learning_rate", f"{NOTHING}: functional training is off."),
-        ({}, "faults.detect_seconds", f"{NOTHING}: no power loss is asked for."),
+        ({}, "faults.detect_seconds", f"{NOTHING}: no fault is asked for."),
         ({}, "run.passes", f"{NOTHING}: it counts passes over a data file, and there is none."),
     ],
 )

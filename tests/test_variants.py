@@ -52,14 +52,21 @@ from engine.metric import Metric
 METRIC = Metric("Bead count", "beads", "higher", "Ten a batch.", lambda report: 10.0 * report.batches, 5)
 """,
     "faults/table_knocked.py": """
-from engine.fault import Fault
+from engine.fault import Fault, Strike
 
-FAULT = Fault("Table knocked", "Beads fly.", lambda scenario: iter([0.5]))
+STRIKES = lambda scenario: iter([Strike(0.5, "table-knocked")])
+FAULT = Fault("F99", "Table knocked", "Beads fly.", "fail-stop", frozenset({"gpu"}), STRIKES, "the table was knocked")
 """,
     "caches/top_hat.py": """
 from engine.cache import Cache
 
 CACHE = Cache("Top hat", "All that goes in is gone.", lambda batches, room: None, lambda ids, room: len(ids))
+""",
+    "protections/carbon_copy.py": """
+from engine.protection import LOSSES, Plan, Protection
+
+KEEPS = dict.fromkeys(LOSSES, "exact")
+PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: Plan(1.0, 1.0, 1))
 """,
     "models/five-beads.toml": """
 title = "Five beads"
@@ -97,7 +104,7 @@ def forget():
 @pytest.fixture
 def beads(tmp_path, monkeypatch):
     """Copy the folders of variants, add one file to each, and let the registry look there."""
-    for kind in ("systems", "devices", "faults", "metrics", "caches", "models"):
+    for kind in ("systems", "devices", "faults", "metrics", "caches", "protections", "models"):
         shutil.copytree(registry.HERE / kind, tmp_path / kind, ignore=shutil.ignore_patterns("__pycache__"))
         if kind != "models":
             monkeypatch.setattr(import_module(f"engine.{kind}"), "__path__", [str(tmp_path / kind)])

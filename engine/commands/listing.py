@@ -46,6 +46,14 @@ def _variant(kind: str, name: str) -> Entry:
     return {"name": name, "title": getattr(found, "title", name) + unsure, "help": idea}
 
 
+def _faults() -> list[Entry]:
+    """Each fault with its number, its kind and what it destroys."""
+    return [
+        {**_variant("faults", name), "id": one.id, "kind": one.kind, "destroys": ", ".join(sorted(one.destroys)) or "nothing"}
+        for name, one in sorted(registry.every("faults").items(), key=lambda item: (int(item[1].id[1:]), item[0]))
+    ]
+
+
 def _devices() -> list[Entry]:
     """Each device with the knobs that it reads, and every constant that it hangs on, by the part that a knob chooses."""
     return [
@@ -112,7 +120,7 @@ def _cell(entry: Entry, column: str) -> str:
 LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
     "devices": (_devices, ("name", "title", "help")),
-    "faults": (_variants("faults"), ("name", "title", "help")),
+    "faults": (_faults, ("id", "name", "title", "destroys", "help")),
     "caches": (_variants("caches"), ("name", "title", "help")),
     "metrics": (_variants("metrics"), ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),

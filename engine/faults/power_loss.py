@@ -1,30 +1,30 @@
 """Site power loss: everything volatile is gone, and stores under way are torn."""
 
 from collections.abc import Iterator
-from heapq import merge
+from itertools import compress
 
-import numpy as np
-
-from engine.fault import Fault
+from engine.fault import Fault, Strike, struck
+from engine.hazard import coins
 from engine.scenario import Scenario
-from engine.units import HOUR
 
-PURPOSE = 101
-
-
-def strikes(scenario: Scenario) -> Iterator[float]:
-    """Yield the listed instants and, with a mean time between failures, exponential ones, in rising order."""
-    return merge(iter(sorted(scenario.faults.power_loss_at_seconds)), _random(scenario))
+NAME = "power-loss"
 
 
-def _random(scenario: Scenario) -> Iterator[float]:
-    if scenario.faults.power_loss_mtbf_hours is None:
-        return
-    rng = np.random.default_rng([scenario.faults.seed, PURPOSE])
-    now = 0.0
-    while True:
-        now += float(rng.exponential(scenario.faults.power_loss_mtbf_hours * HOUR))
-        yield now
+def strikes(scenario: Scenario) -> Iterator[Strike]:
+    """Yield the power losses in which the flush of accepted writes works."""
+    faults = scenario.faults
+    if faults.flush_failure_share == 1:
+        return iter(())
+    worse = coins(faults.flush_failure_share, faults.seed, NAME)
+    return compress(struck(scenario, NAME, "site"), (not failed for failed in worse))
 
 
-FAULT = Fault("Power loss", "The site loses power: volatile state is gone, stores under way are torn.", strikes)
+FAULT = Fault(
+    id="F1",
+    title="Power loss",
+    summary="The site loses power: volatile state is gone, stores under way are torn.",
+    kind="fail-stop",
+    destroys=frozenset({"gpu", "host", "device", "link"}),
+    strikes=strikes,
+    said="power was lost",
+)

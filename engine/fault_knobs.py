@@ -1,0 +1,147 @@
+"""The knobs of faults: when each class strikes, how it is noticed and repaired, and published rates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.fault_rates import NONE, rate_names
+from engine.knobs import knob
+
+MOST = 1e12
+
+
+def _at(what: str) -> Any:
+    told = "Simulated instants, ';' between them."
+    return knob((), "floats", f"{what} at", told, unit="s", low=0, high=MOST, acts="full run")
+
+
+def _mtbf(what: str, unit: str) -> Any:
+    told = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
+    return knob(None, "float", f"{what} MTBF", told, unit="h", low=1e-9, high=1e9, optional=True, acts="full run")
+
+
+def _seconds(default: float, label: str, help: str, needs: str = "") -> Any:
+    return knob(default, "float", label, help, unit="s", low=0, high=1e6, acts="outages", needs=needs)
+
+
+def _number(default: float, label: str, help: str, low: float, high: float, needs: str = "") -> Any:
+    return knob(default, "float", label, help, low=low, high=high, acts="outages", needs=needs)
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """When what fails, and how long it takes to notice and to start again; docs/faults.md explains each."""
+
+    power_loss_at_seconds: tuple[float, ...] = _at("Power loss")
+    power_loss_mtbf_hours: float | None = _mtbf("Power loss", "site")
+    host_crash_at_seconds: tuple[float, ...] = _at("Host crash")
+    host_crash_mtbf_hours: float | None = _mtbf("Host crash", "node")
+    gpu_crash_at_seconds: tuple[float, ...] = _at("GPU crash")
+    gpu_crash_mtbf_hours: float | None = _mtbf("GPU crash", "GPU")
+    memory_reset_at_seconds: tuple[float, ...] = _at("Memory reset")
+    memory_reset_mtbf_hours: float | None = _mtbf("Memory reset", "node")
+    memory_loss_at_seconds: tuple[float, ...] = _at("Memory loss")
+    memory_loss_mtbf_hours: float | None = _mtbf("Memory loss", "node")
+    link_down_at_seconds: tuple[float, ...] = _at("Link down")
+    link_down_mtbf_hours: float | None = _mtbf("Link down", "node")
+    media_error_at_seconds: tuple[float, ...] = _at("Media error")
+    media_error_mtbf_hours: float | None = _mtbf("Media error", "node")
+    media_error_where: str = knob(
+        "anywhere",
+        "choice",
+        "Poisoned line",
+        "Which line of 64 B is lost: any, by size; one of the table, of rows that the log holds, or of a log.",
+        choices=("anywhere", "table", "logged row", "row log", "mlp log"),
+        acts="outages",
+        needs="media-error",
+    )
+    torn_write_at_seconds: tuple[float, ...] = _at("Torn write")
+    torn_write_mtbf_hours: float | None = _mtbf("Torn write", "node")
+    torn_write_bytes: int = knob(
+        8,
+        "int",
+        "Torn write granularity",
+        "What a write is never torn within: a word, a line, or a PMEM line; holds for every fault.",
+        unit="B",
+        low=8,
+        high=256,
+        only=(8, 64, 256),
+        acts="outages",
+    )
+    silent_corruption_at_seconds: tuple[float, ...] = _at("Silent corruption")
+    silent_corruption_mtbf_hours: float | None = _mtbf("Silent corruption", "GPU")
+    silent_corruption_where: str = knob(
+        "table",
+        "choice",
+        "Flipped bit",
+        "Where a bit flips without an error: in the tables, in the MLPs, or in the newest log.",
+        choices=("table", "mlp", "log"),
+        acts="outages",
+        needs="silent-corruption",
+    )
+    flush_failure_at_seconds: tuple[float, ...] = _at("Flush failure")
+    flush_failure_mtbf_hours: float | None = _mtbf("Flush failure", "site")
+    flush_failure_share: float = _number(
+        0.0, "Flush failures", "Share of power losses in which the flush of accepted writes fails.", 0, 1, "power-loss"
+    )
+    log_full_at_seconds: tuple[float, ...] = _at("Log full")
+    log_full_mtbf_hours: float | None = _mtbf("Log full", "site")
+    fault_in_recovery_at_seconds: tuple[float, ...] = knob(
+        (), "floats", "Fault in recovery at", "Seconds from a fault to further ones.", unit="s", low=0, high=MOST, acts="outages"
+    )
+    fault_in_recovery_share: float = _number(
+        0.0, "Faults in recovery", "Share of recoveries that power loss interrupts, of repeated ones too.", 0, 0.95
+    )
+    correlated_shock_at_seconds: tuple[float, ...] = _at("Correlated shock")
+    correlated_shock_mtbf_hours: float | None = _mtbf("Correlated shock", "site")
+    correlated_shock_nodes: int = knob(
+        2,
+        "int",
+        "Nodes in a shock",
+        "How many nodes crash at once; the slowest repair counts.",
+        low=1,
+        high=4096,
+        acts="outages",
+        needs="correlated-shock",
+    )
+    lemon_factor: float = _number(1.0, "Lemon factor", "How often node 0 is struck, in multiples of another node.", 1, 1e4)
+    fail_slow_at_seconds: tuple[float, ...] = _at("Fail-slow")
+    fail_slow_mtbf_hours: float | None = _mtbf("Fail-slow", "node")
+    fail_slow_seconds: float = _seconds(60.0, "Fail-slow lasts", "From the fault until full speed.", "fail-slow")
+    fail_slow_device: str = knob(
+        "memory",
+        "choice",
+        "Slow device",
+        "What slows down: the memory that holds the tables, the link to it, or the GPUs.",
+        choices=("memory", "link", "gpu"),
+        acts="outages",
+        needs="fail-slow",
+    )
+    fail_slow_bandwidth: float = _number(0.1, "Slow bandwidth", "Of the full rate.", 1e-3, 1, "fail-slow")
+    fail_slow_latency: float = _number(10.0, "Slow latency", "In multiples of the usual one.", 1, 1e4, "fail-slow")
+    false_alarm_at_seconds: tuple[float, ...] = _at("False alarm")
+    false_alarm_mtbf_hours: float | None = _mtbf("False alarm", "node")
+    late_detection_share: float = _number(0.0, "Late detections", "Share of faults that are noticed later.", 0, 1)
+    late_detection_seconds: float = _seconds(600.0, "Late by", "How much later those are noticed.", "faults.late_detection_share")
+    rates: str = knob(
+        NONE,
+        "choice",
+        "Failure rates",
+        "Published rates, by GPU and node, for the classes whose MTBF is auto.",
+        choices=rate_names,
+        acts="full run",
+    )
+    trace: str = knob(
+        "",
+        "text",
+        "Fault trace",
+        "Faults to replay, 'seconds class node; ...', such as '0.5 gpu-crash 0; 2 link-down 1'.",
+        high=6000,
+        acts="full run",
+    )
+    weibull_shape: float = _number(1.0, "Weibull shape", "Of random intervals; 1: exponential, below: infant mortality.", 0.2, 10)
+    repair_median_seconds: float = _seconds(0.0, "Repair time", "Median, from the notice to the restart.")
+    repair_sigma: float = _number(0.0, "Repair spread", "Deviation of its logarithm.", 0, 3, "faults.repair_median_seconds")
+    detect_seconds: float = _seconds(30.0, "Detection time", "Median, from the fault to its notice.")
+    detect_sigma: float = _number(0.0, "Detection spread", "Deviation of its logarithm.", 0, 3, "faults.detect_seconds")
+    restart_seconds: float = _seconds(120.0, "Restart time", "Process start, before the restore.")
+    seed: int = knob(1, "int", "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
