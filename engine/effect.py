@@ -69,7 +69,8 @@ def _in_full(scenario: Scenario, knob: Knob) -> Effect:
         "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",
     }
     missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
-    return Effect(not missing, f"{NOTHING}: {missing}" if missing else "Acts in a full run, not in the estimate.")
+    where = "a campaign, on the page Faults" if knob.acts == "campaign" else "a full run"
+    return Effect(not missing, f"{NOTHING}: {missing}" if missing else f"Acts in {where}, not in the estimate.")
 
 
 def _needed(scenario: Scenario, needs: str) -> str:

@@ -167,6 +167,26 @@ class Policy:
         log=True,
     )
 
+    protection: str = knob(
+        "periodic-full",
+        "choice",
+        "Protection",
+        "What brings training back after a fault, in a campaign of days to weeks.",
+        choices=lambda: names("protections"),
+        acts="campaign",
+    )
+    checkpoint_minutes: float | None = knob(
+        None,
+        "float",
+        "Checkpoint period",
+        "Training time between two checkpoints of a protection that has them; auto: its best.",
+        unit="min",
+        low=1e-3,
+        high=1e6,
+        optional=True,
+        acts="campaign",
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from engine.errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
-# What must run for a knob to matter: the estimate, a full run, or one that trains, loses power, or reads a file.
-Acts = Literal["always", "full run", "training", "outages", "file"]
+# What must run for a knob to matter: the estimate, a full run, one that trains, is struck or reads a file, or a campaign.
+Acts = Literal["always", "full run", "training", "outages", "file", "campaign"]
 AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
