@@ -44,7 +44,7 @@ class Strike:
 class Fault:
     """What a fault file exports; `strikes` yields its strikes in rising order, maybe without end.
 
-    `said` follows "in batch n: " on the list of events and says what happened.
+    `said` follows "in batch n: " on the list of events and says what happened. Rates are those of one `unit`.
     """
 
     id: str
@@ -53,8 +53,13 @@ class Fault:
     kind: Kind
     destroys: frozenset[Loss]
     strikes: Callable[[Scenario], Iterator[Strike]]
-    unit: Unit = "node"
     said: str = "the job stopped"
+    unit: Unit = "node"
+
+    @property
+    def name(self) -> str:
+        """The title as it is written inside a sentence."""
+        return self.title if self.title[1].isupper() else self.title[0].lower() + self.title[1:]
 
     @property
     def stops(self) -> bool:
