@@ -11,7 +11,7 @@ Keeps = Literal["exact", "lossy", "lost"]
 KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "lost")
 # What a fault can destroy, in the words of `engine/fault.py`; "site" is all nodes at once.
 LOSSES = ("gpu", "host", "device", "fenced", "media", "line", "bits", "link", "site")
-MEDIA = ("pmem", "ssd", "remote", "network", "dram")
+ONE_NODE = frozenset({"gpu", "host", "device", "link"})
 
 
 @dataclass(frozen=True)
@@ -132,5 +132,6 @@ class Protection:
     confidence: str = "source"
 
     def gives_back(self, destroyed: frozenset[str]) -> Keeps:
-        """Return what comes back when all of this is destroyed at once: the worst of its parts."""
-        return max((self.keeps[loss] for loss in destroyed), key=KEEPS.index, default="exact")
+        """Return what comes back when all of this is destroyed at once: the worst of its parts; "site" stands for all nodes'."""
+        parts = destroyed - ONE_NODE if "site" in destroyed else destroyed
+        return max((self.keeps[loss] for loss in parts), key=KEEPS.index, default="exact")

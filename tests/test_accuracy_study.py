@@ -49,7 +49,7 @@ def test_the_pair_without_staleness_is_the_run_without_a_fault_bit_by_bit():
     strict = accuracy.recovered(trained, SMALL.crash_at, 0)
     accuracy.check_same(train(shape, strict, given.batch, SMALL.crash_at, SMALL.batches).weights, whole, 1)
     test = accuracy.localise(shape, whole, given.held_out())
-    assert accuracy.one_seed(SMALL, 1).at_end[0] == accuracy._score(shape, whole, test)
+    assert accuracy.one_seed(SMALL, 1).at_end[0] == accuracy.score(shape, whole, test)
 
 
 def test_the_control_sees_a_single_wrong_bit(monkeypatch):

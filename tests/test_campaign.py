@@ -17,8 +17,9 @@ WAYS = {"gpu": frozenset({"gpu"}), "line": frozenset({"line", "host"}), "media":
 PROTECTION = Protection("Test", "For tests.", KEEPS, lambda site: Plan(1.0, 1.0))
 
 
-def terms_of(plan, useful=None, detect=3.0, restart=5.0):
-    return Terms(PROTECTION, plan, useful or plan.step, 2.0 * (useful or plan.step), 1.5, detect, restart, {"media": 1.0})
+def terms_of(plan, useful=None, detect=3.0, restart=5.0, fresh=0.0):
+    useful = useful or plan.step
+    return Terms(PROTECTION, plan, useful, 2.0 * useful, 1.5, detect, restart, plan.restore + fresh, {"media": 1.0})
 
 
 @st.composite
@@ -35,7 +36,7 @@ def campaigns(draw):
     end = draw(st.integers(1, 400)) / 4
     times = sorted(draw(st.lists(st.integers(0, int(end * 4) - 1).map(lambda n: n / 4), max_size=8)))
     blows = [Blow(at, kind, WAYS[kind]) for at in times for kind in [draw(st.sampled_from(sorted(WAYS)))]]
-    return terms_of(plan, useful, draw(grain), draw(grain)), blows, end
+    return terms_of(plan, useful, draw(grain), draw(grain), draw(grain)), blows, end
 
 
 @given(campaigns())
@@ -96,12 +97,12 @@ def test_I10_without_faults_time_is_exactly_that_of_training_and_its_checkpoints
 def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts():
     plan = Plan(1.0, 1.0, every=10, restore=4.0)
     blows = [Blow(25.5, "gpu", WAYS["gpu"]), Blow(30.0, "media", WAYS["media"]), Blow(34.0, "gpu", WAYS["gpu"])]
-    state, counts = fold(terms_of(plan), blows, 100.0)
+    state, counts = fold(terms_of(replace(plan, read={"ssd": 1.0}), fresh=2.0), blows, 100.0)
     (recovery,) = state.recoveries
     assert (recovery.keeps, recovery.again, recovery.embedding_batches) == ("lost", 2, 25)
-    # 4.5 s and 4 s of abandoned attempts, then 3 s of detection and 5 s of restart: nothing is left to restore.
-    assert counts == 100 - 25.5 - 4.5 - 4.0 - 8.0
-    assert closed(state.ledger.seconds)["restore"] == 0.0
+    # 4.5 s and 4 s of abandoned attempts, then 3 s of detection, 5 s of restart and 6 s until first values are there.
+    assert counts == 100 - 25.5 - 4.5 - 4.0 - 14.0
+    assert closed(state.ledger.seconds)["restore"] == 6.0 and not any(closed(state.ledger.read).values())
 
 
 def test_a_partial_recovery_replays_nothing_and_says_what_went_back():

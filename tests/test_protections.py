@@ -117,6 +117,18 @@ def test_what_lies_in_one_medium_is_gone_with_it():
     assert campaign(KAGGLE, "undo", site, 240.0, 1).unrecoverable == 0
 
 
+def test_a_fault_of_the_whole_site_is_worse_than_one_of_a_node():
+    kept = {name: every("protections")[name].gives_back for name in ("undo", "relaxed", "cpr", "peer", "parity", "check-n-run")}
+    crash, outage = trace.destroyed("gpu-crash"), trace.destroyed("power-loss")
+    assert {name: gives(crash) for name, gives in kept.items()} == {
+        "undo": "exact", "relaxed": "lossy", "cpr": "lossy", "peer": "exact", "parity": "exact", "check-n-run": "lossy",
+    }  # fmt: skip
+    assert {name: gives(outage) for name, gives in kept.items()} == {
+        "undo": "exact", "relaxed": "lossy", "cpr": "exact", "peer": "lost", "parity": "lost", "check-n-run": "lossy",
+    }  # fmt: skip
+    assert kept["undo"](trace.destroyed("flush-failure")) == "lost"
+
+
 def test_many_rows_have_intervals_and_tell_refusals():
     rows = {row["Protection"]: row for row in many(KAGGLE, ("undo", "none", "cpr"), HAZARDS, 240.0, range(5))}
     assert "raise machine.num_gpus" in rows["cpr"]["Refused"]
@@ -130,7 +142,7 @@ def test_many_rows_have_intervals_and_tell_refusals():
 
 def test_a_period_curve_has_its_best_near_daly_and_agrees_with_the_closed_form():
     hazards = {"gpu-crash": Hazard(HOUR)}
-    curve = period_curve(KAGGLE, "periodic-full", hazards, [15.0, 120.0, 3600.0])
+    curve = period_curve(KAGGLE, "periodic-full", hazards, [15.0, 120.0, 1800.0])
     assert curve.points[0].simulated < curve.points[1].simulated > curve.points[2].simulated
     assert 60 < curve.daly < curve.young < 240
     for point in curve.points:

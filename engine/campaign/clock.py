@@ -26,6 +26,10 @@ class Done:
         """Batches that were completed."""
         return floor(self.batches + GRAIN)
 
+    def less(self, before: "Done") -> "Done":
+        """Return what was done since."""
+        return Done(self.batches - before.batches, self.stood - before.stood, 0, self.written - before.written)
+
 
 def done(plan: Plan, seconds: float) -> Done:
     """Return what `seconds` of training under a plan have done, begun with a checkpoint just restored."""
@@ -40,6 +44,13 @@ def done(plan: Plan, seconds: float) -> Done:
     return Done(
         cycles * plan.every + trained / plan.step, cycles * plan.pause + rest - trained, counts * plan.every, counts + under_way
     )
+
+
+def whole(plan: Plan, seconds: float) -> float:
+    """Return the seconds without the batch, or the pause, that they end in: it has to be begun anew."""
+    did = done(plan, seconds)
+    pauses = floor(did.stood / plan.pause + GRAIN) if plan.pause else 0
+    return min(did.whole * plan.step + pauses * plan.pause, seconds)
 
 
 def until(plan: Plan, batches: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.campaign.books import Ledger
-from engine.campaign.clock import Done, done, until
+from engine.campaign.clock import Done, done, until, whole
 from engine.protection import KEEPS, Keeps, Plan, Protection
 
 
@@ -57,7 +57,8 @@ class Recovery(NamedTuple):
 class Terms:
     """What a campaign goes by: protection and plan, seconds and joules of a useful batch, idle watts, times to come back.
 
-    `stored` are the bytes that a batch itself stores, by medium.
+    `fresh` are the seconds that first values take where nothing comes back, `stored` the bytes that a batch itself stores,
+    by medium.
     """
 
     protection: Protection
@@ -67,27 +68,32 @@ class Terms:
     watts: float
     detect: float
     restart: float
+    fresh: float = 0.0
     stored: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
 class Outage:
-    """A recovery under way: the first fault, the worst that is kept, how far training had come, what a checkpoint holds."""
+    """A recovery under way: the first fault, the worst that comes back, how far training had come, whether it goes back."""
 
     at: float
     fault: str
     keeps: Keeps
     reached: int
-    durable: int
+    rewinds: bool = False
     again: int = 0
 
 
 @dataclass
 class State:
-    """Where a campaign stands: the batch it last began at, the furthest ever reached, seconds trained since, and its books."""
+    """Where a campaign stands: the batch it last began at, the furthest ever reached, seconds trained since, and its books.
+
+    `kept` is the batch of the newest checkpoint that counted when a fault last struck.
+    """
 
     now: float = 0.0
     batch: int = 0
+    kept: int = 0
     furthest: int = 0
     trained: float = 0.0
     slow_until: float = 0.0
@@ -135,7 +141,7 @@ def _advance(terms: Terms, state: State, to: float) -> None:
 def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
     """Book detection, restart and restore as far as they get until `to`; return whether training can go on."""
     plan = terms.plan
-    restore = 0.0 if outage.keeps == "lost" else plan.restore
+    restore = terms.fresh if outage.keeps == "lost" else plan.restore
     steps = {"detect": terms.detect, "restart": terms.restart, "restore": restore}
     for kind, length in steps.items():
         spent = min(length, to - state.now)
@@ -144,14 +150,16 @@ def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
         state.ledger.book(kind, spent, spent * terms.watts + read * plan.restore_joules)
         state.ledger.carry("read", plan.read, read)
         if spent:
-            state.events.append(Event(state.now, kind, spent, state.batch, outage.fault))
+            state.events.append(Event(state.now, kind, spent, outage.reached, outage.fault))
         if spent < length:
             state.now = to
             return False
         state.now += spent
-    behind = outage.reached - outage.durable if _partial(plan, outage) else outage.reached - state.batch
-    mlp = outage.reached - state.batch + (plan.stale if outage.keeps == "lossy" else 0)
-    replay = until(plan, outage.reached - state.batch)
+    old = outage.reached - state.kept
+    _rewind(terms, state, outage)
+    behind = outage.reached - state.batch - done(plan, state.trained).whole
+    mlp, replay = behind + (plan.stale if outage.keeps == "lossy" else 0), until(plan, behind)
+    behind = behind if outage.rewinds else old
     times = (terms.detect, terms.restart, restore, replay)
     state.recoveries.append(Recovery(outage.at, outage.fault, outage.keeps, behind, mlp, *times, outage.again))
     state.outage = None
@@ -159,23 +167,28 @@ def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
 
 
 def _strike(terms: Terms, state: State, blow: Blow) -> None:
-    """Undo what the fault undoes, and begin to recover, from the start if a recovery was under way."""
-    keeps, plan = terms.protection.gives_back(blow.destroys), terms.plan
+    """Cut the batch or pause under way, and begin to recover, from the start if a recovery was under way."""
+    keeps = terms.protection.gives_back(blow.destroys)
     if state.outage:
         worst = max(keeps, state.outage.keeps, key=KEEPS.index)
         state.outage.keeps, state.outage.again = worst, state.outage.again + 1
     else:
-        did = done(plan, state.trained)
-        _book(terms, state, did, did.whole)
-        state.outage = Outage(blow.at, blow.fault, keeps, state.batch + did.whole, state.batch + did.durable)
-        state.trained = 0.0
-    outage = state.outage
-    state.events.append(Event(blow.at, "fault", 0.0, outage.reached, blow.fault))
-    state.batch = 0 if outage.keeps == "lost" else outage.reached if _partial(plan, outage) else outage.durable
+        did, state.trained = done(terms.plan, state.trained), whole(terms.plan, state.trained)
+        _book(terms, state, did.less(done(terms.plan, state.trained)), 0.0)
+        state.kept = max(state.kept, state.batch + did.durable)
+        state.outage = Outage(blow.at, blow.fault, keeps, state.batch + did.whole)
+    state.outage.rewinds |= not (terms.plan.partial and keeps == "lossy")
+    state.events.append(Event(blow.at, "fault", 0.0, state.outage.reached, blow.fault))
 
 
-def _partial(plan: Plan, outage: Outage) -> bool:
-    return plan.partial and outage.keeps == "lossy"
+def _rewind(terms: Terms, state: State, outage: Outage) -> None:
+    """Go back to the newest checkpoint, or to the first batch; a partial recovery goes on where training was."""
+    if not outage.rewinds:
+        return
+    did = done(terms.plan, state.trained)
+    _book(terms, state, did, did.whole)
+    state.kept = 0 if outage.keeps == "lost" else state.kept
+    state.batch, state.trained = state.kept, 0.0
 
 
 def _book(terms: Terms, state: State, did: Done, counted: float) -> None:
@@ -195,6 +208,8 @@ def _book(terms: Terms, state: State, did: Done, counted: float) -> None:
 
 def _finish(terms: Terms, state: State) -> float:
     """Book the last stretch, and as lost what was undone and not trained again; return the batches that count."""
+    if state.outage:
+        _rewind(terms, state, state.outage)
     did, furthest = done(terms.plan, state.trained), state.furthest
     _book(terms, state, did, did.batches)
     counts = state.batch + did.batches

@@ -108,8 +108,8 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
     plan = chosen.plan(where)
     useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
     faults = where.scenario.faults
-    stored = {"pmem": where.bare.written}
-    return Terms(chosen, plan, useful, joules, where.watts, faults.detect_seconds, faults.restart_seconds, stored), where
+    waits = (faults.detect_seconds, faults.restart_seconds, max(plan.restore, where.state / where.home.write))
+    return Terms(chosen, plan, useful, joules, where.watts, *waits, {"pmem": where.bare.written}), where
 
 
 def _seconds(hours: float) -> float:

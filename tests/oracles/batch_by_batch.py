@@ -25,17 +25,17 @@ def simulate(terms, blows, end):
     """Return the slow campaign at `end`; faults come in rising order, before the end, and all destroy something."""
     s, coming = Slow(), list(blows)
     while s.now < end:
-        share = train(terms.plan, s, coming[0].at if coming else end)
+        share, left = train(terms.plan, s, coming[0].at if coming else end)
         if coming:
             s.cut += share
-            recover(terms, s, coming, end)
+            recover(terms, s, coming, end, left)
         else:
             s.rest = share
     return s
 
 
 def train(plan, s, stop):
-    """Train until `stop`; return the share of a batch that was under way."""
+    """Train until `stop`; return the share of a batch that was under way, and the seconds that it or a pause had taken."""
     while True:
         due = plan.every > 0 and s.since == plan.every
         kind, length = ("pause", plan.pause) if due else ("step", plan.step)
@@ -51,16 +51,17 @@ def train(plan, s, stop):
             s.best = max(s.best, s.batch)
     left, s.now = stop - s.now, stop
     s.spent[kind] += left
-    return 0.0 if due else left / plan.step
+    return (0.0 if due else left / plan.step), left
 
 
-def recover(terms, s, coming, end):
-    """Find what came back; begin anew when struck again on the way."""
+def recover(terms, s, coming, end, left):
+    """Find what came back; begin anew when struck again on the way. What drains stands still meanwhile."""
     plan, at = terms.plan, s.now
     keeps = terms.protection.gives_back(coming.pop(0).destroys)
+    partial = plan.partial and keeps == "lossy"
     durable = max(batch for when, batch in s.checkpoints if when <= at)
     while True:
-        restore = 0.0 if keeps == "lost" else plan.restore
+        restore = terms.fresh if keeps == "lost" else plan.restore
         stop = coming[0].at if coming else end
         for kind, length in (("detect", terms.detect), ("restart", terms.restart), ("restore", restore)):
             took = min(length, stop - s.now)
@@ -72,9 +73,11 @@ def recover(terms, s, coming, end):
             break
         if not coming:
             break
-        keeps = max(keeps, terms.protection.gives_back(coming.pop(0).destroys), key=KEEPS.index)
-    if keeps == "lost":
-        s.batch = 0
-    elif not (plan.partial and keeps == "lossy"):
-        s.batch = durable
+        other = terms.protection.gives_back(coming.pop(0).destroys)
+        keeps, partial = max(keeps, other, key=KEEPS.index), partial and other == "lossy"
+    if partial:
+        later = s.now - at + left
+        s.checkpoints = [(when if when <= at else when + later, batch) for when, batch in s.checkpoints]
+        return
+    s.batch = 0 if keeps == "lost" else durable
     s.since, s.checkpoints = 0, [(0.0, s.batch)]
