@@ -48,7 +48,12 @@ def _throughput(settled: Scenario) -> float:
 
 def expected_line(m: Machinery, batches: int | None = None) -> Timeline:
     """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
-    return schedule(m, repeated(_expected(m), batches or _window(m)))
+    return schedule(m, expected_traffic(m, batches or _window(m)))
+
+
+def expected_traffic(m: Machinery, batches: int) -> Traffic:
+    """Return so many batches of the steady state's expected accesses."""
+    return repeated(_expected(m), batches)
 
 
 def _expected(m: Machinery) -> Traffic:

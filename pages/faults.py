@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from pages.parts import address, campaigns, downloads, fault_charts, fault_settings, fault_tables, frame, session
+from pages.parts import address, campaigns, close_up_panel, downloads, fault_charts, fault_settings, fault_tables, frame, session
 from pages.parts.plain import plain
 
 frame.guard()
@@ -67,3 +67,6 @@ else:
     recovery = run.recoveries[number - 1]
     st.markdown(f"**{plain(fault_tables.on_recovery(run, recovery))}**")
     st.vega_lite_chart(fault_tables.around(run, recovery), fault_charts.around(), key="around", alt="Training around one fault")
+
+st.subheader("What does the system's own log save?", anchor=False)
+close_up_panel.draw(scenario)

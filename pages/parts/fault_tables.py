@@ -75,7 +75,7 @@ def setting(found: Campaigns, scenario: Scenario) -> str:
     together = f"{faults.machines:,} such machines together" if faults.machines > 1 else "one such machine"
     rates = "" if faults.rates == "none" else f" at the rates of {faults.rates}"
     classes = ", ".join(
-        f"{load('faults', name).title.lower()} every {length(hazard.mtbf)}"
+        f"{load('faults', name).name} every {length(hazard.mtbf)}"
         for name, hazard in sorted(found.hazards.items(), key=lambda one: one[1].mtbf or 0.0)
         if hazard.mtbf
     )
