@@ -29,23 +29,23 @@ def only_the_first_line_of_a_straddling_row_is_flushed(media, address, data):
 
 
 @bug("protocol.commit")
-def no_fence_between_data_and_flag(media, layout, rows, mlp, reader, seed):
+def no_fence_between_data_and_flag(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
     media.fence()
 
 
 @bug("protocol.commit")
-def no_fence_after_the_flag(media, layout, rows, mlp, reader, seed):
+def no_fence_after_the_flag(media, layout, rows, mlp, stamp):
     media.fence()
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
 
 
-@bug("protocol.commit", near_data=True)
-def near_data_writes_are_not_awaited(media, layout, rows, mlp, reader, seed):
+@bug("protocol.commit", on="undo-near")
+def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
 
 
 @bug("protocol.release")
@@ -55,8 +55,25 @@ def release_is_not_fenced(media, layout, rows, mlp):
         protocol.clear(media, records.superseded(media, layout.mlp_slots, mlp))
 
 
-@bug("recovery.repair", log="redo", late_home=True)
+@bug("recovery.repair", on="redo-late")
 def replay_is_not_fenced(media, layout, logs):
     for record in logs:
         protocol.write_rows(media, layout, *logged(layout, record))
     return 0
+
+
+@bug("recovery.repair")
+def rollback_is_not_flushed(media, layout, logs):
+    for record in logs:
+        rows, values = logged(layout, record)
+        for row, value in zip(rows.tolist(), values, strict=True):
+            media.store(layout.row(row), value)
+    media.fence()
+    return 0
+
+
+@bug("records.put")
+def flag_is_never_flushed(media, address, data):
+    media.store(address, data)
+    if data.size != LINE:
+        media.flush(address, data.size)
