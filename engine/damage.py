@@ -10,7 +10,7 @@ from engine.course import Flip
 from engine.fault import Strike
 from engine.hazard import generator
 from engine.outage import Outage
-from engine.persistence import CrashMedia, Layout
+from engine.persistence import CrashMedia, Layout, records
 from engine.persistence.layout import Slot
 from engine.persistence.media import LINE
 from engine.persistence.recovery import ROW_LOG, survey
@@ -75,7 +75,8 @@ def _line(layout: Layout, row: int) -> int:
 
 def flip_log(media: CrashMedia, layout: Layout, log: str, flip: Flip, seed: int) -> None:
     """Flip a bit in the newest row log, where one holds rows."""
-    found = [record for record in survey(media, layout.row_slots, (ROW_LOG[log],)) if record.payload]
+    read = (records.read(media, slot) for slot in layout.row_slots)
+    found = [record for record in survey(read, (ROW_LOG[log],)) if record.payload]
     if found:
         flip_bit(media, found[-1].slot, len(found[-1].payload), generator(seed, f"bit of {flip.at!r}"))
 

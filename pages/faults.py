@@ -3,12 +3,23 @@
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from pages.parts import address, campaigns, close_up_panel, downloads, fault_charts, fault_settings, fault_tables, frame, session
+from pages.parts import (
+    address,
+    campaigns,
+    close_up_panel,
+    crash_viewer,
+    downloads,
+    fault_charts,
+    fault_settings,
+    fault_tables,
+    frame,
+    session,
+)
 from pages.parts.plain import plain
 
 frame.guard()
 scenario = session.scenario()
-address.bar("faults")
+address.bar("faults", crash=session.crash())
 try:
     refused = campaigns.too_many(scenario)
     with st.spinner("Training for weeks, once with every protection"):
@@ -70,3 +81,6 @@ else:
 
 st.subheader("What does the system's own log save?", anchor=False)
 close_up_panel.draw(scenario)
+
+st.subheader("What can a power loss leave behind?", anchor=False)
+crash_viewer.draw()
