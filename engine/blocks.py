@@ -155,3 +155,15 @@ def restore(memory: str, link: str, recovery: Recovery) -> TaskGraph:
             Task("Load MLP", "Other", load, ("Put rows back",)),
         )
     )
+
+
+def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> TaskGraph:
+    """Write the MLPs and set both flags, once every row is home: what frees a log that has no room left."""
+    carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
+    store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, IN))
+    return TaskGraph(
+        (
+            Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
+            Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),
+        )
+    )

@@ -1,16 +1,33 @@
-"""What a power loss leaves and what recovery makes of it: a segment's cut played through the log protocol."""
+"""What a fault leaves and what recovery makes of it: a segment's cut played through the log protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.persistence import BatchChange, Layout, PersistEvent, Position, Recovered, Start, recover, survive
-from engine.run import Segment
-from engine.system import Ways
+from engine.course import Segment
+from engine.damage import flip_log, poison, poisoned
+from engine.errors import CannotRun
+from engine.machinery import Machinery
+from engine.outage import Outage
+from engine.persistence import (
+    BatchChange,
+    CrashMedia,
+    Layout,
+    PersistEvent,
+    Position,
+    PowerLost,
+    Recovered,
+    Start,
+    recover,
+    survive,
+)
+from engine.persistence.pending import at_random
 
 PURPOSE = 102
+NO_ROWS = np.empty(0, np.int64)
 Octets = NDArray[np.uint8]
 
 
@@ -33,12 +50,31 @@ def events(segment: Segment) -> tuple[PersistEvent, ...]:
     return tuple(replace(event, batch=segment.first + event.batch) for event in found)
 
 
+def left(m: Machinery, segment: Segment, down: Outage) -> tuple[PersistEvent, ...]:
+    """Return the cut segment's persists; those under way finish where the fault spared all that they need."""
+    gone = down.strikes[0].kind.destroys
+    return tuple(replace(e, done=1.0) if not gone & _needs(m, e.op) else e for e in events(segment))
+
+
+def _needs(m: Machinery, op: str) -> frozenset[str]:
+    """Return what must stay up for a persist to finish: MLPs come from the GPU, rows from near-data logic or the host."""
+    if op == "mlp log":
+        return frozenset({"gpu", "host", "link", "device"})
+    near = m.system.near_data and m.scenario.machine.near_data_compute
+    return frozenset({"device"} if near else {"host", "device"})
+
+
 def survived(
-    segment: Segment, ways: Ways, before: Before, changes: Mapping[int, BatchChange], batch_size: int, seeds: tuple[int, int]
+    m: Machinery, segment: Segment, down: Outage, before: Before, changes: Mapping[int, BatchChange], batch_size: int
 ) -> Recovered:
-    """Tear what was under way, then recover; raises CannotRun where nothing can be restored."""
-    if ways.log == "":
+    """Tear and damage what the fault took, then recover; raises CannotRun where nothing can be restored."""
+    if m.ways.log == "":
         raise ValueError("a system without a log has nothing to recover from.")
+    if any("media" in strike.kind.destroys for strike in down.strikes):
+        raise CannotRun(
+            f"the memory that holds tables and logs of {m.system.title} is lost and nothing else holds a copy; start again at "
+            "batch 0, or protect the run with a copy in another node's memory."
+        )
     numbered = {n: replace(c, reader_before=n * batch_size, reader_after=(n + 1) * batch_size) for n, c in changes.items()}
     layout = Layout(
         num_rows=len(before.table),
@@ -46,17 +82,52 @@ def survived(
         mlp_bytes=before.mlp.size,
         max_log_rows=max([1, *(len(change.rows) for change in changes.values())]),
     )
+    seeds = (m.scenario.data.seed, m.scenario.faults.seed)
     start = Start(before.table, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
-    media = survive(layout, start, events(segment), numbered, ways.log, rng)
-    return recover(media, layout, ways.log, ways.bound)
+    granularity = m.scenario.faults.torn_write_bytes
+    media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, _model(m, down), granularity)
+    _damage(m, segment, down, media, layout, changes)
+    media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted, media)
+    return recover(media, layout, m.ways.log, m.ways.bound)
 
 
-def in_miniature(segment: Segment, ways: Ways, seeds: tuple[int, int]) -> tuple[int, int]:
-    """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a one-row table."""
-    row, nothing = np.zeros((1, 8), np.uint8), np.zeros(8, np.uint8)
-    change = BatchChange(np.zeros(1, np.int64), row, row, nothing, nothing)
+def _model(m: Machinery, down: Outage) -> str:
+    """Return the persistence model in force: a flush that fails takes fenced writes too."""
+    return "gpf_fail" if "fenced" in down.strikes[0].kind.destroys else m.scenario.machine.persistence_model
+
+
+def _damage(
+    m: Machinery, segment: Segment, down: Outage, media: CrashMedia, layout: Layout, changes: Mapping[int, BatchChange]
+) -> None:
+    """Flip bits of the newest log, if they flipped since it was written, and poison the lines of media errors."""
+    committed = segment.first + (segment.cut.committed if segment.cut else -1)
+    for flip in segment.flips if m.scenario.faults.silent_corruption_where == "log" else ():
+        if flip.committed == committed >= segment.first:
+            flip_log(media, layout, m.ways.log, flip, m.scenario.faults.seed)
+    logged = changes[committed].rows if committed in changes else NO_ROWS
+    for strike in down.strikes:
+        if "line" in strike.kind.destroys:
+            poison(media, layout, poisoned(m.scenario, strike, down), logged)
+
+
+def _interrupted(m: Machinery, media: CrashMedia, layout: Layout, share: float, rng: np.random.Generator) -> CrashMedia:
+    """Return the medium after power failed when a recovery had done a `share` of its line writes."""
+    rehearsed, cut_short, log = media.survivor(), media.survivor(), m.ways.log or "undo"
+    recover(rehearsed, layout, log, m.ways.bound)
+    cut_short.power = replace(cut_short.power, cut_after=int(share * rehearsed.line_writes))
+    try:
+        recover(cut_short, layout, log, m.ways.bound)
+    except PowerLost:
+        return cut_short.survivor(at_random(rng))
+    return cut_short
+
+
+def in_miniature(m: Machinery, segment: Segment, down: Outage) -> tuple[int, int]:
+    """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a table of two rows."""
+    rows, nothing = np.zeros((2, down.recovery.row_bytes), np.uint8), np.zeros(8, np.uint8)
+    change = BatchChange(np.zeros(1, np.int64), rows[:1], rows[:1], nothing, nothing)
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
-    before = Before(segment.first + since, row, nothing, segment.first + flagged)
-    found = survived(segment, ways, before, {event.batch: change for event in events(segment)}, 1, seeds)
+    before = Before(segment.first + since, rows, nothing, segment.first + flagged)
+    found = survived(m, segment, down, before, {event.batch: change for event in events(segment)}, 1)
     return found.embedding_batch, found.mlp_batch

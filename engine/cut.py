@@ -31,17 +31,22 @@ class Cut:
 
 def cut(timeline: Timeline, at: float) -> Cut:
     """Cut a timeline at `at` seconds; a task that ends exactly then has ended."""
-    committed = _newest_commit(timeline, at)
+    committed = newest_commit(timeline, at)
     since = max(committed - 1, 0)
     return Cut(
         at=at,
-        started=int(np.searchsorted(_begun(timeline), at, side="left")),
+        started=begun_before(timeline, at),
         finished=int(np.searchsorted(timeline.batch_ends, at, side="right")),
         committed=committed,
         since=since,
         since_mlp=_flagged_mlp(timeline, since),
         events=_events(timeline, at, since),
     )
+
+
+def begun_before(timeline: Timeline, at: float) -> int:
+    """Return how many batches have begun before `at` seconds."""
+    return int(np.searchsorted(_begun(timeline), at, side="left"))
 
 
 def _begun(timeline: Timeline) -> NDArray[np.float64]:
@@ -56,7 +61,8 @@ def _task(timeline: Timeline, persists: str) -> int | None:
     return next((k for k, task in enumerate(timeline.graph.tasks) if task.persists == persists), None)
 
 
-def _newest_commit(timeline: Timeline, at: float) -> int:
+def newest_commit(timeline: Timeline, at: float) -> int:
+    """Return the newest batch committed by `at` seconds, -1 before the first."""
     commit = _task(timeline, "commit")
     return -1 if commit is None else int(np.searchsorted(timeline.end[:, commit], at, side="right")) - 1
 

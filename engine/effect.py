@@ -78,7 +78,7 @@ def _needed(scenario: Scenario, needs: str) -> str:
         return ""
     if "." in needs:
         return "" if values(scenario)[needs] else f"{needs} is 0."
-    return "" if needs in asked(scenario) else f"no {load('faults', needs).title.lower()} is asked for."
+    return "" if needs in asked(scenario) else f"no {load('faults', needs).name} is asked for."
 
 
 def _tried(knob: Knob) -> str:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from engine.books import Books, undisturbed
 from engine.fit import Fit
 from engine.nodes import sized
 from engine.report import Report
@@ -91,8 +92,16 @@ def _report(m: Machinery, line: Timeline, average: Steady, hit_rate: float | Non
         pmem_written=average.written * batches,
         pmem_media_written=average.media_written * batches,
         staleness=int(line.state.stale.max(initial=0)) if m.ways.log else None,
+        books=_books(average, batches),
         hit_rate=hit_rate,
     )
+
+
+def _books(average: Steady, batches: int) -> Books:
+    logs = sum(row["Energy [J]"] for row in average.rows if row["Stage"] == "Checkpoint")
+    waits = average.stage("Checkpoint")
+    joules = logs + waits * sum(average.static.values()) / average.step
+    return undisturbed(average.step * batches, waits * batches, average.energy * batches, joules * batches)
 
 
 def _notes(scenario: Scenario) -> tuple[str, ...]:

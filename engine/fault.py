@@ -56,6 +56,11 @@ class Fault:
     said: str = "the job stopped"
 
     @property
+    def name(self) -> str:
+        """The title as it is written inside a sentence."""
+        return self.title if self.title[1].isupper() else self.title[0].lower() + self.title[1:]
+
+    @property
     def stops(self) -> bool:
         """Whether the job ends with it and has to recover; poison does, as its reader is told."""
         return self.kind == "fail-stop" or "line" in self.destroys

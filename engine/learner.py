@@ -6,11 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.course import Flip, Segment
 from engine.crash import Before, events, survived
+from engine.errors import CannotRun
+from engine.hazard import generator
+from engine.machinery import Machinery
+from engine.outage import Outage
 from engine.persistence import BatchChange
-from engine.run import Machinery, Segment
+from engine.run import Found
 from engine.scenario import Scenario
-from engine.training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, localise, train
+from engine.training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
 from engine.workload.batch import Batch
 from engine.workload.source import Source
 
@@ -33,58 +38,82 @@ def learner(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.i
     return Learner(shape, source, held_out, weights, weights)
 
 
-def advance(pupil: Learner, m: Machinery, last: int, evaluations: frozenset[int], on_batch: OnBatch) -> tuple[Learner, Trained]:
-    """Train up to the start of batch `last`."""
-    done = train(
-        pupil.shape,
-        pupil.weights,
-        pupil.source.batch,
-        pupil.batch,
-        last,
-        held_out=pupil.held_out,
-        evaluations=evaluations,
-        relaxed=m.ways.relaxed_lookup,
-        on_batch=on_batch,
-    )
+def advance(
+    pupil: Learner, m: Machinery, last: int, evaluations: frozenset[int], on_batch: OnBatch, flips: tuple[Flip, ...] = ()
+) -> tuple[Learner, Trained]:
+    """Train up to the start of batch `last`; bits flip on the way."""
+    done = _train(pupil, m, last, evaluations, on_batch, flips)
     return replace(pupil, weights=done.weights, batch=last), done
 
 
-def crash(
-    pupil: Learner, m: Machinery, segment: Segment, evaluations: frozenset[int], on_batch: OnBatch
-) -> tuple[Learner, int, Trained]:
-    """Train what the segment had begun, lose power at its cut, recover.
+def _train(
+    pupil: Learner,
+    m: Machinery,
+    last: int,
+    evaluations: frozenset[int],
+    on_batch: OnBatch,
+    flips: tuple[Flip, ...],
+    keep: frozenset[int] = frozenset(),
+    record: frozenset[int] = frozenset(),
+) -> Trained:
+    """Train up to the start of batch `last` in stretches between flipping bits, and put the stretches together."""
+    where, weights, first, parts = m.scenario.faults.silent_corruption_where, pupil.weights, pupil.batch, []
+    for flip in (*(flip for flip in flips if flip.batch <= last and where != "log"), None):
+        until = max(flip.batch, first) if flip else last
+        part = train(
+            pupil.shape,
+            weights,
+            pupil.source.batch,
+            first,
+            until,
+            keep=keep,
+            record=record,
+            held_out=pupil.held_out,
+            evaluations=evaluations,
+            relaxed=m.ways.relaxed_lookup,
+            on_batch=on_batch,
+        )
+        weights, first = flipped(part.weights, where, flip, m.scenario.faults.seed) if flip else part.weights, until
+        parts.append(part)
+    return joined(parts)
 
-    Returns the model to resume with, the batch of its recovered MLP, and what was trained.
+
+def flipped(weights: Weights, where: str, flip: Flip, seed: int) -> Weights:
+    """Return a copy in which one random bit of the table or of the MLPs is the other way round."""
+    values = (weights.table if where == "table" else weights.mlp).copy()
+    rng = generator(seed, f"bit of {flip.at!r}")
+    words = values.reshape(-1).view(np.uint32)
+    words[rng.integers(words.size)] ^= np.uint32(1 << int(rng.integers(32)))
+    return replace(weights, table=values) if where == "table" else replace(weights, mlp=values)
+
+
+def crash(
+    pupil: Learner, m: Machinery, segment: Segment, down: Outage, evaluations: frozenset[int], on_batch: OnBatch
+) -> tuple[Learner, Found, Trained]:
+    """Train what the segment had begun, let the fault strike at its cut, recover.
+
+    Returns the model to resume with, what was found, and what was trained.
     """
     cut = segment.cut
     if cut is None or m.ways.log == "":
         last = segment.first + (cut.started if cut else 0)
-        _, done = advance(pupil, m, last, evaluations, on_batch)
-        return replace(pupil, weights=pupil.first, batch=0), 0, done
+        _, done = advance(pupil, m, last, evaluations, on_batch, segment.flips)
+        return replace(pupil, weights=pupil.first, batch=0), Found(0, 0), done
     since = segment.first + cut.since
     played = events(segment)
     last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
     mlps = frozenset({segment.first + cut.since_mlp, *(event.batch for event in played)})
-    done = train(
-        pupil.shape,
-        pupil.weights,
-        pupil.source.batch,
-        pupil.batch,
-        last,
-        keep=frozenset(range(since, last)) | mlps,
-        record=frozenset(range(since, last)),
-        held_out=pupil.held_out,
-        evaluations=evaluations,
-        relaxed=m.ways.relaxed_lookup,
-        on_batch=on_batch,
-    )
+    recorded = frozenset(range(since, last))
+    done = _train(pupil, m, last, evaluations, on_batch, segment.flips, recorded | mlps, recorded)
     changes = {n: _change(done, n, last) for n in range(since, last)}
     changes |= {n: _mlp_only(done, n, pupil) for n in mlps if n < since}
     before = _before(pupil, done, since, segment.first + cut.since_mlp, changes)
-    seeds = (m.scenario.data.seed, m.scenario.faults.seed)
-    found = survived(segment, m.ways, before, changes, m.scenario.data.batch_size, seeds)
+    try:
+        found = survived(m, segment, down, before, changes, m.scenario.data.batch_size)
+    except CannotRun as error:
+        return replace(pupil, weights=done.weights), Found(0, 0, str(error)), done
     weights = _from_bytes(pupil.weights, found.table, found.mlp)
-    return replace(pupil, weights=weights, batch=found.embedding_batch), found.mlp_batch, done
+    return replace(pupil, weights=weights, batch=found.embedding_batch), Found(found.embedding_batch, found.mlp_batch), done
 
 
 def score(pupil: Learner) -> Evaluation:

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.course import Segment
 from engine.learner import Learner, advance, crash, score
+from engine.machinery import Machinery
 from engine.meter import Meter
+from engine.outage import Outage
 from engine.report import Scores
 from engine.result import Row
-from engine.run import Machinery, Run, Segment
+from engine.run import Found
 from engine.training import Evaluation, Step, auc
 from engine.training.lookup import LocalBatch
 
@@ -32,22 +35,14 @@ class Lessons:
     predictions: dict[int, Prediction] = field(default_factory=dict)
 
 
-def recover(segment: Segment, lessons: Lessons) -> tuple[int, int, Lessons]:
-    """Train what the segment had begun, lose power, recover: engine.run's Resolve."""
+def follow(segment: Segment, down: Outage | None, lessons: Lessons) -> tuple[Found, Lessons]:
+    """Train what the segment had begun, and recover if a fault cut it: engine.run's Resolve."""
     listener = _Listener(lessons, segment)
-    pupil, mlp_batch, _ = crash(lessons.pupil, lessons.machinery, segment, lessons.evaluations, listener.hear)
-    return pupil.batch, mlp_batch, listener.after(pupil)
-
-
-def finish(lessons: Lessons, run: Run) -> Lessons:
-    """Train the run's last segment to its end, if there was one after the last power loss."""
-    segment = run.segments[-1]
-    if segment.cut:
-        return lessons
-    listener = _Listener(lessons, segment)
-    last = segment.first + segment.timeline.start.shape[0]
-    pupil, _ = advance(lessons.pupil, lessons.machinery, last, lessons.evaluations, listener.hear)
-    return listener.after(pupil)
+    if down is None:
+        pupil, _ = advance(lessons.pupil, lessons.machinery, segment.last, lessons.evaluations, listener.hear, segment.flips)
+        return Found(segment.last, segment.last), listener.after(pupil)
+    pupil, found, _ = crash(lessons.pupil, lessons.machinery, segment, down, lessons.evaluations, listener.hear)
+    return found, listener.after(pupil)
 
 
 def scores(lessons: Lessons) -> Scores:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engine.domain import domain_names
 from engine.knobs import knob
 
 
@@ -181,6 +182,14 @@ class Machine:
         "Of the memory device alone, 31 to 48 pJ/B, or of the whole board, 124 pJ/B; own: the board's with a wide range. The "
         "prototype's GPU draws power, not energy per byte.",
         choices=("own", "device", "board"),
+    )
+    persistence_model: str = knob(
+        "adr",
+        "choice",
+        "Persistence model",
+        "What of the writes under way a power loss leaves in PMEM; gpf_fail also takes fenced lines from the device's buffer.",
+        choices=domain_names,
+        acts="outages",
     )
     energy_level: str = knob(
         "device",

@@ -1,4 +1,4 @@
-"""Finds variants by looking into folders: one file is one system, device, fault, metric, cache, protection or model."""
+"""Finds variants by looking into folders: one file is one system, device, fault, metric, cache, domain, protection or model."""
 
 import tomllib
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ CONSTANT = {
     "faults": "FAULT",
     "metrics": "METRIC",
     "caches": "CACHE",
+    "domains": "DOMAIN",
     "protections": "PROTECTION",
 }
 

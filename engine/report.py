@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from engine import energy
+from engine.ahead import FULL_SPEED
+from engine.books import Books, books
 from engine.device import stored
-from engine.run import Machinery, Run
+from engine.machinery import Machinery
+from engine.run import Crash, Run
 from engine.steady import Steady
 from engine.timeline import Timeline
 
@@ -26,8 +29,8 @@ class Scores:
 class Report:
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
-    `hit_rate` is the share of lookups that a cache serves, None without one; `lost_seconds` is work that a power loss
-    undid, `down_seconds` detection, restart and restore.
+    `hit_rate` is the share of lookups that a cache serves, None without one; `books` say what time and energy went
+    into. `unnoticed` bits flipped and no checksum saw them.
     """
 
     machinery: Machinery
@@ -40,10 +43,11 @@ class Report:
     pmem_written: float
     pmem_media_written: float
     staleness: int | None
-    crashes: int = 0
-    lost_batches: int = 0
-    lost_seconds: float = 0.0
-    down_seconds: float = 0.0
+    books: Books
+    crashes: tuple[Crash, ...] = ()
+    strikes: int = 0
+    unnoticed: int = 0
+    unrecoverable: bool = False
     scores: Scores = field(default_factory=Scores)
     hit_rate: float | None = None
 
@@ -75,10 +79,12 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: flo
         pmem_written=written,
         pmem_media_written=media,
         staleness=staleness(run),
-        crashes=len(run.crashes),
-        lost_batches=sum(crash.lost for crash in run.crashes),
-        lost_seconds=_lost_seconds(run),
-        down_seconds=sum(crash.resumed - crash.at for crash in run.crashes),
+        books=books(run, steady.stage("Checkpoint")),
+        crashes=run.crashes,
+        strikes=sum(len(crash.outage.strikes) for crash in run.crashes)
+        + sum(strike.fault != FULL_SPEED for strike in run.strikes),
+        unnoticed=unnoticed(run),
+        unrecoverable=not run.completed,
         scores=scores,
         hit_rate=hit_rate,
     )
@@ -88,9 +94,12 @@ def _worked(run: Run) -> Iterator[tuple[Timeline, float]]:
     """Yield every timeline that ran, recoveries too, with the seconds that it got through."""
     for segment in run.segments:
         yield segment.timeline, segment.length
+        if segment.pause:
+            yield segment.pause, segment.length - segment.timeline.makespan
     for crash in run.crashes:
-        for seconds in filter(None, crash.attempts):
-            yield crash.restoring, seconds
+        for attempt in crash.outage.attempts:
+            if attempt.restore:
+                yield crash.outage.restoring, attempt.restore
 
 
 def staleness(run: Run) -> int | None:
@@ -104,12 +113,8 @@ def staleness(run: Run) -> int | None:
     return max(ages)
 
 
-def _lost_seconds(run: Run) -> float:
-    """Return the seconds from the start of the batch that each crash resumed at to the crash."""
-    total = 0.0
-    for segment, crash in zip(run.segments, run.crashes, strict=False):
-        batch = crash.embedding_batch - segment.first
-        ends = segment.timeline.batch_ends
-        begun = 0.0 if batch <= 0 else float(ends[batch - 1])
-        total += max(segment.length - begun, 0.0)
-    return total
+def unnoticed(run: Run) -> int:
+    """Return how many bits flipped where no checksum covers them: tables and MLPs; a log's is seen or never read."""
+    if run.machinery.scenario.faults.silent_corruption_where == "log":
+        return 0
+    return sum(len(segment.flips) for segment in run.segments)

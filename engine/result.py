@@ -24,7 +24,8 @@ class Result:
     `breakdown`: Stage, Device, Busy [s], Exposed [s], Energy [J] (per steady-state batch);
     `devices`: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run);
     `training`: Batch, Elapsed [s], Loss, AUC (held out; None between evaluations);
-    `events`: Elapsed [s], Kind (fault, recovered, ...), Batch, What (a sentence);
+    `events`: Elapsed [s], Kind (fault, recovered, unrecoverable, slow, full speed, checkpoint, silent), Batch, What;
+    `books`: Account, Time [s], Energy [J] (whole run; engine/books.py says what each account is);
     `timeline`: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
     """
 
@@ -36,6 +37,7 @@ class Result:
     devices: tuple[Row, ...] = ()
     training: tuple[Row, ...] = ()
     events: tuple[Row, ...] = ()
+    books: tuple[Row, ...] = ()
     timeline: tuple[Row, ...] = ()
     warnings: tuple[str, ...] = ()
     finding: str = ""
@@ -62,14 +64,14 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
     from engine.scenario import with_values
 
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
-    tables = ("breakdown", "devices", "training", "events", "timeline", "warnings")
+    tables = ("breakdown", "devices", "training", "events", "books", "timeline", "warnings")
     return Result(
         scenario=scenario or with_values(Scenario(), knob_values),
         ran=content["ran"],
         outcome=content["outcome"],
         results=content["results"],
         finding=content["finding"],
-        **{name: tuple(content[name]) for name in tables},
+        **{name: tuple(content.get(name, ())) for name in tables},
     )
 
 

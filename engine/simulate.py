@@ -12,12 +12,13 @@ from engine.crash import in_miniature
 from engine.errors import CannotRun
 from engine.estimate import settle
 from engine.learner import learner
-from engine.lessons import Lessons, finish, recover, scores
+from engine.lessons import Lessons, follow, scores
 from engine.meter import Meter
+from engine.outage import Outage
 from engine.progress import Watcher
 from engine.report import Scores, report
 from engine.result import Result
-from engine.run import Machinery, Segment, machinery, run
+from engine.run import Found, Machinery, Resolve, Segment, machinery, run
 from engine.scenario import Scenario, with_values
 from engine.serving import served
 from engine.single_thread import single_thread
@@ -59,13 +60,12 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     amounts = _count(m, given, batches, meter)
     hits = amounts.hit_rate if m.system.cache else None
     if not m.scenario.run.training:
-        done, _ = run(m, amounts, None, lambda segment, _: _miniature(m, segment))
-        accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, Scores(), hits)
+        done, _ = run(m, amounts, None, untrained(m))
+        accounts = report(done, steady(done.planned, m.devices), batches, Scores(), hits)
         return tell(asked, done, accounts, (), ())
     first = _first_lesson(m, given, batches, meter)
-    done, lessons = run(m, amounts, first, recover)
-    lessons = finish(lessons, done) if done.completed else lessons
-    accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, scores(lessons), hits)
+    done, lessons = run(m, amounts, first, follow)
+    accounts = report(done, steady(done.planned, m.devices), batches, scores(lessons), hits)
     note = scale_note(first.pupil.shape)
     return tell(asked, done, accounts, lessons.rows, (note,) if note else ())
 
@@ -100,8 +100,15 @@ def _first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Le
     return Lessons(m, pupil, meter, boundaries(batches, m.scenario.run.evaluations), last_pass)
 
 
-def _miniature(m: Machinery, segment: Segment) -> tuple[int, int, None]:
-    """Recover without training; a system without a log starts again at batch 0."""
-    if not m.ways.log:
-        return 0, 0, None
-    return *in_miniature(segment, m.ways, (m.scenario.data.seed, m.scenario.faults.seed)), None
+def untrained(m: Machinery) -> Resolve[None]:
+    """Return what follows and recovers segments without training; a system without a log starts again at batch 0."""
+
+    def resolve(segment: Segment, down: Outage | None, state: None) -> tuple[Found, None]:
+        if down is None:
+            return Found(segment.last, segment.last), None
+        try:
+            return Found(*in_miniature(m, segment, down)) if m.ways.log else Found(0, 0), None
+        except CannotRun as error:
+            return Found(0, 0, str(error)), None
+
+    return resolve

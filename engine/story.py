@@ -6,10 +6,11 @@ from engine.metric import measure, metrics
 from engine.report import Report
 from engine.result import Result, Row
 from engine.run import Run
-from engine.scenario import Scenario
+from engine.scenario import Scenario, values
 from engine.timeline import Timeline
 
 SHORT_RUN = 3
+IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not from the start
 
 
 def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
@@ -23,7 +24,8 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
         devices=tables.device_rows(report),
         training=tables.thinned(list(curve)),
         events=tables.event_rows(run),
-        timeline=tables.timeline_rows(run.segments[0].timeline),
+        books=report.books.rows,
+        timeline=tables.timeline_rows(run.planned),
         warnings=(*notes, *_short(report), *_missed(asked, run), *_passes(asked)),
         finding=finding(report),
     )
@@ -38,6 +40,7 @@ def sketch(asked: Scenario, line: Timeline, report: Report, notes: tuple[str, ..
         results=measure(report),
         breakdown=report.steady.rows,
         devices=tables.device_rows(report),
+        books=report.books.rows,
         timeline=tables.timeline_rows(line),
         warnings=(*notes, *_passes(asked)),
         finding=finding(report),
@@ -57,10 +60,13 @@ def _short(report: Report) -> tuple[str, ...]:
 
 
 def _missed(asked: Scenario, run: Run) -> tuple[str, ...]:
-    late = [at for at in asked.faults.power_loss_at_seconds if at >= run.elapsed]
-    if not (late and run.completed):
-        return ()
-    return (f"faults.power_loss_at_seconds={min(late):g} is after the end of the run at {run.elapsed:.4g} s; it never struck.",)
+    """Return a sentence for each list of instants that goes on after the end."""
+    found = []
+    for path, listed in values(asked).items():
+        late = [at for at in listed if at >= run.elapsed] if path.endswith("_at_seconds") and path != IN_RECOVERY else []
+        if late and run.completed:
+            found.append(f"{path}={min(late):g} is after the end of the run at {run.elapsed:.4g} s; it never struck.")
+    return tuple(found)
 
 
 def _passes(asked: Scenario) -> tuple[str, ...]:

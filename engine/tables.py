@@ -5,15 +5,20 @@ from math import isnan
 
 import numpy as np
 
+from engine.ahead import FULL_SPEED
+from engine.cut import begun_before
+from engine.fault import Strike
 from engine.report import Report
 from engine.result import Row
 from engine.run import Crash, Run
+from engine.slow import slow_devices
 from engine.timeline import Timeline
 from engine.units import MS
 
 SHOWN_BATCHES = 3
 FROM_BATCH = 4
 MOST_POINTS = 2000
+PASSING = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
 
 
 def device_rows(report: Report) -> tuple[Row, ...]:
@@ -77,22 +82,57 @@ def _pieces(line: Timeline, n: int, k: int, low: float, high: float) -> list[tup
 
 
 def event_rows(run: Run) -> tuple[Row, ...]:
-    """Return faults and recoveries in order, each with a sentence."""
-    return tuple(row for crash in run.crashes for row in _crash_rows(run, crash))
+    """Return faults and recoveries in order of time, each with a sentence."""
+    stopped = [row for crash in run.crashes for row in _crash_rows(run, crash)]
+    return tuple(sorted([*stopped, *_passing_rows(run)], key=lambda row: float(row["Elapsed [s]"])))
 
 
 def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
     strict = run.machinery.ways.strict or not run.machinery.ways.log
     again = f" ({crash.again} more during the recovery)" if crash.again else ""
-    yield {"Elapsed [s]": crash.at, "Kind": "fault", "Batch": crash.batch, "What": f"power lost in batch {crash.batch}{again}"}
+    what = f"{_where(crash.outage.strikes[0])} in batch {crash.batch}{again}"
+    yield {"Elapsed [s]": crash.at, "Kind": "fault", "Batch": crash.batch, "What": what}
+    if crash.found.fatal:
+        yield {"Elapsed [s]": crash.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": crash.found.fatal}
+        return
     state = (
         f"embeddings and MLP at the start of batch {crash.embedding_batch}"
         if strict
         else f"embeddings at the start of batch {crash.embedding_batch}, MLP of batch {crash.mlp_batch}, "
         f"{crash.embedding_batch - crash.mlp_batch} batches older"
     )
-    what = f"recovered to {state}; {crash.lost} batches are run again, restore took {crash.restore / MS:.3g} ms"
+    what = f"recovered to {state}; {crash.lost} batches are run again, restore took {crash.outage.restore / MS:.3g} ms"
     yield {"Elapsed [s]": crash.resumed, "Kind": "recovered", "Batch": crash.embedding_batch, "What": what}
+
+
+def _where(strike: Strike) -> str:
+    """Return what a fault did, and on which node, if not on the first."""
+    return strike.kind.said + (f" on node {strike.node}" if strike.node else "")
+
+
+def _passing_rows(run: Run) -> Iterable[Row]:
+    """Yield what did not stop the job; a batch that had begun then stands beside it."""
+    for strike in run.strikes:
+        segment = next((one for one in reversed(run.segments) if one.begin <= strike.at), run.segments[0])
+        begun = begun_before(segment.timeline, strike.at - segment.begin)
+        batch = segment.first + max(begun - 1, 0)
+        kind = "full speed" if strike.fault == FULL_SPEED else PASSING[strike.kind.kind]
+        yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": f"{_passing(run, strike)} in batch {batch}"}
+
+
+def _passing(run: Run, strike: Strike) -> str:
+    """Return what happened, and what that means here."""
+    if strike.fault == FULL_SPEED:
+        return "the device was at full speed again"
+    said, faults = _where(strike), run.machinery.scenario.faults
+    if strike.kind.kind == "damage":
+        seen = {"log": "its checksum sees it if that log is needed", "mlp": "no checksum covers the MLPs"}
+        return f"{said}: {seen.get(faults.silent_corruption_where, 'no checksum covers the tables')};"
+    if strike.kind.kind == "report":
+        return (
+            f"{said}; training waits for a full checkpoint" if run.machinery.ways.log else f"{said}, but the system keeps no log,"
+        )
+    return said if slow_devices(run.machinery) else f"{said}, but the system has no such device,"
 
 
 def thinned(rows: list[Row], most: int = MOST_POINTS) -> tuple[Row, ...]:

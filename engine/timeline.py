@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.critical_path import exposed
 from engine.device import Device, joules, seconds
-from engine.graph import Task, TaskGraph
+from engine.graph import Demand, Task, TaskGraph
 from engine.schedule import advance
 from engine.template import State, Template
 
@@ -69,12 +69,25 @@ class Timeline:
         return shares
 
 
-def timeline(graph: TaskGraph, devices: Mapping[str, Device], batches: int) -> Timeline:
-    """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch."""
-    graph = _logs_where_slowest(graph, devices)
+@dataclass(frozen=True)
+class Slow:
+    """Which batches, (N,), meet slower `devices`."""
+
+    batches: NDArray[np.bool_]
+    devices: Mapping[str, Device]
+
+
+def timeline(
+    graph: TaskGraph, devices: Mapping[str, Device], batches: int, like: TaskGraph | None = None, slow: Slow | None = None
+) -> Timeline:
+    """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch.
+
+    A rolling log queues at its slowest device; part of a longer run says by the run's graph, `like`, which one that is.
+    """
+    graph = _logs_where_slowest(graph, devices) if like is None else _queued_alike(graph, like)
     asked = [(k, demand) for k, task in enumerate(graph.tasks) for demand in task.demands]
     demands = tuple((k, demand.device) for k, demand in asked)
-    spent = [np.broadcast_to(seconds(devices[demand.device], demand.work), (batches,)) for _, demand in asked]
+    spent = [_seconds(devices, demand, batches, slow) for _, demand in asked]
     dynamic = tuple(np.broadcast_to(joules(devices[demand.device], demand.work), (batches,)) for _, demand in asked)
     durations = np.zeros((batches, len(graph.tasks)))
     for (k, _), some in zip(asked, spent, strict=True):
@@ -82,6 +95,23 @@ def timeline(graph: TaskGraph, devices: Mapping[str, Device], batches: int) -> T
     busy = tuple(np.zeros(batches) if demand.beside else some for (_, demand), some in zip(asked, spent, strict=True))
     template = _template(graph, durations)
     return Timeline(graph, template, advance(template), demands, busy, dynamic)
+
+
+def _seconds(devices: Mapping[str, Device], demand: Demand, batches: int, slow: Slow | None) -> Floats:
+    usual = np.broadcast_to(seconds(devices[demand.device], demand.work), (batches,))
+    if slow is None or demand.device not in slow.devices:
+        return usual
+    return np.where(slow.batches, seconds(slow.devices[demand.device], demand.work), usual)
+
+
+def _queued_alike(graph: TaskGraph, like: TaskGraph) -> TaskGraph:
+    """Let each rolling log queue where the same log of another graph does."""
+
+    def ordered(task: Task) -> Task:
+        devices = [demand.device for demand in like.tasks[like.index(task.name)].demands]
+        return replace(task, demands=tuple(sorted(task.demands, key=lambda demand: devices.index(demand.device))))
+
+    return TaskGraph(tuple(ordered(task) if task.during else task for task in graph.tasks))
 
 
 def _logs_where_slowest(graph: TaskGraph, devices: Mapping[str, Device]) -> TaskGraph:

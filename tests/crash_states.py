@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from training_story import BATCH_SIZE, SEED, formatted, train
 
 from engine.errors import CannotRun
-from engine.persistence import FunctionalMedia, PowerLost, records, recover
+from engine.persistence import CrashMedia, Power, PowerLost, records, recover
 from engine.persistence.layout import DATA
 from engine.persistence.media import LINE
 
@@ -16,7 +16,7 @@ def crashes(tale, start, first, acknowledged=0):
     """Yield (cut, medium, newest acknowledged boundary) for a power loss at every line write of the run."""
     cut = 0
     while True:
-        media, boundaries = FunctionalMedia(start.durable, cut_after=cut), [acknowledged]
+        media, boundaries = CrashMedia(start.durable, Power(cut_after=cut)), [acknowledged]
         try:
             train(tale, media, first, boundaries)
         except PowerLost:
@@ -105,7 +105,7 @@ def second_crashes(tale, state, acknowledged):
     """Yield failures of a power loss at every line write of recovery itself, and of resuming to the end after it."""
     cut, lost = 0, True
     while lost:
-        media, lost = FunctionalMedia(state.durable, cut_after=cut), False
+        media, lost = CrashMedia(state.durable, Power(cut_after=cut)), False
         try:
             recover(media, tale.layout, tale.log, tale.bound)
         except PowerLost:
@@ -149,7 +149,7 @@ def damages(tale, state, address):
     if tale.layout.region(address) != "data":
         flipped = state.durable.copy()
         flipped[address + 9] ^= 4
-        yield FunctionalMedia(flipped)
+        yield CrashMedia(flipped)
 
 
 def silently_wrong(tale, media):

@@ -20,8 +20,9 @@ from training_story import SEED, formatted, story, train
 from engine.errors import BadInput, CannotRun
 from engine.persistence import (
     CountingMedia,
-    FunctionalMedia,
+    CrashMedia,
     Position,
+    Power,
     PowerLost,
     format_media,
     log_bytes,
@@ -29,9 +30,9 @@ from engine.persistence import (
     redo,
     undo,
 )
-from engine.persistence.functional import at_random
 from engine.persistence.layout import DATA, layout
 from engine.persistence.media import LINE
+from engine.persistence.pending import at_random
 
 RUNS = {
     "undo": {},
@@ -89,7 +90,7 @@ def test_a_crash_while_formatting_again_never_mixes_the_old_state_with_the_new()
     tale, batches, cut = story(), set(), 0
     other = Position(2, 2, 2 * 128, SEED)
     while 2 not in batches:
-        media = FunctionalMedia(formatted(tale).durable, cut_after=cut)
+        media = CrashMedia(formatted(tale).durable, Power(cut_after=cut))
         with suppress(PowerLost):
             format_media(media, tale.layout, tale.tables[2], tale.mlps[2], other)
         for _, reach in reaches((0, 5)):
@@ -113,7 +114,7 @@ def test_random_runs_survive_three_random_power_losses(data, seed, log, relaxed)
     rng, acknowledged, batch = np.random.default_rng(seed), [0], 0
     media = formatted(tale)
     for _ in range(3):
-        media = FunctionalMedia(media.durable, cut_after=data.draw(st.integers(0, 120), "cut"), rng=rng, controllers=2)
+        media = CrashMedia(media.durable, Power(cut_after=data.draw(st.integers(0, 120), "cut"), controllers=2), rng)
         with suppress(PowerLost):
             train(tale, media, batch, acknowledged)
         media = media.survivor()
@@ -154,7 +155,7 @@ def test_no_other_kind_of_log_and_no_other_layout_is_ever_taken_for_a_checkpoint
 def test_a_region_of_zeros_is_not_a_checkpoint():
     tale = story()
     with pytest.raises(CannotRun, match="superblock"):
-        recover(FunctionalMedia(tale.layout.nbytes), tale.layout, "undo")
+        recover(CrashMedia(tale.layout.nbytes), tale.layout, "undo")
     media = formatted(tale)
     media.durable[tale.layout.row_slots[0].header :] = 0
     with pytest.raises(CannotRun, match="batches none"):
@@ -215,7 +216,7 @@ def test_a_random_tear_is_drawn_from_the_given_generator():
     tale = story()
     states = []
     for seed in (1, 1, 2):
-        media = FunctionalMedia(formatted(tale).durable, cut_after=5, rng=np.random.default_rng(seed))
+        media = CrashMedia(formatted(tale).durable, Power(cut_after=5), np.random.default_rng(seed))
         with pytest.raises(PowerLost):
             train(tale, media, 0, [])
         states.append(media.survivor().durable.tobytes())

@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
 
 from engine import energy
-from engine.crash import in_miniature
 from engine.device import joules, seconds
 from engine.estimate import estimate
 from engine.report import Scores, report
 from engine.run import run, schedule
 from engine.scenario import with_values
 from engine.sensitivity import tornado, uncertain
-from engine.simulate import simulate
+from engine.simulate import simulate, untrained
 from engine.steady import steady
 from engine.work import Copy, HomeWrites, Move, RowUpdates, Stream
 
@@ -187,11 +186,8 @@ def struck(system, instants, **knobs):
     faults = {"faults.power_loss_at_seconds": at, "faults.detect_seconds": 0.02, "faults.restart_seconds": 0.03}
     machinery = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
 
-    def resolve(segment, _):
-        return (*in_miniature(segment, machinery.ways, (1, 1)), None) if machinery.ways.log else (0, 0, None)
-
-    done, _ = run(machinery, amounts, None, resolve)
-    return done, report(done, steady(done.segments[0].timeline, machinery.devices), 20, Scores())
+    done, _ = run(machinery, amounts, None, untrained(machinery))
+    return done, report(done, steady(done.planned, machinery.devices), 20, Scores())
 
 
 @settings(max_examples=60)
@@ -208,7 +204,7 @@ def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(
     for before, crash, after in zip(done.segments, done.crashes, done.segments[1:], strict=False):
         assert before.begin + before.length == pytest.approx(crash.at, **same)
         assert (after.begin, after.first) == (crash.resumed, crash.embedding_batch)
-        assert crash.resumed - crash.at >= 0.05 + crash.restore - 1e-9
+        assert crash.resumed - crash.at >= 0.05 + crash.outage.restore - 1e-9
 
 
 def _begins(line):
@@ -221,9 +217,9 @@ def _begins(line):
 @settings(max_examples=60)
 @given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
 def test_every_batch_begun_is_committed_once_or_lost(system, instants):
-    done, accounts = struck(system, instants)
+    done, _ = struck(system, instants)
     begun = sum(np.sum(_begins(s.timeline) < s.length) if s.cut else len(s.timeline.start) for s in done.segments)
-    assert begun == 20 + accounts.lost_batches
+    assert begun == 20 + sum(crash.lost for crash in done.crashes)
 
 
 @pytest.mark.parametrize("system", LOGGING)
@@ -234,8 +230,8 @@ def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
     over_link = seconds(devices["pcie"], Copy(mlp, handoffs=1)) if "pcie" in devices else seconds(devices["cxl"], Move(mlp))
     read, back = seconds(memory, Stream(rows * (row + 8), write=False)), seconds(memory, RowUpdates(rows, row))
     load = max(seconds(memory, Stream(mlp, write=False)), over_link)
-    assert crash.restore == pytest.approx(float(read + back + load), **same)
-    assert crash.resumed - crash.at == pytest.approx(0.02 + 0.03 + crash.restore, **same)
+    assert crash.outage.restore == pytest.approx(float(read + back + load), **same)
+    assert crash.resumed - crash.at == pytest.approx(0.02 + 0.03 + crash.outage.restore, **same)
 
 
 @pytest.mark.parametrize(("system", "own"), [("dram", True), ("ssd", False), ("cached-embedding", False)])

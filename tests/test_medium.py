@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.persistence import FunctionalMedia, NearData, PowerLost
-from engine.persistence.functional import INTERLEAVE
+from engine.persistence import CrashMedia, NearData, Power, PowerLost
+from engine.persistence.crash import INTERLEAVE
 from engine.persistence.layout import layout
 from engine.persistence.media import LINE
 
@@ -20,7 +20,7 @@ def everything(stream, words):
 
 
 def test_a_store_is_seen_at_once_and_durable_only_after_flush_and_fence():
-    media = FunctionalMedia(256)
+    media = CrashMedia(256)
     media.store(10, filled(20, 7))
     assert media.load(10, 20) == bytes([7]) * 20
     media.fence()
@@ -32,7 +32,7 @@ def test_a_store_is_seen_at_once_and_durable_only_after_flush_and_fence():
 
 
 def test_a_flush_covers_only_the_lines_it_names():
-    media = FunctionalMedia(256)
+    media = CrashMedia(256)
     media.store(32, filled(128, 9))
     media.flush(64, 1)
     media.fence()
@@ -40,7 +40,7 @@ def test_a_flush_covers_only_the_lines_it_names():
 
 
 def test_a_store_after_the_flush_is_not_covered_by_it():
-    media = FunctionalMedia(64)
+    media = CrashMedia(64)
     media.store(0, filled(8, 1))
     media.flush(0, 8)
     media.store(0, filled(8, 2))
@@ -50,7 +50,7 @@ def test_a_store_after_the_flush_is_not_covered_by_it():
 
 
 def test_each_line_keeps_a_prefix_of_its_own_pending_words_in_program_order():
-    media = FunctionalMedia(128)
+    media = CrashMedia(128)
     for word in (3, 1, 0):
         media.store(word * 8, filled(8, word + 1))
         media.store(LINE + word * 8, filled(8, word + 1))
@@ -60,7 +60,7 @@ def test_each_line_keeps_a_prefix_of_its_own_pending_words_in_program_order():
 
 
 def test_device_writes_are_first_in_first_out_per_controller():
-    media = FunctionalMedia(2 * INTERLEAVE, controllers=2)
+    media = CrashMedia(2 * INTERLEAVE, Power(controllers=2))
     for address in (0, INTERLEAVE, LINE):
         media.device_write(address, filled(16, 5))
     pending = {}
@@ -73,7 +73,7 @@ def test_device_writes_are_first_in_first_out_per_controller():
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 200), st.integers(1, 400), st.integers(0, 12), st.integers(0, 8))
 def test_power_is_lost_after_exactly_the_asked_number_of_line_writes(address, nbytes, cut, words):
-    media = FunctionalMedia(1024, cut_after=cut)
+    media = CrashMedia(1024, Power(cut_after=cut))
     media.store(address, filled(nbytes, 1))
     media.flush(address, nbytes)
     lines = (address + nbytes - 1) // LINE - address // LINE + 1
@@ -93,7 +93,7 @@ def test_power_is_lost_after_exactly_the_asked_number_of_line_writes(address, nb
 
 
 def test_a_medium_without_power_refuses_every_operation():
-    media = FunctionalMedia(64, cut_after=0)
+    media = CrashMedia(64, Power(cut_after=0))
     media.store(0, filled(8, 1))
     media.flush(0, 8)
     for operation in (media.fence, media.fence, lambda: media.load(0, 1), lambda: media.store(0, filled(1, 1))):
@@ -102,7 +102,7 @@ def test_a_medium_without_power_refuses_every_operation():
 
 
 def test_poison_goes_when_the_whole_line_is_durably_written_and_not_before():
-    media = FunctionalMedia(128)
+    media = CrashMedia(128)
     media.poison(70)
     assert not media.poisoned(0, 64)
     assert media.poisoned(0, 65)
@@ -121,7 +121,7 @@ def test_poison_goes_when_the_whole_line_is_durably_written_and_not_before():
 def test_an_operation_under_way_keeps_its_share_of_lines_and_tears_one(share, lines):
     seen = set()
     for seed in range(40):
-        media = FunctionalMedia(1024)
+        media = CrashMedia(1024)
         media.store(0, filled(5 * LINE, 1))
         media.flush(0, 5 * LINE)
         media.tear(share, np.random.default_rng(seed))
@@ -133,7 +133,7 @@ def test_an_operation_under_way_keeps_its_share_of_lines_and_tears_one(share, li
 @pytest.mark.parametrize(("address", "nbytes"), [(-1, 4), (60, 8), (64, 1)])
 def test_an_access_outside_the_medium_is_an_error_not_a_shorter_write(address, nbytes):
     with pytest.raises(IndexError, match="outside the medium"):
-        FunctionalMedia(64).store(address, filled(nbytes, 1))
+        CrashMedia(64).store(address, filled(nbytes, 1))
 
 
 @settings(max_examples=60, deadline=None)

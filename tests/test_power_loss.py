@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from machines import STRICT, SYSTEMS, counted, flow, ready, scenario
 
-from engine.crash import in_miniature
 from engine.run import run, schedule
-from engine.simulate import simulate
+from engine.simulate import simulate, untrained
 
 TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
 LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
@@ -141,11 +140,7 @@ def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
     amounts, seen = flow(asked, 40), []
     for at in np.random.default_rng(bound).uniform(0, schedule(ready(asked), amounts).makespan, 25):
         machinery = ready(replace(asked, faults=replace(asked.faults, power_loss_at_seconds=(at,))))
-
-        def resolve(segment, _, machinery=machinery):
-            return (*in_miniature(segment, machinery.ways, (1, 1)), None)
-
-        crash = run(machinery, amounts, None, resolve)[0].crashes[0]
+        crash = run(machinery, amounts, None, untrained(machinery))[0].crashes[0]
         assert crash.batch - 2 <= crash.embedding_batch <= crash.batch + 1
         seen.append(crash.embedding_batch - crash.mlp_batch)
     assert 0 <= min(seen) <= max(seen) <= bound

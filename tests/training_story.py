@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.persistence import FunctionalMedia, NearData, Position, format_media, protocol
+from engine.persistence import CrashMedia, NearData, Position, format_media, protocol
 from engine.persistence.cut import LOGS, BatchChange
 from engine.persistence.layout import Layout, layout
 
@@ -60,7 +60,7 @@ def story(
 
 def formatted(tale, batch=0):
     """Return a medium that holds the state at the start of `batch`."""
-    media = FunctionalMedia(tale.layout.nbytes)
+    media = CrashMedia(tale.layout.nbytes)
     position = Position(batch, batch, batch * BATCH_SIZE, SEED)
     format_media(media, tale.layout, tale.tables[batch], tale.mlps[batch], position)
     return media

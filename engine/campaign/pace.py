@@ -9,8 +9,8 @@ from engine import energy
 from engine.errors import CannotRun
 from engine.estimate import expected_line, settle
 from engine.graph import Task, TaskGraph
+from engine.machinery import Machinery, machinery
 from engine.protection import Pace
-from engine.run import Machinery, machinery
 from engine.scenario import Scenario, with_values
 from engine.steady import steady
 from engine.system import Recovery, System, Ways

@@ -2,10 +2,11 @@
 
 Reading order: `media` (the seam), `layout`, `records` (one log record and its flag), `protocol` (the operations),
 `undo` and `redo` (their orders), `recovery`, `cut` (from a timeline's events to the bytes that survived), and
-the media: `functional` (bytes, with power loss) and `counting` (bytes moved, per region).
+the media: `functional` (bytes), `pending` and `crash` (bytes and what is on its way to them), and `counting` (bytes moved).
 """
 
 from engine.persistence.counting import CountingMedia
+from engine.persistence.crash import CrashMedia, Power
 from engine.persistence.cut import BatchChange, PersistEvent, Start, survive
 from engine.persistence.functional import FunctionalMedia
 from engine.persistence.layout import Layout
@@ -17,12 +18,14 @@ __all__ = [
     "BatchBytes",
     "BatchChange",
     "CountingMedia",
+    "CrashMedia",
     "FunctionalMedia",
     "Layout",
     "Media",
     "NearData",
     "PersistEvent",
     "Position",
+    "Power",
     "PowerLost",
     "Recovered",
     "Start",

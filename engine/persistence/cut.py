@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from engine.errors import BadInput, nearest
 from engine.persistence import protocol, redo, undo
-from engine.persistence.functional import FunctionalMedia
+from engine.persistence.crash import CrashMedia, Power
 from engine.persistence.layout import Layout
-from engine.persistence.media import Media
+from engine.persistence.media import WORD, Media
+from engine.persistence.pending import at_random
 from engine.persistence.protocol import LogName, Position, Rows
 from engine.persistence.records import Pending
 
@@ -85,23 +86,30 @@ def survive(
     changes: Mapping[int, BatchChange],
     log: LogName,
     rng: np.random.Generator,
-) -> FunctionalMedia:
-    """Return what is durable after power loss, for `recover` to work on.
+    model: str = "adr",
+    granularity: int = WORD,
+) -> CrashMedia:
+    """Return what is durable after power loss under a persistence model, for `recover` to work on.
 
     Events come in the order of the protocol. Those under way keep the first `done` of their lines and a random
     word prefix of the next; each is torn on its own. An MLP log is flagged by the next commit after its end.
+    What a fence has left in the device's buffer keeps a random prefix line by line; the start is durable for good.
+    Nothing is torn within `granularity` bytes.
     """
-    media = FunctionalMedia(layout.nbytes)
+    media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)
+    media.drain()
     written = Written({})
     for event in events:
         ended, change = event.done >= 1, changes[event.batch]
+        if not ended:
+            media.hold()
         written = carry_out(media if ended else Unfenced(media), layout, log, event, change, start.position.seed, written)
         if ended:
             media.fence()
         else:
             media.tear(max(event.done, 0.0), rng)
-    return media.survivor()
+    return media.survivor(at_random(rng) if media.domain.buffered_lines else None)
 
 
 def carry_out(

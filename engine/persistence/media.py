@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 LINE = 64
 WORD = 8
+HEALTH = 4096 - LINE  # the device's own line: its first word counts shutdowns after which fenced lines may be missing
 
 Octets = NDArray[np.uint8]
 

@@ -10,7 +10,7 @@ and `fold` (many batches).
 """
 
 from engine.training.evaluate import Evaluation, auc, evaluate
-from engine.training.fold import KeptMlp, OnBatch, Recorded, Trained, boundaries, train
+from engine.training.fold import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
 from engine.training.lookup import LocalBatch, Uses, localise, look_up, uses
 from engine.training.revert import revert, revert_mlp
 from engine.training.rows import rows_of, touched
@@ -38,6 +38,7 @@ __all__ = [
     "evaluate",
     "full",
     "initial",
+    "joined",
     "layers",
     "local",
     "localise",

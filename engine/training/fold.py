@@ -1,6 +1,6 @@
 """Training is a fold over batches, in order: the same weights and batches give the same bytes, wherever it is cut."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -87,6 +87,17 @@ def train(
         if on_batch(n, done, batch, notes.evaluations.get(n + 1)):
             raise Cancelled(f"Training was stopped after batch {n}.")
     return Trained(tuple(notes.losses), notes.evaluations, notes.kept, notes.recorded, mine)
+
+
+def joined(parts: Sequence[Trained]) -> Trained:
+    """Put stretches of training that follow each other together."""
+    return Trained(
+        losses=tuple(loss for part in parts for loss in part.losses),
+        evaluations={n: found for part in parts for n, found in part.evaluations.items()},
+        kept={n: mlp for part in parts for n, mlp in part.kept.items()},
+        recorded={n: rows for part in parts for n, rows in part.recorded.items()},
+        weights=parts[-1].weights,
+    )
 
 
 @dataclass

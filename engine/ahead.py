@@ -1,0 +1,83 @@
+"""What will strike, in order of time: faults, and the moments at which slow devices are fast again."""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+from engine.fault import Strike, strikes
+from engine.scenario import Scenario
+
+FULL_SPEED = "full speed"  # no fault: the end of one that slows down
+
+
+class Ahead:
+    """A look at the next strike; `slow` counts the slow-downs under way, `flipped` the bits that flipped in outages.
+
+    `passed` are the strikes so far that did not stop the job.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._coming = _timed(scenario)
+        self._next = next(self._coming, None)
+        self.slow = self.flipped = 0
+        self.passed: list[Strike] = []
+
+    def peek(self) -> Strike | None:
+        """Return the next strike; None if nothing will strike any more."""
+        return self._next
+
+    def pop(self) -> Strike:
+        """Take the next strike, and count what it changes."""
+        strike = self._next
+        if strike is None:
+            raise ValueError("nothing strikes any more.")
+        self._next = next(self._coming, None)
+        self.slow += slows(strike) - (strike.fault == FULL_SPEED)
+        self.passed += [] if stops(strike) else [strike]
+        return strike
+
+    @property
+    def passed_faults(self) -> list[Strike]:
+        """What has passed, without the moments at which a device was fast again."""
+        return [strike for strike in self.passed if strike.fault != FULL_SPEED]
+
+    def stop_before(self, end: float) -> Strike | None:
+        """Take everything before `end` seconds up to a strike that stops the job, and return that one, if there is one."""
+        while self._next is not None and self._next.at < end:
+            strike = self.pop()
+            if stops(strike):
+                return strike
+            self.flipped += flips(strike)
+        return None
+
+
+def stops(strike: Strike) -> bool:
+    """Return whether the job ends with the strike."""
+    return strike.fault != FULL_SPEED and strike.kind.stops
+
+
+def slows(strike: Strike) -> bool:
+    """Return whether a device is slow from the strike on."""
+    return strike.fault != FULL_SPEED and strike.kind.kind == "fail-slow"
+
+
+def flips(strike: Strike) -> bool:
+    """Return whether a bit flips without a trace."""
+    return strike.fault != FULL_SPEED and "bits" in strike.kind.destroys
+
+
+def fills(strike: Strike) -> bool:
+    """Return whether the log needs a full checkpoint before training goes on."""
+    return strike.fault == "log-full"
+
+
+def _timed(scenario: Scenario) -> Iterator[Strike]:
+    """Yield the strikes, and after each slow-down its end."""
+    ends: list[float] = []
+    for strike in strikes(scenario):
+        while ends and ends[0] <= strike.at:
+            yield Strike(heappop(ends), FULL_SPEED)
+        if slows(strike):
+            heappush(ends, strike.at + scenario.faults.fail_slow_seconds)
+        yield strike
+    while ends:
+        yield Strike(heappop(ends), FULL_SPEED)

@@ -1,0 +1,156 @@
+"""The books of a run: every second and joule entered once, as useful work or as what it was spent on instead.
+
+A batch that stays is useful work and its checkpoint up to what it costs without a fault; beyond that it stalled, because
+a device was slow or a pipeline had to fill again. A second execution is replay. What no later batch builds on is lost.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import energy
+from engine.course import Segment
+from engine.device import Device
+from engine.result import Row
+from engine.run import Run
+from engine.timeline import Timeline
+
+Floats = NDArray[np.float64]
+ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
+RECOVERY = ("detect", "repair", "restart", "restore", "replay")
+DONE, AGAIN, LOST = 0, 1, 2
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Books:
+    """Seconds and joules by account; both sum to the run's."""
+
+    seconds: Mapping[str, float]
+    joules: Mapping[str, float]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The books as a table."""
+        return tuple({"Account": name, "Time [s]": self.seconds[name], "Energy [J]": self.joules[name]} for name in ACCOUNTS)
+
+
+def undisturbed(elapsed: float, checkpoint: float, joules: float, checkpoint_joules: float) -> Books:
+    """Return the books of a run without a fault, from its totals and the checkpoints' share of them."""
+    nothing = dict.fromkeys(ACCOUNTS, 0.0)
+    seconds = {"useful": elapsed - checkpoint, "checkpoint": checkpoint}
+    return Books(nothing | seconds, nothing | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})
+
+
+def books(run: Run, checkpoint: float) -> Books:
+    """Close the books of a run; `checkpoint` is what checkpoints expose of a batch without faults, in seconds."""
+    devices = run.machinery.devices
+    seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
+    plan = _Plan.of(run, checkpoint)
+    for segment, fate in _fates(run):
+        _enter(segment, fate, plan, devices, seconds, dynamic)
+    for crash in run.crashes:
+        for attempt in crash.outage.attempts:
+            for name in ("detect", "repair", "restart", "restore"):
+                seconds[name] += getattr(attempt, name)
+            if attempt.restore:
+                dynamic["restore"] += sum(energy.dynamic(crash.outage.restoring, devices, attempt.restore).values())
+    watts = sum(device.idle_watts for device in devices.values())
+    return Books(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What each batch takes without a fault: seconds, the checkpoint's share, dynamic joules of other stages; (N,)."""
+
+    seconds: Floats
+    share: Floats
+    joules: Floats
+
+    @staticmethod
+    def of(run: Run, checkpoint: float) -> "_Plan":
+        """Read it off the run without a fault."""
+        seconds = _intervals(run.planned, run.planned.makespan)
+        joules, _ = _joules(run.planned, run.machinery.devices, run.planned.makespan)
+        return _Plan(seconds, np.minimum(checkpoint, seconds) / np.maximum(seconds, TINY), joules)
+
+
+def _fates(run: Run) -> list[tuple[Segment, NDArray[np.int64]]]:
+    """Return each segment with the fate of the batches that ended in it, or that the recovery found complete.
+
+    The first execution of a batch counts, later ones are replay; batches that the run ends without are lost.
+    """
+    total = len(run.planned.batch_ends)
+    final = total if run.completed else run.crashes[-1].embedding_batch
+    before, found = np.zeros(total, np.bool_), list[tuple[Segment, NDArray[np.int64]]]()
+    crashes = iter(run.crashes)
+    for segment in run.segments:
+        resumed = next(crashes).embedding_batch if segment.cut else segment.last
+        finished = segment.cut.finished if segment.cut else segment.last - segment.first
+        done = max(finished, resumed - segment.first)
+        batches = np.arange(segment.first, segment.first + done)
+        found.append((segment, np.where(batches >= final, LOST, np.where(before[batches], AGAIN, DONE))))
+        before[batches] = True
+    return found
+
+
+def _enter(
+    segment: Segment,
+    fate: NDArray[np.int64],
+    plan: _Plan,
+    devices: Mapping[str, Device],
+    seconds: dict[str, float],
+    dynamic: dict[str, float],
+) -> None:
+    """Enter one segment: the batches that ended by their fate, what was under way as lost."""
+    line, count = segment.timeline, len(fate)
+    worked = min(segment.length, line.makespan)
+    spent, (other, checkpoint) = _intervals(line, worked)[:count], _joules(line, devices, segment.length)
+    stays = fate == DONE
+    part = slice(segment.first, segment.first + count)
+    planned, share = plan.seconds[part], plan.share[part]
+    usual = np.minimum(spent, planned) * stays
+    entries = {
+        "useful": usual @ (1 - share),
+        "checkpoint": usual @ share + segment.length - worked,
+        "stalled": float(np.maximum(spent - planned, 0.0) @ stays),
+        "replay": float(spent @ (fate == AGAIN)),
+        "lost": float(spent @ (fate == LOST)) + worked - float(spent.sum()),
+    }
+    usual_joules = np.minimum(other[:count], plan.joules[part])
+    joules = {
+        "useful": float(usual_joules @ stays),
+        "checkpoint": float(checkpoint[:count] @ stays) + _paused(segment, devices),
+        "stalled": float((other[:count] - usual_joules) @ stays),
+        "replay": float((other + checkpoint)[:count] @ (fate == AGAIN)),
+        "lost": float((other + checkpoint)[:count] @ (fate == LOST)) + float((other + checkpoint)[count:].sum()),
+    }
+    for name in entries:
+        seconds[name] += float(entries[name])
+        dynamic[name] += joules[name]
+
+
+def _paused(segment: Segment, devices: Mapping[str, Device]) -> float:
+    if segment.pause is None:
+        return 0.0
+    return sum(energy.dynamic(segment.pause, devices, segment.length - segment.timeline.makespan).values())
+
+
+def _intervals(line: Timeline, until: float) -> Floats:
+    """Return the seconds from each batch's end to the next one's, (N,), within `until`; the last has what follows its end."""
+    ends = np.minimum(np.maximum.accumulate(line.batch_ends), until)
+    if line.makespan <= until:
+        ends[-1] = until
+    return np.diff(ends, prepend=0.0)
+
+
+def _joules(line: Timeline, devices: Mapping[str, Device], until: float) -> tuple[Floats, Floats]:
+    """Return dynamic joules by batch, (N,), done by `until` seconds: of other stages, and of checkpoints."""
+    done = energy.fraction_done(line, until)
+    found = np.zeros((2, done.shape[0]))
+    for (task, name), busy, joules in zip(line.demands, line.busy, line.dynamic, strict=True):
+        stage = line.graph.tasks[task].stage
+        found[int(stage == "Checkpoint")] += done[:, task] * (joules + busy * devices[name].busy_watts)
+    return found[0], found[1]

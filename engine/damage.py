@@ -1,0 +1,87 @@
+"""Damage to what memory holds: which line is poisoned, which bit flips, and what that does to the medium's bytes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.course import Flip
+from engine.fault import Strike
+from engine.hazard import generator
+from engine.outage import Outage
+from engine.persistence import CrashMedia, Layout
+from engine.persistence.layout import Slot
+from engine.persistence.media import LINE
+from engine.persistence.recovery import ROW_LOG, survey
+from engine.scenario import Scenario, per_table
+from engine.traffic import INDEX_BYTES
+
+Where = Literal["logged row", "other row", "row log", "mlp log"]
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Where a line is lost, and in which turn of the log slots where it is a log's; the same at any size of the table."""
+
+    where: Where
+    turn: int
+    seed: int
+    stream: str
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator that chooses among equals."""
+        return generator(self.seed, self.stream)
+
+
+def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
+    """Return which line a media error takes: as the knob says, anywhere by the sizes of the full tables and logs."""
+    recovery, stream = down.recovery, f"place of {strike.fault} at {strike.at!r}"
+    rng = generator(scenario.faults.seed, stream)
+    total = float(sum(per_table(scenario.model, "num_embeddings")))
+    sizes = {
+        "table": total * recovery.row_bytes,
+        "row log": 2 * recovery.rows * (recovery.row_bytes + INDEX_BYTES),
+        "mlp log": 3.0 * recovery.mlp_bytes,
+    }
+    shares = np.array(list(sizes.values())) / sum(sizes.values())
+    drawn = list(sizes)[int(np.searchsorted(np.cumsum(shares)[:-1], rng.random(), side="right"))]
+    asked = scenario.faults.media_error_where
+    where = drawn if asked == "anywhere" else asked
+    if where == "table":
+        where = "logged row" if rng.random() < recovery.rows / total else "other row"
+    if where == "logged row" and not recovery.rows:
+        where = "other row"
+    return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream)  # type: ignore[arg-type]
+
+
+def poison(media: CrashMedia, layout: Layout, damage: Damage, logged: NDArray[np.int64]) -> None:
+    """Lose the line; a row of the newest log loses one that lies wholly in it, if any of them has such a line."""
+    if damage.where == "row log":
+        return media.poison(layout.row_slots[damage.turn % len(layout.row_slots)].payload)
+    if damage.where == "mlp log":
+        return media.poison(layout.mlp_slots[damage.turn % len(layout.mlp_slots)].payload)
+    rows = logged if damage.where == "logged row" else np.setdiff1d(np.arange(layout.num_rows), logged)
+    inside = [row for row in rows if _line(layout, int(row)) + LINE <= layout.row(int(row)) + layout.row_bytes]
+    row = int(damage.rng.choice(inside or (rows if len(rows) else [layout.num_rows - 1])))
+    media.poison(_line(layout, row) if inside else layout.row(row))
+
+
+def _line(layout: Layout, row: int) -> int:
+    """Return the first line that begins in a row, or behind it."""
+    return -(-layout.row(row) // LINE) * LINE
+
+
+def flip_log(media: CrashMedia, layout: Layout, log: str, flip: Flip, seed: int) -> None:
+    """Flip a bit in the newest row log, where one holds rows."""
+    found = [record for record in survey(media, layout.row_slots, (ROW_LOG[log],)) if record.payload]
+    if found:
+        flip_bit(media, found[-1].slot, len(found[-1].payload), generator(seed, f"bit of {flip.at!r}"))
+
+
+def flip_bit(media: CrashMedia, slot: Slot, nbytes: int, rng: np.random.Generator) -> None:
+    """Flip a random bit among the first `nbytes` of a log record."""
+    address, bit = slot.payload + int(rng.integers(nbytes)), np.uint8(1 << int(rng.integers(8)))
+    media.durable[address] ^= bit
+    media.volatile[address] ^= bit

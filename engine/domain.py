@@ -1,0 +1,70 @@
+"""A persistence model: which writes on their way to the medium may have become durable when power is lost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from engine.errors import BadInput, nearest
+from engine.registry import load, names
+
+LINE, WORD = 64, 8
+WITHOUT_END = inf
+
+Stream = Callable[[int, bool, int], int]
+"""The queue that a word waits in: (address, written by near-data logic, memory controller) -> stream."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What a file of this folder exports. Of each stream a prefix of its pending words survives, streams being independent.
+
+    A write reaches the medium with the next fence, or `at_once`. A fence may leave its last `buffered_lines` lines in a buffer
+    that power can take; if such a loss is `announced`, the medium's dirty-shutdown counter tells. `safe` says whether the
+    protocol promises to recover under it: exactly, or, where a loss is announced, exactly or by a refusal.
+    """
+
+    title: str
+    summary: str
+    stream: Stream
+    at_once: bool = False
+    buffered_lines: float = 0
+    announced: bool = False
+    safe: bool = True
+
+
+def by_line(address: int, device: bool, controller: int) -> int:
+    """Host writes wait by line; near-data writes in one queue per controller, -1, -2, ..."""
+    return -1 - controller if device else address // LINE
+
+
+def each_line(address: int, device: bool, controller: int) -> int:
+    """Every write waits by line."""
+    return address // LINE
+
+
+def by_controller(address: int, device: bool, controller: int) -> int:
+    """Every write waits in the queue of its controller."""
+    return -1 - controller
+
+
+def by_word(address: int, device: bool, controller: int) -> int:
+    """Every word waits alone."""
+    return address // WORD
+
+
+def in_order(address: int, device: bool, controller: int) -> int:
+    """There is one queue, in program order."""
+    return 0
+
+
+def domain_names() -> tuple[str, ...]:
+    """Return the names of all persistence models, as knobs and commands write them."""
+    return tuple(name.replace("-", "_") for name in names("domains"))
+
+
+def domain(name: str) -> Domain:
+    """Return a persistence model by name; raises BadInput."""
+    if name not in domain_names():
+        raise BadInput(f"persistence model {name!r} is not known; {nearest(name, domain_names())}")
+    found: Domain = load("domains", name.replace("_", "-"))
+    return found

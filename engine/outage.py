@@ -1,0 +1,108 @@
+"""From a fault that stops the job to the moment it goes on: noticed, repaired, restarted, restored, maybe interrupted."""
+
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+from engine.ahead import Ahead
+from engine.course import Segment
+from engine.fault import Strike
+from engine.hazard import generator
+from engine.machinery import Machinery
+from engine.scenario import Scenario
+from engine.system import Recovery
+from engine.timeline import Timeline, timeline
+from engine.traffic import INDEX_BYTES, Traffic
+
+MOST_ATTEMPTS = 10_000
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Seconds spent in each phase of one attempt at recovery; an interrupted one got through part of them."""
+
+    detect: float
+    repair: float
+    restart: float
+    restore: float
+
+
+@dataclass(frozen=True)
+class Outage:
+    """What stopped the job, and the attempts to go on, at `resumed` seconds.
+
+    The first of `strikes` stopped it, each other one ended an attempt; only the last attempt is whole.
+    """
+
+    strikes: tuple[Strike, ...]
+    attempts: tuple[Attempt, ...]
+    recovery: Recovery
+    restoring: Timeline
+    resumed: float
+
+    @property
+    def at(self) -> float:
+        """When the job stopped."""
+        return self.strikes[0].at
+
+    @property
+    def restore(self) -> float:
+        """Seconds of an undisturbed restore."""
+        return self.restoring.makespan
+
+    @property
+    def again(self) -> int:
+        """How often a further fault struck during the recovery."""
+        return len(self.attempts) - 1
+
+    @property
+    def interrupted(self) -> tuple[float, ...]:
+        """Return for each attempt but the last which share of the restore it had done."""
+        return tuple(attempt.restore / self.restore if self.restore else 0.0 for attempt in self.attempts[:-1])
+
+
+def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
+    """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
+    recovery = _recovery(m, traffic, segment)
+    restoring = timeline(m.system.recover(m.scenario, recovery), m.devices, 1)
+    faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
+    further = _Further(m.scenario, strike.at, number)
+    while True:
+        phases = (strike.detect, strike.repair, faults.restart_seconds, restoring.makespan)
+        ends = tuple(accumulate(phases, initial=strike.at))
+        again = further.before(strike.at, ends[-1], ahead)
+        if again is None or len(attempts) >= MOST_ATTEMPTS:
+            return Outage(tuple(strikes), (*attempts, Attempt(*phases)), recovery, restoring, ends[-1])
+        attempts.append(Attempt(*(max(min(end, again.at) - start, 0.0) for start, end in pairwise(ends))))
+        still = max(ends[2] - again.at - again.detect, 0.0)
+        strike = replace(again, repair=max(again.repair, still))
+        strikes.append(strike)
+
+
+class _Further:
+    """Faults in this recovery: those that come anyway, those listed from its start, and random ones."""
+
+    def __init__(self, scenario: Scenario, at: float, number: int) -> None:
+        self.faults = scenario.faults
+        self.listed = sorted(at + seconds for seconds in self.faults.fault_in_recovery_at_seconds)
+        self.rng = generator(self.faults.seed, "fault-in-recovery", number)
+
+    def before(self, start: float, end: float, ahead: Ahead) -> Strike | None:
+        """Return what interrupts an attempt that runs from `start` to `end`, if anything does."""
+        drawn = (
+            start + float(self.rng.random()) * (end - start) if self.rng.random() < self.faults.fault_in_recovery_share else end
+        )
+        own = min([drawn, *self.listed[:1]])
+        strike = ahead.stop_before(min(own, end))
+        if strike is not None or own >= end:
+            return strike
+        self.listed = [at for at in self.listed if at > own]
+        return Strike(max(own, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds)
+
+
+def _recovery(m: Machinery, traffic: Traffic, segment: Segment) -> Recovery:
+    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
+    committed = segment.cut.committed if segment.cut else -1
+    if not m.ways.log or committed < 0:
+        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes)
+    rows = float(traffic.rows[segment.first + committed])
+    return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes)
