@@ -50,8 +50,9 @@ check: $(READY) # format, lint, types, import layers, budgets
 slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles
 	@$(BIN)/python -m pytest -m slow
 
-study: $(COMPILED) # the accuracy study anew, half an hour on two free cores; it keeps finished seeds
+study: $(COMPILED) # both accuracy studies anew, 40 minutes on two free cores; they keep finished seeds
 	@$(BIN)/python -m engine study accuracy
+	@$(BIN)/python -m engine study protections
 
 bench: $(READY) # speed beside whichever peers are installed (benchmarks/requirements.txt)
 	@$(BIN)/python -m engine bench

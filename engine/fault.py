@@ -78,17 +78,6 @@ def asked(scenario: Scenario) -> frozenset[str]:
     return frozenset(name for name, fault in every("faults").items() if next(fault.strikes(scenario), None) is not None)
 
 
-def hazard_of(scenario: Scenario, name: str) -> hazard.Hazard:
-    """Return how often a class strikes the whole machine, each of its nodes taken together."""
-    fault, given = every("faults")[name], name.replace("-", "_")
-    one = mtbf(scenario, name)
-    nodes = (_of_node(scenario, one, fault.unit, node) for node in range(len(_units(scenario, fault.unit))) if one)
-    rate = sum(1 / seconds for seconds in nodes if seconds)
-    traced = (entry.at for entry in hazard.replay(scenario.faults.trace) if entry.fault == name)
-    listed: tuple[float, ...] = getattr(scenario.faults, f"{given}_at_seconds", ())
-    return hazard.Hazard(1 / rate if rate else None, scenario.faults.weibull_shape, (*sorted((*listed, *traced)),))
-
-
 def mtbf(scenario: Scenario, name: str) -> float | None:
     """Return the mean seconds between two strikes of a class at one unit: its own knob's, else the published rate's."""
     hours: float | None = getattr(scenario.faults, f"{name.replace('-', '_')}_mtbf_hours", None)

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from engine.scenario import Scenario
 
-# exact: as if nothing had happened; lossy: training goes on with old or rounded parts; lost: it starts again at batch 0.
-Keeps = Literal["exact", "lossy", "lost"]
-KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "lost")
+# exact: as if nothing had happened; lossy: training goes on with old or rounded parts; older: it goes back to a rarer copy;
+# lost: it starts again at batch 0.
+Keeps = Literal["exact", "lossy", "older", "lost"]
+KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "older", "lost")
 # What a fault can destroy, in the words of `engine/fault.py`; "site" is all nodes at once.
 LOSSES = ("gpu", "host", "device", "fenced", "media", "line", "bits", "link", "site")
 ONE_NODE = frozenset({"gpu", "host", "device", "link"})
@@ -83,7 +84,8 @@ class Plan:
     the checkpoint counts once `drain` more have passed beside training, and costs `checkpoint_joules` and `written` bytes by
     medium; `batch_written` are bytes of each batch. A recovery takes `restore` seconds and `restore_joules` and
     reads `read` bytes by medium. After it the MLP is `stale` batches old. A `partial` recovery puts back `reverted` of all
-    rows and lets training go on, without replay. What the protection adds to the machine draws `watts` all the time.
+    rows and lets training go on, without replay. What the protection adds to the machine draws `watts` all the time. A
+    rarer copy, of every `backup_every` batches (0: none), counts after `backup_drain` seconds; the batches pay for it.
     """
 
     step: float
@@ -101,6 +103,8 @@ class Plan:
     partial: bool = False
     reverted: float = 0.0
     watts: float = 0.0
+    backup_every: int = 0
+    backup_drain: float = 0.0
     notes: tuple[str, ...] = ()
 
     @property

@@ -12,14 +12,21 @@ from engine.campaign.fold import Blow, Terms, fold
 from engine.protection import LOSSES, Plan, Protection
 from tests.oracles import batch_by_batch
 
-KEEPS = {**dict.fromkeys(LOSSES, "exact"), "line": "lossy", "media": "lost"}
-WAYS = {"gpu": frozenset({"gpu"}), "line": frozenset({"line", "host"}), "media": frozenset({"media"})}
+KEEPS = {**dict.fromkeys(LOSSES, "exact"), "line": "lossy", "media": "lost", "bits": "older"}
+WAYS = {
+    "gpu": frozenset({"gpu"}),
+    "line": frozenset({"line", "host"}),
+    "media": frozenset({"media"}),
+    "bits": frozenset({"bits"}),
+}
 PROTECTION = Protection("Test", "For tests.", KEEPS, lambda site: Plan(1.0, 1.0))
 
 
 def terms_of(plan, useful=None, detect=3.0, restart=5.0, fresh=0.0):
     useful = useful or plan.step
-    return Terms(PROTECTION, plan, useful, 2.0 * useful, 1.5, detect, restart, plan.restore + fresh, {"media": 1.0})
+    return Terms(
+        PROTECTION, plan, useful, 2.0 * useful, 1.5, detect, restart, plan.restore + plan.backup_drain + fresh, {"media": 1.0}
+    )
 
 
 @st.composite
@@ -32,6 +39,7 @@ def campaigns(draw):
     plan = Plan(
         step, 7.0 * step, every, pause, drain, 11.0, restore=draw(grain), restore_joules=13.0, partial=draw(st.booleans())
     )
+    plan = replace(plan, backup_every=draw(st.integers(0, 7)), backup_drain=draw(grain))
     useful = step * draw(st.sampled_from((1.0, 0.5)))
     end = draw(st.integers(1, 400)) / 4
     times = sorted(draw(st.lists(st.integers(0, int(end * 4) - 1).map(lambda n: n / 4), max_size=8)))
@@ -62,13 +70,16 @@ def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
 @settings(max_examples=100, deadline=None)
 def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
     terms, blows, end = drawn
-    plan = replace(terms.plan, written={"remote": 1.0}, read={"ssd": 1.0}, watts=0.25)
+    rare = max(terms.plan.backup_every, 1)
+    each = {"remote": 1 / rare}
+    plan = replace(terms.plan, written={"tape": 1.0}, read={"ssd": 1.0}, watts=0.25, backup_every=rare, batch_written=each)
     terms = replace(terms, plan=plan)
     state, _ = fold(terms, blows, end)
     seconds, joules = closed(state.ledger.seconds), closed(state.ledger.joules)
     assert fsum(seconds.values()) == pytest.approx(end, rel=1e-9)
     executed = closed(state.ledger.trained).get("media", 0.0)
-    checkpoints, restores = closed(state.ledger.written).get("remote", 0.0), closed(state.ledger.read).get("ssd", 0.0)
+    checkpoints, restores = closed(state.ledger.written).get("tape", 0.0), sum(closed(state.ledger.read).values())
+    assert closed(state.ledger.written)["remote"] == pytest.approx(executed / rare)
     standing = end - executed * plan.step
     spent = executed * plan.joules + checkpoints * plan.checkpoint_joules + restores * plan.restore_joules
     assert fsum(joules.values()) == pytest.approx(spent + standing * terms.watts + end * plan.watts, rel=1e-9)
@@ -113,6 +124,21 @@ def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
     assert counts == 25 + (100 - 25.5 - 12)
     whole, _ = fold(terms_of(plan), [Blow(25.5, "gpu", WAYS["gpu"])], 100.0)
     assert (whole.recoveries[0].embedding_batches, whole.recoveries[0].replay) == (5, 5.0)
+
+
+def test_what_once_counted_counts_still_after_a_partial_recovery():
+    """The copy that drained while a fault cut its batch is not undone with that batch."""
+    plan = Plan(1.0, 1.0, every=2, drain=1.5, partial=True)
+    blows = [Blow(3.75, "line", WAYS["line"]), Blow(12.0, "gpu", WAYS["gpu"])]
+    state, _ = fold(terms_of(plan), blows, 30.0)
+    assert [recovery.embedding_batches for recovery in state.recoveries] == [1, 1]
+
+
+def test_a_rare_copy_is_gone_back_to_where_the_newest_is_lost():
+    plan = Plan(1.0, 1.0, every=1, backup_every=10, backup_drain=4.0)
+    for at, batch in ((13.5, 0), (14.0, 10), (33.9, 20)):
+        state, _ = fold(terms_of(plan), [Blow(at, "bits", WAYS["bits"])], at + 0.5)
+        assert (state.batch, state.outage.keeps, state.outage.reached) == (batch, "older", int(at))
 
 
 def test_a_checkpoint_counts_only_once_it_has_drained():

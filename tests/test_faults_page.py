@@ -8,7 +8,7 @@ from machines import scenario
 from streamlit.testing.v1 import AppTest
 
 from engine.campaign.books import BUCKETS
-from engine.campaign.hazards import hazards_of
+from engine.campaign.trace import hazards_of
 from engine.close_up import close_up
 from engine.hazard import Hazard
 from engine.units import DAY, HOUR

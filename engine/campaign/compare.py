@@ -1,7 +1,8 @@
 """Campaigns side by side: protections under the same faults over many seeds, and one protection over checkpoint periods."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -24,19 +25,30 @@ CURVE_FAULTS = 800
 
 
 def many(
-    scenario: Scenario, protections: Sequence[str], hazards: Mapping[str, Hazard], hours: float, seeds: Sequence[int]
+    scenario: Scenario,
+    protections: Sequence[str],
+    hazards: Mapping[str, Hazard],
+    hours: float,
+    seeds: Sequence[int],
+    period: float | None = None,
 ) -> tuple[Row, ...]:
     """Return a row per protection: means over seeds, each seed the same faults for all of them.
 
     A protection that the scenario cannot have, or that does not fit, has its sentence under `Refused` and no numbers.
     """
-    return tuple(_row(scenario, name, hazards, hours, seeds) for name in protections)
+    trace.check(hazards)
+    runs = {name: partial(_run, scenario, name, hazards, hours, period) for name in protections}
+    return tuple(_row(name, run, seeds) for name, run in runs.items())
 
 
-def _row(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], hours: float, seeds: Sequence[int]) -> Row:
+def _run(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], hours: float, period: float | None, seed: int) -> Campaign:
+    return campaign(scenario, name, hazards, hours, seed, period)
+
+
+def _row(name: str, run: Callable[[int], Campaign], seeds: Sequence[int]) -> Row:
     title = load("protections", name).title
     try:
-        runs = [campaign(scenario, name, hazards, hours, seed) for seed in seeds]
+        runs = [run(seed) for seed in seeds]
     except (BadKnob, CannotRun) as error:
         return {"Protection": name, "Title": title, "Refused": str(error)}
     return {"Protection": name, "Title": title, "Refused": "", **summary(runs)}

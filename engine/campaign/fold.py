@@ -88,12 +88,13 @@ class Outage:
 class State:
     """Where a campaign stands: the batch it last began at, the furthest ever reached, seconds trained since, and its books.
 
-    `kept` is the batch of the newest checkpoint that counted when a fault last struck.
+    `kept` is the batch of the newest checkpoint that counted when a fault last struck, `backup` that of the newest rare copy.
     """
 
     now: float = 0.0
     batch: int = 0
     kept: int = 0
+    backup: int = 0
     furthest: int = 0
     trained: float = 0.0
     slow_until: float = 0.0
@@ -141,14 +142,16 @@ def _advance(terms: Terms, state: State, to: float) -> None:
 def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
     """Book detection, restart and restore as far as they get until `to`; return whether training can go on."""
     plan = terms.plan
-    restore = terms.fresh if outage.keeps == "lost" else plan.restore
+    far = plan.batch_written.get("remote", 0.0) * plan.backup_every
+    back = {"lost": (terms.fresh, {}), "older": (max(plan.restore, plan.backup_drain), {"remote": far})}
+    restore, nbytes = back.get(outage.keeps, (plan.restore, plan.read))
     steps = {"detect": terms.detect, "restart": terms.restart, "restore": restore}
     for kind, length in steps.items():
         spent = min(length, to - state.now)
         share = spent / length if length else 1.0
         read = share if kind == "restore" and outage.keeps != "lost" else 0.0
         state.ledger.book(kind, spent, spent * terms.watts + read * plan.restore_joules)
-        state.ledger.carry("read", plan.read, read)
+        state.ledger.carry("read", nbytes, read)
         if spent:
             state.events.append(Event(state.now, kind, spent, outage.reached, outage.fault))
         if spent < length:
@@ -173,9 +176,10 @@ def _strike(terms: Terms, state: State, blow: Blow) -> None:
         worst = max(keeps, state.outage.keeps, key=KEEPS.index)
         state.outage.keeps, state.outage.again = worst, state.outage.again + 1
     else:
-        did, state.trained = done(terms.plan, state.trained), whole(terms.plan, state.trained)
+        seconds, did, state.trained = state.trained, done(terms.plan, state.trained), whole(terms.plan, state.trained)
         _book(terms, state, did.less(done(terms.plan, state.trained)), 0.0)
         state.kept = max(state.kept, state.batch + did.durable)
+        state.backup = max(state.backup, _backup(terms.plan, state, seconds))
         state.outage = Outage(blow.at, blow.fault, keeps, state.batch + did.whole)
     state.outage.rewinds |= not (terms.plan.partial and keeps == "lossy")
     state.events.append(Event(blow.at, "fault", 0.0, state.outage.reached, blow.fault))
@@ -187,8 +191,17 @@ def _rewind(terms: Terms, state: State, outage: Outage) -> None:
         return
     did = done(terms.plan, state.trained)
     _book(terms, state, did, did.whole)
-    state.kept = 0 if outage.keeps == "lost" else state.kept
+    state.kept = {"lost": 0, "older": state.backup}.get(outage.keeps, max(state.kept, state.backup))
+    state.backup = min(state.backup, state.kept)
     state.batch, state.trained = state.kept, 0.0
+
+
+def _backup(plan: Plan, state: State, seconds: float) -> int:
+    """Return the batch of the newest rare copy that counts after so many seconds of this stretch."""
+    if not plan.backup_every or seconds < plan.backup_drain:
+        return 0
+    reached = state.batch + done(plan, seconds - plan.backup_drain).whole
+    return reached // plan.backup_every * plan.backup_every
 
 
 def _book(terms: Terms, state: State, did: Done, counted: float) -> None:

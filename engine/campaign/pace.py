@@ -9,9 +9,10 @@ from engine import energy
 from engine.errors import CannotRun
 from engine.estimate import expected_line, settle
 from engine.graph import Task, TaskGraph
+from engine.machinery import Machinery, machinery
 from engine.protection import Pace
-from engine.run import Machinery, machinery
 from engine.scenario import Scenario, with_values
+from engine.slow import slow_devices
 from engine.steady import steady
 from engine.system import Recovery, System, Ways
 from engine.timeline import timeline
@@ -64,6 +65,15 @@ def bare(scenario: Scenario) -> Pace:
 def logged(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
     """Return a batch under the log that these knobs ask for."""
     return _logged(_timing(with_values(scenario, knobs)))
+
+
+@lru_cache(maxsize=64)
+def slowdown(scenario: Scenario) -> float:
+    """Return how many times as long a batch takes while the device that `faults.fail_slow_device` names is slow."""
+    m = ready(scenario)
+    m = replace(m, system=replace(m.system, plan=Unlogged(m.system)))
+    slow = _pace(replace(m, devices={**m.devices, **slow_devices(m)}))
+    return max(slow.step / bare(scenario).step, 1.0)
 
 
 def _timing(scenario: Scenario) -> Scenario:

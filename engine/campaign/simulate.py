@@ -108,7 +108,7 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
     plan = chosen.plan(where)
     useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
     faults = where.scenario.faults
-    waits = (faults.detect_seconds, faults.restart_seconds, max(plan.restore, where.state / where.home.write))
+    waits = (faults.detect_seconds, faults.restart_seconds, max(plan.restore, plan.backup_drain, where.state / where.home.write))
     return Terms(chosen, plan, useful, joules, where.watts, *waits, {"pmem": where.bare.written}), where
 
 
@@ -144,6 +144,9 @@ def _outcome(done: Campaign) -> str:
     if lost:
         times = "once" if lost == 1 else f"{lost} times"
         return f"unrecoverable {times}: nothing was left to restore, and training started again at batch 0"
+    older = sum(recovery.keeps == "older" for recovery in done.recoveries)
+    if older:
+        return f"went on after {done.faults} faults, {older} of which cost the newest copy: training went back to a rarer one"
     lossy = sum(recovery.keeps == "lossy" for recovery in done.recoveries)
     if lossy:
         return f"went on after {done.faults} faults, {lossy} times with old or rounded parameters"

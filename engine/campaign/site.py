@@ -12,8 +12,8 @@ from engine.constants import Constant
 from engine.device import Device
 from engine.devices.network import FABRICS
 from engine.devices.ssd import DRIVES
+from engine.machinery import Machinery
 from engine.protection import Pace, Path, Site
-from engine.run import Machinery
 from engine.scenario import Scenario
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GB

@@ -122,6 +122,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "devices": (_devices, ("name", "title", "help")),
     "faults": (_faults, ("id", "name", "title", "destroys", "help")),
     "caches": (_variants("caches"), ("name", "title", "help")),
+    "protections": (_variants("protections"), ("name", "title", "help")),
     "metrics": (_variants("metrics"), ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),
     "knobs": (_knobs, ("path", "default", "unit", "help")),

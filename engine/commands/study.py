@@ -18,7 +18,7 @@ from engine.study import accuracy, effects, findings, kept, protections
 from engine.study.kept import KINDS
 
 SEEDS = {"accuracy": 24, "protections": 10}
-CHECKS = {"accuracy": accuracy.check, "protections": protections.check}
+CHECKS: Mapping[str, Callable[[Any], None]] = {"accuracy": accuracy.check, "protections": protections.check}
 TABLES: Mapping[str, Callable[[kept.Study], str]] = {"accuracy": findings.table, "protections": effects.table}
 
 

@@ -1,4 +1,4 @@
-"""Check-N-Run: only rows that changed since the last full checkpoint are written, quantised, every half hour."""
+"""Check-N-Run: only rows that changed since the last checkpoint are written, quantised, every half hour."""
 
 from math import ceil
 
@@ -50,7 +50,7 @@ def plan(site: Site) -> Plan:
     drain, pause = sent / site.remote.write, changed / site.home.read
     if room(site) < changed:
         pause, drain = max(pause, drain), 0.0
-    back = whole(site)
+    back = whole(site) + sent
     return Plan(
         step=step,
         joules=site.bare.joules,

@@ -2,14 +2,16 @@
 
 from math import ceil
 
+from engine.constants import Constant
 from engine.errors import BadKnob
 from engine.protection import LOSSES, Keeps, Plan, Protection, Site
 from engine.protections.periodic_full import room
-from engine.units import GiB
+from engine.units import HOUR, GiB
 
 SOURCE = "Gemini, SOSP'23"
 COPIES = 2  # one complete, one being written
 LEAST_IDLE = 0.01  # of a step: with less, training stands for the copy
+BACKUP = Constant("remote copy", 3, "h", 0.5, 24, "unsourced", "recalled: as rare as the checkpoints of large language models")
 # A peer's copy outlives its node; it repeats silent damage, and is gone with the site.
 ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost", "site": "lost"}
 
@@ -21,9 +23,13 @@ def plan(site: Site) -> Plan:
     idle = step - site.bare.network
     standing = idle < LEAST_IDLE * step
     every = ceil(sent / (step if standing else idle))
+    rare = max(1, round(BACKUP.value * HOUR / step))
     return Plan(
         step=step,
-        joules=site.bare.joules,
+        joules=site.bare.joules + site.state / rare * site.remote.joules,
+        backup_every=rare,
+        backup_drain=site.state / site.remote.write,
+        batch_written={"remote": site.state / rare},
         every=max(1, every),
         pause=sent if standing else 0.0,
         drain=0.0 if standing else every * step,
@@ -47,8 +53,8 @@ def _check(site: Site) -> None:
 
 PROTECTION = Protection(
     "Peer copy in memory",
-    "A peer's host memory holds a copy of each node's state, sent while the network is idle.",
-    ON_A_PEER,
+    "A peer's host memory holds a copy of each node's state, sent while the network is idle; a rare one goes to storage.",
+    {**ON_A_PEER, "bits": "older", "site": "older"},
     plan,
     cites=(SOURCE,),
 )

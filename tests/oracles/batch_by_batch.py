@@ -17,6 +17,7 @@ class Slow:
     again: int = 0
     cut: float = 0.0
     rest: float = 0.0
+    backups: list = field(default_factory=lambda: [(0.0, 0)])  # as the checkpoints, but rarer
     checkpoints: list = field(default_factory=lambda: [(0.0, 0)])  # (from when it counts, its batch)
     spent: dict = field(default_factory=lambda: dict.fromkeys(("step", "pause", "detect", "restart", "restore"), 0.0))
 
@@ -49,6 +50,8 @@ def train(plan, s, stop):
             s.batch, s.since = s.batch + 1, s.since + 1
             s.fresh, s.again = s.fresh + (s.batch > s.best), s.again + (s.batch <= s.best)
             s.best = max(s.best, s.batch)
+            if plan.backup_every and s.batch % plan.backup_every == 0:
+                s.backups.append((s.now + plan.backup_drain, s.batch))
     left, s.now = stop - s.now, stop
     s.spent[kind] += left
     return (0.0 if due else left / plan.step), left
@@ -60,8 +63,9 @@ def recover(terms, s, coming, end, left):
     keeps = terms.protection.gives_back(coming.pop(0).destroys)
     partial = plan.partial and keeps == "lossy"
     durable = max(batch for when, batch in s.checkpoints if when <= at)
+    backup = max(batch for when, batch in s.backups if when <= at)
     while True:
-        restore = terms.fresh if keeps == "lost" else plan.restore
+        restore = {"lost": terms.fresh, "older": max(plan.restore, plan.backup_drain)}.get(keeps, plan.restore)
         stop = coming[0].at if coming else end
         for kind, length in (("detect", terms.detect), ("restart", terms.restart), ("restore", restore)):
             took = min(length, stop - s.now)
@@ -77,7 +81,8 @@ def recover(terms, s, coming, end, left):
         keeps, partial = max(keeps, other, key=KEEPS.index), partial and other == "lossy"
     if partial:
         later = s.now - at + left
-        s.checkpoints = [(when if when <= at else when + later, batch) for when, batch in s.checkpoints]
+        for copies in (s.checkpoints, s.backups):
+            copies[:] = [(when if when <= at else when + later, batch) for when, batch in copies]
         return
-    s.batch = 0 if keeps == "lost" else durable
-    s.since, s.checkpoints = 0, [(0.0, s.batch)]
+    s.batch = {"lost": 0, "older": backup}.get(keeps, max(durable, backup))
+    s.since, s.checkpoints, s.backups = 0, [(0.0, s.batch)], [(0.0, min(backup, s.batch))]
