@@ -9,6 +9,7 @@ from pages.parts import (
     close_up_panel,
     crash_viewer,
     downloads,
+    effects_panel,
     fault_charts,
     fault_settings,
     fault_tables,
@@ -64,7 +65,8 @@ else:
     frame_of = fault_tables.periods(curve)
     spec = fault_charts.periods(fault_tables.best(curve), fault_tables.lowest(frame_of))
     st.vega_lite_chart(frame_of, spec, key="periods", alt="Time not useful over the checkpoint period")
-    st.caption(fault_tables.YARDSTICK_NOTE)
+    for text in fault_tables.yardsticks():
+        st.caption(plain(text))
     downloads.rows(frame_of, "emberpool-periods", "Download the periods as CSV")
 
 st.subheader("What does one fault look like?", anchor=False)
@@ -78,6 +80,9 @@ else:
     recovery = run.recoveries[number - 1]
     st.markdown(f"**{plain(fault_tables.on_recovery(run, recovery))}**")
     st.vega_lite_chart(fault_tables.around(run, recovery), fault_charts.around(), key="around", alt="Training around one fault")
+
+st.subheader("What does a recovery cost in accuracy?", anchor=False)
+effects_panel.draw(chosen)
 
 st.subheader("What does the system's own log save?", anchor=False)
 close_up_panel.draw(scenario)

@@ -9,11 +9,10 @@ from engine.campaign import pace
 from engine.campaign.fold import Blow
 from engine.cluster import gpus_in_node, nodes
 from engine.errors import BadKnob, nearest
-from engine.fault_rates import mtbfs
+from engine.fault import mtbf
 from engine.hazard import Hazard, strikes
 from engine.registry import load, names
 from engine.scenario import Scenario
-from engine.units import HOUR
 
 SITE = frozenset({"gpu", "host"})
 POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
@@ -46,9 +45,7 @@ def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
     """
     faults, found = scenario.faults, {}
     for name in struck_by():
-        given, count = name.replace("-", "_"), _units(scenario, name)
-        hours = getattr(faults, f"{given}_mtbf_hours", None)
-        each = mtbfs(faults.rates).get(name) if hours is None else hours * HOUR
+        given, count, each = name.replace("-", "_"), _units(scenario, name), mtbf(scenario, name)
         at = (*getattr(faults, f"{given}_at_seconds", ()), *(one.at for one in hazard.replay(faults.trace) if one.fault == name))
         if each or at:
             found[name] = Hazard(each and each / count, faults.weibull_shape if count == 1 else 1.0, tuple(sorted(at)))

@@ -3,8 +3,9 @@
 from functools import cache
 
 from engine.campaign.books import BUCKETS
+from engine.campaign.yardsticks import YARDSTICKS
 from pages.parts.charts import INK, Spec, axis, rows
-from pages.parts.fault_tables import RECOVERS, YARDSTICKS
+from pages.parts.fault_tables import RECOVERS
 
 # useful, checkpoint, lost, replay, slow, detect, restart, restore
 PARTS = ("#4fa64a", "#3f8fd0", "#c23b3b", "#e8904a", "#9467bd", "#b9b2a6", "#8c8c8c", "#5a6c7d")
@@ -94,7 +95,7 @@ def periods(best: tuple[tuple[str, float], ...], low: float) -> Spec:
         "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
         "encoding": both,
     }
-    known = [_yardstick(name, 100 - share, scale) for name, share in YARDSTICKS.items() if 100 - share > low]
+    known = [_yardstick(one.name, 100 * (1 - one.low), scale) for one in YARDSTICKS if 100 * (1 - one.low) > low]
     size = {"height": 320, "autosize": {"type": "fit-x", "contains": "padding"}}
     return {**size, "layer": [line, dots, *known, *(_best(*one, n) for n, one in enumerate(best))]}
 

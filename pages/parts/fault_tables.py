@@ -8,6 +8,7 @@ from engine.campaign import Campaign
 from engine.campaign.books import BUCKETS
 from engine.campaign.compare import Curve
 from engine.campaign.fold import Recovery
+from engine.campaign.yardsticks import YARDSTICKS, llama
 from engine.registry import load, names
 from engine.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE
@@ -21,19 +22,6 @@ FORMATS = {
     "Energy per sample [J]": "%.4g",
     "Unrecoverable [%]": "%.3g",
 }
-# What others have published of their own machines; other models, other faults: to compare with, not to reach.
-YARDSTICKS = {
-    "OPT-175B, 2022": 59.0,
-    "HLAT, by hand": 77.8,
-    "Llama 3, less than": 90.0,
-    "HLAT, automated": 98.8,
-}
-
-
-YARDSTICK_NOTE = (
-    "Dashed: what others have published of their own machines, with other models and faults (OPT-175B, arXiv 2205.01068; HLAT, "
-    "arXiv 2404.10630; Llama 3, arXiv 2407.21783; Gemini, SOSP'23, says 3 to 15 %): to compare with, not to reach."
-)
 
 
 def length(seconds: float) -> str:
@@ -112,6 +100,12 @@ def periods(curve: Curve) -> pd.DataFrame:
     formula = [(one.period, one.closed_form, "closed form") for one in curve.points if one.closed_form is not None]
     rows = [{"period": period / MINUTE, "gone": 100 * (1 - share), "how": how} for period, share, how in [*simulated, *formula]]
     return pd.DataFrame(rows)
+
+
+def yardsticks() -> tuple[str, str]:
+    """Return what the dashed lines are, and what Llama 3's public numbers would give."""
+    told = "; ".join(f"{one.name} ({one.source})" for one in YARDSTICKS)
+    return f"Dashed: what others publish of their own machines, to compare with, not to reach: {told}.", llama().sentence
 
 
 def lowest(frame: pd.DataFrame) -> float:
