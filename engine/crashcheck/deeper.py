@@ -9,19 +9,19 @@ import numpy as np
 from engine.crashcheck import judge, states
 from engine.crashcheck.leash import Stuck
 from engine.crashcheck.states import Counts, Observer, Point
-from engine.crashcheck.story import Story, Wrap
+from engine.crashcheck.story import Journal, Story, Wrap, train
 from engine.crashcheck.visit import Search, look, power
 from engine.domain import domain
 from engine.errors import CannotRun
 from engine.persistence import CrashMedia, recover
 
+AFTERWARDS = 1  # batches of training in which power may be lost the second time
+
 
 def again(search: Search, model: str, point: Point, counts: Counts) -> None:
-    """Lose power a second time, at every operation of the recovery (I6)."""
-    points, refused = inside_recovery(search.tale, model, point, counts, search.effort.granularity, search.wrap)
+    """Lose power a second time: at every operation of the recovery (I6), and of the training after it."""
+    points = after_recovery(search.tale, model, point, counts, search.effort.granularity, search.wrap)
     search.report.depth = 2
-    if refused:
-        return  # an honest answer was judged before, and there is nothing behind it
     rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
     turns = zip_longest(*(_simple(second, rng) for second in points))
     for second, kept in (one for turn in turns for one in turn if one):
@@ -30,18 +30,25 @@ def again(search: Search, model: str, point: Point, counts: Counts) -> None:
             look(search, model, second, kept, where)
 
 
-def inside_recovery(
-    tale: Story, model: str, point: Point, counts: Counts, granularity: int, wrap: Wrap | None
-) -> tuple[list[Point], bool]:
-    """Return the points inside the recovery of a state, and whether that recovery refused or broke."""
-    observer = Observer(lambda: point.acknowledged)
+def after_recovery(tale: Story, model: str, point: Point, counts: Counts, granularity: int, wrap: Wrap | None) -> list[Point]:
+    """Return the points inside the recovery of a state and in the training that follows; none where it refuses.
+
+    What is wrong with that recovery itself has been judged before.
+    """
+    journal = Journal(0 if domain(model).announced else point.acknowledged)
+    observer = Observer(lambda: journal.acknowledged, counts != point.sizes)
     media = CrashMedia(np.frombuffer(point.image(counts), np.uint8), power(model, granularity), watch=observer)
+    seen = judge.leashed(tale, media, wrap)
     try:
-        recover(judge.leashed(tale, media, wrap), tale.layout, tale.log, tale.bound)
-    except (Exception, Stuck) as error:
-        return observer.points, isinstance(error, CannotRun)
+        found = recover(seen, tale.layout, tale.log, tale.bound)
+        journal.acknowledged = found.embedding_batch
+        train(tale, seen, found.embedding_batch, journal, AFTERWARDS)
+    except CannotRun:
+        return []
+    except (Exception, Stuck):
+        return observer.points
     observer.end(media)
-    return observer.points, False
+    return observer.points
 
 
 def resume(search: Search, model: str, point: Point, counts: Counts) -> None:

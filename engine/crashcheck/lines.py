@@ -71,7 +71,7 @@ def replay(line: str, wrap: Wrap | None = None) -> Verdict:
         return Verdict(None, problem)
     point, counts = _chosen(points, asked.operations[0], asked.choices[0])
     if len(asked.operations) == 2:
-        inside, _ = deeper.inside_recovery(tale, asked.model, point, counts, asked.granularity, wrap)
+        inside = deeper.after_recovery(tale, asked.model, point, counts, asked.granularity, wrap)
         point, counts = _chosen(inside, asked.operations[1], asked.choices[1])
     last, image, announced = asked.choices[-1], point.image(counts), domain(asked.model).announced
     if last.resume:
@@ -80,7 +80,8 @@ def replay(line: str, wrap: Wrap | None = None) -> Verdict:
         if max(*last.poisons, *(bit // 8 for bit in last.flips), 0) >= tale.layout.nbytes:
             raise BadInput(f"The replay line damages what lies outside the medium of {tale.layout.nbytes} bytes; copy one whole.")
         return judge.damaged(tale, image, 0 if announced else point.acknowledged, last.poisons, last.flips, wrap)
-    return judge.judged(tale, image, point.acknowledged, wrap, announced, announced and counts != point.sizes)
+    lossy = announced and (point.after_loss or counts != point.sizes)
+    return judge.judged(tale, image, point.acknowledged, wrap, announced, lossy)
 
 
 def _choice(text: str) -> Choice:

@@ -19,7 +19,8 @@ class Point:
     """A moment before pending writes become durable: the durable image, and the pending words of each stream, oldest first.
 
     What could be left at earlier moments since the last such point is among what can be left here, since of every stream
-    any prefix can. `operation` numbers the medium's operations from 1; `acknowledged` is the newest boundary promised.
+    any prefix can. `operation` numbers the medium's operations from 1; `acknowledged` is the newest boundary promised;
+    `after_loss` says that fenced lines may have gone missing before.
     """
 
     operation: int
@@ -27,6 +28,7 @@ class Point:
     streams: tuple[int, ...]
     words: tuple[tuple[Patch, ...], ...]
     acknowledged: int
+    after_loss: bool = False
 
     @property
     def sizes(self) -> Counts:
@@ -61,26 +63,26 @@ class Point:
 class Observer:
     """Collects the points of a run; to be the `watch` of a crash medium."""
 
-    def __init__(self, acknowledged: Callable[[], int]) -> None:
+    def __init__(self, acknowledged: Callable[[], int], after_loss: bool = False) -> None:
         self.points: list[Point] = []
-        self._acknowledged = acknowledged
+        self._acknowledged, self._after_loss = acknowledged, after_loss
 
     def __call__(self, media: CrashMedia) -> None:
         """Take a point."""
-        self.points.append(point(media, media.operations, self._acknowledged()))
+        self.points.append(point(media, media.operations, self._acknowledged(), self._after_loss))
 
     def end(self, media: CrashMedia) -> None:
         """Take the last point, after everything."""
-        self.points.append(point(media, media.operations + 1, self._acknowledged()))
+        self.points.append(point(media, media.operations + 1, self._acknowledged(), self._after_loss))
 
 
-def point(media: CrashMedia, operation: int, acknowledged: int) -> Point:
+def point(media: CrashMedia, operation: int, acknowledged: int, after_loss: bool) -> Point:
     """Return what the medium could be left with now; a shutdown that the device would count is counted."""
     streams = media.streams()
     durable = media.durable.copy()
     announce(durable, media.domain)
     words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
-    return Point(operation, durable.tobytes(), tuple(streams), words, acknowledged)
+    return Point(operation, durable.tobytes(), tuple(streams), words, acknowledged, after_loss)
 
 
 def deviating(sizes: Counts, lines: int) -> Iterator[Counts]:

@@ -138,8 +138,8 @@ class Journal:
     acknowledged: int = 0
 
 
-def train(tale: Story, media: Media, first: int, journal: Journal) -> None:
-    """Run batches from `first`, with the protocol's own operations, on an attached medium.
+def train(tale: Story, media: Media, first: int, journal: Journal, most: int = 1000) -> None:
+    """Run at most so many batches from `first`, with the protocol's own operations, on an attached medium.
 
     The first MLP log of a relaxed run is in one piece, so that an age taken over from recovery never grows.
     """
@@ -147,7 +147,7 @@ def train(tale: Story, media: Media, first: int, journal: Journal) -> None:
     table = digest.table_digest(octets(tale.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
     mlp_batch, late = first, Late()
-    for batch in range(first, tale.batches):
+    for batch in range(first, min(first + most, tale.batches)):
         change = tale.change(batch)
         rows = log.log_rows(media, place, batch, change.rows, change.after if ahead else change.before)
         if mlp_log is None:

@@ -88,7 +88,7 @@ def look(search: Search, model: str, point: Point, counts: Counts, where: str) -
     verdict = search.seen.get(key)
     search.report.raw_states += 1
     if verdict is None:
-        lossy = domain(model).announced and counts != point.sizes
+        lossy = domain(model).announced and (point.after_loss or counts != point.sizes)
         verdict = judge.judged(search.tale, image, point.acknowledged, search.wrap, domain(model).announced, lossy)
         search.seen[key] = verdict
         search.report.refused += verdict.refused

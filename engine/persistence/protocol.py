@@ -90,8 +90,7 @@ def log_rows(media: Media, layout: Layout, kind: Kind, batch: int, rows: Rows, v
             f"lay the medium out for at least {rows.size}."
         )
     pending = records.begin(media, layout.row_slots, kind, batch)
-    pending = records.append(media, pending, octets(rows.astype("<i8")))
-    return records.append(media, pending, _rows(layout, rows, values).reshape(-1))
+    return records.append(media, pending, np.concatenate([octets(rows.astype("<i8")), _rows(layout, rows, values).reshape(-1)]))
 
 
 def log_mlp(
@@ -133,9 +132,16 @@ def clear(media: Media, slots: Iterable[Slot]) -> None:
 
 
 def write_rows(media: Media, layout: Layout, rows: Rows, values: NDArray[Any]) -> None:
-    """Write rows at home in the table; they are durable after the next fence."""
+    """Write rows at home in the table, and flush each line once; they are durable after the next fence."""
+    if not rows.size:
+        return
     for row, value in zip(rows.tolist(), _rows(layout, rows, values), strict=True):
-        put(media, layout.row(row), value)
+        media.store(layout.row(row), value)
+    starts = np.sort(DATA + rows * layout.row_stride)
+    first, last = starts // LINE, (starts + layout.stored_bytes - 1) // LINE
+    apart = np.flatnonzero(first[1:] > last[:-1] + 1)
+    for low, high in zip(first[np.r_[0, apart + 1]].tolist(), last[np.r_[apart, -1]].tolist(), strict=True):
+        media.flush(low * LINE, (high - low + 1) * LINE)
 
 
 def read_table(media: Media, layout: Layout) -> Octets:

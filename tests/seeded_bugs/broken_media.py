@@ -130,19 +130,21 @@ class PoisonIsReadAsZeros(Through):
 
 
 @media_bug()
-class AWriteIsRepeatedAfterTheNextFence(Through):
-    last = ()
+class AWriteIsRepeatedThreeFencesLater(Through):
+    def __init__(self, media):
+        super().__init__(media)
+        self.past = [()]
 
     def store(self, address, data):
-        if data.size <= LINE:
-            self.last = (address, data.copy())
+        self.past[-1] = (address, data.copy())
         self.media.store(address, data)
 
     def fence(self):
         self.media.fence()
-        if self.last and self.turn(4):
-            self.media.store(*self.last)
-            self.media.flush(self.last[0], self.last[1].size)
+        if len(self.past) > 3 and self.past[-4]:
+            self.media.store(*self.past[-4])
+            self.media.flush(self.past[-4][0], self.past[-4][1].size)
+        self.past.append(())
 
 
 @media_bug()
@@ -189,3 +191,10 @@ class HeaderIsStoredBeforeThePayloadOfTheSameRecord(Through):
             self.media.store(address, data)
             self.media.flush(address, data.size)
         self.waiting = []
+
+
+@media_bug()
+class WordsAreTornInHalves(Through):
+    def store(self, address, data):
+        for at in range(0, data.size, WORD // 2):
+            self.media.store(address + at, data[at : at + WORD // 2])

@@ -2,6 +2,7 @@
 
 from engine.persistence import protocol, records
 from engine.persistence.media import LINE
+from engine.persistence.protocol import write_rows
 from engine.persistence.recovery import logged
 from seeded_bugs import bug
 
@@ -17,15 +18,22 @@ def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
     media.flush(address, min(data.size, LINE - address % LINE))
 
 
-@bug("protocol.put")
-def rows_are_never_flushed(media, address, data):
-    media.store(address, data)
+class NoFlush:
+    """Passes everything on but flushes, which do what `flush` says."""
+
+    def __init__(self, media, flush=lambda address, nbytes: None):
+        self.store, self.device_write, self.fence = media.store, media.device_write, media.fence
+        self.load, self.poisoned, self.flush = media.load, media.poisoned, flush
 
 
-@bug("protocol.put")
-def only_the_first_line_of_a_straddling_row_is_flushed(media, address, data):
-    media.store(address, data)
-    media.flush(address, min(data.size, LINE - address % LINE))
+@bug("protocol.write_rows")
+def rows_are_never_flushed(media, layout, rows, values):
+    write_rows(NoFlush(media), layout, rows, values)
+
+
+@bug("protocol.write_rows")
+def only_the_first_line_of_a_run_of_rows_is_flushed(media, layout, rows, values):
+    write_rows(NoFlush(media, lambda address, nbytes: media.flush(address, LINE)), layout, rows, values)
 
 
 @bug("protocol.commit")

@@ -83,11 +83,6 @@ def the_table_is_not_verified(media, layout, table):
     return 0
 
 
-@bug("records.intact")
-def poison_is_read_as_zeros(media, address, nbytes):
-    return media.load(address, nbytes)
-
-
 @bug("engine.crashcheck.judge.recover")
 def permanent_loss_is_reported_as_success(media, layout, log, bound=0, scan="dirty"):
     try:
