@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from engine.scenario import Scenario
@@ -107,7 +108,7 @@ class Plan:
     backup_drain: float = 0.0
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def cycle(self) -> float:
         """Seconds from one checkpoint's end to the next one's; 0 without checkpoints."""
         return self.every * self.step + self.pause

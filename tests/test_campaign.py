@@ -79,7 +79,7 @@ def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
     assert fsum(seconds.values()) == pytest.approx(end, rel=1e-9)
     executed = closed(state.ledger.trained).get("media", 0.0)
     checkpoints, restores = closed(state.ledger.written).get("tape", 0.0), sum(closed(state.ledger.read).values())
-    assert closed(state.ledger.written)["remote"] == pytest.approx(executed / rare)
+    assert closed(state.ledger.written).get("remote", 0.0) == pytest.approx(executed / rare)
     standing = end - executed * plan.step
     spent = executed * plan.joules + checkpoints * plan.checkpoint_joules + restores * plan.restore_joules
     assert fsum(joules.values()) == pytest.approx(spent + standing * terms.watts + end * plan.watts, rel=1e-9)

@@ -92,9 +92,9 @@ def test_a_parity_lengthens_the_step_where_the_network_has_no_time_for_it():
     rows = expected_unique(KAGGLE, 1)
     sent = rows * (64 + 8)
     assert plan_of("parity", SHARDED).step == pace.bare(SHARDED).step
-    slow = with_values(SHARDED, {"machine.network_bandwidth_GBps": 0.1})
-    bare = pace.bare(slow)
-    assert plan_of("parity", slow).step == pytest.approx(max(bare.step, bare.network + sent / (2 * 8 * 0.1e9)))
+    slow = with_values(SHARDED, {"machine.network_bandwidth_GBps": 0.1, "data.batch_size": 1024})
+    bare, more = pace.bare(slow), expected_unique(slow, 1) * (64 + 8) / (2 * 8 * 0.1e9)
+    assert plan_of("parity", slow).step == pytest.approx(bare.network + more) and more < bare.step < bare.network + more
     slower = with_values(KAGGLE, {"machine.network_bandwidth_GBps": 0.1})
     assert plan_of("parity", slower).step == pytest.approx(sent / 0.1e9)
     assert sent / 0.1e9 > pace.bare(slower).step

@@ -21,8 +21,9 @@ class Ledger:
 
     def book(self, bucket: str, seconds: float, joules: float) -> None:
         """Add to a bucket."""
-        self.seconds[bucket].append(seconds)
-        self.joules[bucket].append(joules)
+        if seconds or joules:
+            self.seconds[bucket].append(seconds)
+            self.joules[bucket].append(joules)
 
     def move(self, source: str, target: str, seconds: float, joules: float) -> None:
         """Take back what turned out to be something else."""
@@ -31,7 +32,7 @@ class Ledger:
 
     def carry(self, way: str, amounts: Mapping[str, float], times: float) -> None:
         """Add bytes `written`, `read` or `trained`, so many times."""
-        for medium, nbytes in amounts.items():
+        for medium, nbytes in amounts.items() if times else ():
             getattr(self, way).setdefault(medium, []).append(nbytes * times)
 
 

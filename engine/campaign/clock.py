@@ -46,9 +46,8 @@ def done(plan: Plan, seconds: float) -> Done:
     )
 
 
-def whole(plan: Plan, seconds: float) -> float:
-    """Return the seconds without the batch, or the pause, that they end in: it has to be begun anew."""
-    did = done(plan, seconds)
+def whole(plan: Plan, did: Done, seconds: float) -> float:
+    """Return the seconds, which did this, without the batch or the pause that they end in: it has to be begun anew."""
     pauses = floor(did.stood / plan.pause + GRAIN) if plan.pause else 0
     return min(did.whole * plan.step + pauses * plan.pause, seconds)
 

@@ -74,12 +74,16 @@ class Terms:
 
 @dataclass
 class Outage:
-    """A recovery under way: the first fault, the worst that comes back, how far training had come, whether it goes back."""
+    """A recovery under way: the first fault, the worst that comes back, how far training had come, whether it goes back.
+
+    `did` is what the stretch before it has done, without the batch that was cut.
+    """
 
     at: float
     fault: str
     keeps: Keeps
     reached: int
+    did: Done
     rewinds: bool = False
     again: int = 0
 
@@ -130,7 +134,7 @@ def _advance(terms: Terms, state: State, to: float) -> None:
     for kind, last, factor in (("slow", min(to, state.slow_until), state.factor), ("train", to, 1.0)):
         length = last - state.now
         if length > 0:
-            reached = state.batch + done(terms.plan, state.trained).whole
+            reached = state.batch + (done(terms.plan, state.trained).whole if state.trained else 0)
             fault = state.slowed_by if kind == "slow" else ""
             state.events.append(Event(state.now, kind, length, reached, fault))
             more = length * (1 - 1 / factor)
@@ -151,7 +155,8 @@ def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
         share = spent / length if length else 1.0
         read = share if kind == "restore" and outage.keeps != "lost" else 0.0
         state.ledger.book(kind, spent, spent * terms.watts + read * plan.restore_joules)
-        state.ledger.carry("read", nbytes, read)
+        if read:
+            state.ledger.carry("read", nbytes, read)
         if spent:
             state.events.append(Event(state.now, kind, spent, outage.reached, outage.fault))
         if spent < length:
@@ -160,7 +165,7 @@ def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
         state.now += spent
     old = outage.reached - state.kept
     _rewind(terms, state, outage)
-    behind = outage.reached - state.batch - done(plan, state.trained).whole
+    behind = outage.reached - state.batch if outage.rewinds else 0
     mlp, replay = behind + (plan.stale if outage.keeps == "lossy" else 0), until(plan, behind)
     behind = behind if outage.rewinds else old
     times = (terms.detect, terms.restart, restore, replay)
@@ -176,11 +181,13 @@ def _strike(terms: Terms, state: State, blow: Blow) -> None:
         worst = max(keeps, state.outage.keeps, key=KEEPS.index)
         state.outage.keeps, state.outage.again = worst, state.outage.again + 1
     else:
-        seconds, did, state.trained = state.trained, done(terms.plan, state.trained), whole(terms.plan, state.trained)
-        _book(terms, state, did.less(done(terms.plan, state.trained)), 0.0)
+        seconds, did = state.trained, done(terms.plan, state.trained)
+        state.trained = whole(terms.plan, did, seconds)
+        left = done(terms.plan, state.trained)
+        _book(terms, state, did.less(left), 0.0)
         state.kept = max(state.kept, state.batch + did.durable)
         state.backup = max(state.backup, _backup(terms.plan, state, seconds))
-        state.outage = Outage(blow.at, blow.fault, keeps, state.batch + did.whole)
+        state.outage = Outage(blow.at, blow.fault, keeps, state.batch + did.whole, left)
     state.outage.rewinds |= not (terms.plan.partial and keeps == "lossy")
     state.events.append(Event(blow.at, "fault", 0.0, state.outage.reached, blow.fault))
 
@@ -189,8 +196,7 @@ def _rewind(terms: Terms, state: State, outage: Outage) -> None:
     """Go back to the newest checkpoint, or to the first batch; a partial recovery goes on where training was."""
     if not outage.rewinds:
         return
-    did = done(terms.plan, state.trained)
-    _book(terms, state, did, did.whole)
+    _book(terms, state, outage.did, outage.did.whole)
     state.kept = {"lost": 0, "older": state.backup}.get(outage.keeps, max(state.kept, state.backup))
     state.backup = min(state.backup, state.kept)
     state.batch, state.trained = state.kept, 0.0
