@@ -144,7 +144,7 @@ def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
 
 
 def restore(memory: str, link: str, recovery: Recovery) -> TaskGraph:
-    """Read the logs, put rows back, load the MLP: the recovery of every system that keeps a log."""
+    """Read the logs, put rows back, verify the tables, load the MLP: the recovery of every system that keeps a log."""
     rows, again = RowUpdates(recovery.rows, recovery.row_bytes), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
     load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
@@ -152,7 +152,8 @@ def restore(memory: str, link: str, recovery: Recovery) -> TaskGraph:
         (
             Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=again),
             Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
-            Task("Load MLP", "Other", load, ("Put rows back",)),
+            Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
+            Task("Load MLP", "Other", load, ("Verify tables",)),
         )
     )
 

@@ -25,6 +25,7 @@ from engine.persistence import (
     survive,
 )
 from engine.persistence.pending import at_random
+from engine.persistence.recovery import Scan
 
 PURPOSE = 102
 MOST_REPLAYED = 100  # interrupted recoveries that are played to the byte; each leaves what the one before it left
@@ -82,6 +83,7 @@ def survived(
         row_bytes=before.table.shape[1],
         mlp_bytes=before.mlp.size,
         max_log_rows=max([1, *(len(change.rows) for change in changes.values())]),
+        row_checksums=m.scenario.policy.row_checksums,
     )
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
     start = Start(before.table, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
@@ -90,7 +92,11 @@ def survived(
     media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, _model(m, down), granularity)
     _damage(m, segment, down, media, layout, changes)
     media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted[:MOST_REPLAYED], media)
-    return recover(media, layout, m.ways.log, m.ways.bound)
+    return recover(media, layout, m.ways.log, m.ways.bound, _scan(m))
+
+
+def _scan(m: Machinery) -> Scan:
+    return "always" if m.scenario.policy.recovery_scan == "always" else "dirty"
 
 
 def _model(m: Machinery, down: Outage) -> str:
@@ -115,10 +121,10 @@ def _damage(
 def _interrupted(m: Machinery, media: CrashMedia, layout: Layout, share: float, rng: np.random.Generator) -> CrashMedia:
     """Return the medium after power failed when a recovery had done a `share` of its line writes."""
     rehearsed, cut_short, log = media.survivor(), media.survivor(), m.ways.log or "undo"
-    recover(rehearsed, layout, log, m.ways.bound)
+    recover(rehearsed, layout, log, m.ways.bound, _scan(m))
     cut_short.power = replace(cut_short.power, cut_after=int(share * rehearsed.line_writes))
     try:
-        recover(cut_short, layout, log, m.ways.bound)
+        recover(cut_short, layout, log, m.ways.bound, _scan(m))
     except PowerLost:
         return cut_short.survivor(at_random(rng))
     return cut_short

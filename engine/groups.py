@@ -106,6 +106,20 @@ class Policy:
         choices=("undo", "redo"),
         optional=True,
     )
+    row_checksums: bool = knob(
+        False,
+        "switch",
+        "Row checksums",
+        "Each embedding row carries 8 B more: a checksum that a lookup checks before the row is used.",
+    )
+    recovery_scan: str = knob(
+        "dirty",
+        "choice",
+        "Recovery scan",
+        "When recovery reads the whole table to compare it with its digest: after a dirty shutdown, or always.",
+        choices=("dirty", "always"),
+        acts="outages",
+    )
     mlp_staleness_bound_batches: int | None = knob(
         None,
         "int",

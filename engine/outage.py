@@ -5,13 +5,14 @@ from itertools import accumulate, pairwise
 
 from engine.ahead import Ahead
 from engine.course import Segment
+from engine.domain import domain
 from engine.fault import Strike
 from engine.hazard import generator
 from engine.machinery import Machinery
 from engine.scenario import Scenario
 from engine.system import Recovery
 from engine.timeline import Timeline, timeline
-from engine.traffic import INDEX_BYTES, Traffic
+from engine.traffic import INDEX_BYTES, Traffic, table_bytes
 
 MOST_ATTEMPTS = 10_000
 
@@ -62,7 +63,7 @@ class Outage:
 
 def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
     """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
-    recovery = _recovery(m, traffic, segment)
+    recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(m.system.recover(m.scenario, recovery), m.devices, 1)
     faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
     further = _Further(m.scenario, strike.at, number)
@@ -76,6 +77,12 @@ def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahe
         still = max(ends[2] - again.at - again.detect, 0.0)
         strike = replace(again, repair=max(again.repair, still))
         strikes.append(strike)
+
+
+def scans(scenario: Scenario, strike: Strike) -> bool:
+    """Tell whether recovery verifies the tables: where it always does, or where the device counts a dirty shutdown."""
+    dirty = "fenced" in strike.kind.destroys or domain(scenario.machine.persistence_model).announced
+    return dirty or scenario.policy.recovery_scan == "always"
 
 
 class _Further:
@@ -99,10 +106,11 @@ class _Further:
         return Strike(max(own, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds)
 
 
-def _recovery(m: Machinery, traffic: Traffic, segment: Segment) -> Recovery:
+def _recovery(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike) -> Recovery:
     """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
     committed = segment.cut.committed if segment.cut else -1
+    scan = table_bytes(m.scenario) if m.ways.log and scans(m.scenario, strike) else 0.0
     if not m.ways.log or committed < 0:
-        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes)
+        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
     rows = float(traffic.rows[segment.first + committed])
-    return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes)
+    return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes, scan)

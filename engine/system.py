@@ -39,12 +39,13 @@ class Ways:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What a recovery has to do: rows to put back, bytes of logs to read, parameters to load."""
+    """What a recovery has to do: rows to put back, bytes of logs to read, parameters to load, bytes of tables to verify."""
 
     rows: float
     row_bytes: int
     log_bytes: float
     mlp_bytes: float
+    scan_bytes: float = 0.0
 
 
 @dataclass(frozen=True)

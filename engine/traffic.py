@@ -13,6 +13,7 @@ from engine.work import mlp_parameters
 
 Floats = NDArray[np.float64]
 INDEX_BYTES = 8
+CHECKSUM_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Traffic:
     `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
     the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
     samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
-    it did not hold when the batch began. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
-    lookups, of the sparse features, of all MLP parameters with optimizer state.
+    it did not hold when the batch began. Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
+    where it has a checksum), of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state.
     """
 
     rows: Floats
@@ -91,7 +92,7 @@ def traffic(
         missed=misses if missed is None else missed,
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
-        vector_bytes=vector,
+        vector_bytes=row_bytes(scenario) if scenario.policy.row_checksums else vector,
         pooled_bytes=float(samples * model.num_tables * vector),
         mlp_bytes=mlp_bytes(scenario),
     )
@@ -118,8 +119,9 @@ def hot_rows(scenario: Scenario) -> float:
 
 
 def row_bytes(scenario: Scenario) -> int:
-    """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word)."""
-    return FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
+    """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word) and its checksum."""
+    values = FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
+    return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
 
 
 def mlp_bytes(scenario: Scenario) -> float:

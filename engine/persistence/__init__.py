@@ -2,7 +2,8 @@
 
 Reading order: `media` (the seam), `layout`, `records` (one log record and its flag), `protocol` (the operations),
 `undo` and `redo` (their orders), `recovery`, `cut` (from a timeline's events to the bytes that survived), and
-the media: `functional` (bytes), `pending` and `crash` (bytes and what is on its way to them), and `counting` (bytes moved).
+the media: `functional` (bytes), `pending` and `crash` (bytes and what is on its way to them), `timed` (seconds
+and joules at full size), and `counting` (bytes moved).
 """
 
 from engine.persistence.counting import CountingMedia
@@ -13,6 +14,7 @@ from engine.persistence.layout import Layout
 from engine.persistence.media import Media, NearData, PowerLost
 from engine.persistence.protocol import BatchBytes, Position, format_media, log_bytes
 from engine.persistence.recovery import Recovered, recover
+from engine.persistence.timed import TimedMedia
 
 __all__ = [
     "BatchBytes",
@@ -29,6 +31,7 @@ __all__ = [
     "PowerLost",
     "Recovered",
     "Start",
+    "TimedMedia",
     "format_media",
     "log_bytes",
     "recover",
