@@ -15,6 +15,7 @@ from pages.parts import (
     downloads,
     estimates,
     frame,
+    full_runs_panel,
     session,
     systems_panel,
     tables,
@@ -55,8 +56,9 @@ downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, pinn
 with st.container(horizontal=True):
     downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
     sweep = links.link(scenario, session.base(), "sweep", (systems_panel.axis(systems),))
-    why = "Accuracy, AUC and what faults cost come from full runs; opens a sweep over these systems in a tab of its own."
-    st.link_button("Train them in full", address.host() + sweep, help=why)
+    st.link_button("Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own.")
+
+full_runs_panel.draw(results)
 
 st.subheader("What moves where in one batch?", anchor=False)
 st.markdown("**One steady batch of each, on one clock** A lane per device and direction, taken for as long as a task needs it")

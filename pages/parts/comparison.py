@@ -47,11 +47,11 @@ def details(results: Results) -> list[str]:
     if logged and not set(first) & set(logged):
         fastest = best(logged, STEP)
         step = readable(_values(logged, STEP)[fastest[0]])
-        again = f"{_listed(first)} start{'s' * (len(first) == 1)} again"
-        found.append(f"After a power loss {again}; fastest that recovers: {_listed(fastest)}, {step} ms.")
+        again = f"{listed(first)} start{'s' * (len(first) == 1)} again"
+        found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step} ms.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "USD")):
         names = best(ran, name)
-        found += [f"{words}: {_listed(names)}, {readable(_values(ran, name)[names[0]])} {unit}."] if names else []
+        found += [f"{words}: {listed(names)}, {readable(_values(ran, name)[names[0]])} {unit}."] if names else []
     return found
 
 
@@ -72,15 +72,16 @@ def title(system: str) -> str:
     return str(load("systems", system).title)
 
 
+def listed(names: Iterable[str]) -> str:
+    """Return names as a sentence lists them."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def _values(results: Results, name: str) -> dict[str, float]:
     found = {system: result.results.get(name) for system, result in results.items()}
     return {system: value for system, value in found.items() if value is not None}
 
 
-def _listed(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def _trains(names: list[str]) -> str:
-    return f"{_listed(map(title, names))} {'train' if len(names) > 1 else 'trains'}"
+    return f"{listed(map(title, names))} {'train' if len(names) > 1 else 'trains'}"
