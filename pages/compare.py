@@ -16,6 +16,7 @@ from pages.parts import (
     estimates,
     frame,
     full_runs_panel,
+    nodes_panel,
     session,
     systems_panel,
     tables,
@@ -31,7 +32,7 @@ with st.spinner("Estimating; the very first time takes some seconds more"):
 base = comparison.against(results, scenario)
 
 st.header(plain(comparison.headline(results, scenario)), anchor=False)
-st.markdown(plain(" ".join(comparison.details(results))))
+st.markdown(plain(" ".join(filter(None, (comparison.why(results, scenario), *comparison.details(results))))))
 systems_panel.draw()
 for outcome, names in tables.not_shown(results).items():
     st.caption(f"Cannot run: {', '.join(names)}. {plain(outcome)}")
@@ -52,11 +53,12 @@ with right:
     )
 
 st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
-downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, pinned="Training system")
+downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, "Training system", compare_tables.labels(base))
 with st.container(horizontal=True):
     downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
     sweep = links.link(scenario, session.base(), "sweep", (systems_panel.axis(systems),))
     st.link_button("Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own.")
+nodes_panel.draw(scenario, systems)
 
 full_runs_panel.draw(results)
 

@@ -113,3 +113,36 @@ def lost(names: tuple[str, ...]) -> Spec:
     }
     system = {"field": "system", "type": "nominal", "sort": list(names), "axis": axis("Training system", labelLimit=150)}
     return {**rows(26), "encoding": {"y": system}, "layer": [bar, figure]}
+
+
+@cache
+def nodes(names: tuple[str, ...]) -> Spec:
+    """Nodes over the throughput asked for, a line a system; needs target, system, nodes."""
+    log = {"type": "log", "nice": False}
+    tip = [
+        {"field": "system", "title": "Training system"},
+        {"field": "target", "title": "Asked for [samples/s]", "type": "quantitative", "format": ".3s"},
+        {"field": "nodes", "title": "Nodes"},
+    ]
+    return {
+        "height": 220,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "mark": {"type": "line", "point": {"size": 40}},
+        "encoding": {
+            "x": {
+                "field": "target",
+                "type": "quantitative",
+                "scale": log,
+                "axis": axis("Throughput asked for [samples/s]", format="~s", tickCount=6),
+            },
+            "y": {"field": "nodes", "type": "quantitative", "scale": log, "axis": axis("Nodes", format="d", tickCount=4)},
+            "color": {
+                "field": "system",
+                "type": "nominal",
+                "scale": palette.colours(names),
+                "title": None,
+                "legend": {"orient": "top"},
+            },
+            "tooltip": tip,
+        },
+    }
