@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import altair
@@ -149,6 +150,16 @@ def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are
 )
 def test_sizes_are_read_in_three_digits(nbytes, words):
     assert numbers.size(nbytes) == words
+
+
+def test_the_sizes_that_hit_enough_are_where_the_curve_says():
+    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    told = workload_tables.on_sizes(found)
+    sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"from ([0-9.]+) ([kMG])B", told)]
+    hits = [found.hit_rate(LRU, size / (found.rows * found.row_bytes)) for size in sizes]
+    assert hits == pytest.approx([0.9, 0.95, 0.99], abs=2e-3)
+    short = workload_tables.counted(workload_tables.asked(preset("dlrm-kaggle").scenario), 50_000)
+    assert re.fullmatch("As LRU, a cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.on_sizes(short))
 
 
 def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
