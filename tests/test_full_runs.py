@@ -9,9 +9,11 @@ from machines import scenario
 from streamlit.testing.v1 import AppTest
 
 from engine import kept, keys, service
+from engine.progress import Progress
+from engine.requests import Running, Status
 from engine.simulate import simulate
 from engine.store import DEFAULT, opened
-from pages.parts import compare_charts, full_runs
+from pages.parts import compare_charts, full_runs, full_runs_panel
 
 ROOT = Path(__file__).parent.parent
 AT, SYSTEMS = 0.002, ("pmem", "cxl", "dram")
@@ -122,6 +124,20 @@ def test_curves_keep_every_auc_every_fault_and_the_mean_of_losses(struck):
         assert list(mine[mine.kind == "fault"].elapsed) == [AT] and len(mine.loss.dropna()) == full_runs.MOST_DRAWN
     mean = frame[frame.system == "dram"].loss.mean()
     assert mean == pytest.approx(sum(row["Loss"] for row in struck["dram"].training) / len(struck["dram"].training), rel=0.02)
+
+
+def test_what_still_runs_is_drawn_from_its_snapshots_where_no_outage_is_to_come(struck):
+    calm = full("pmem", "cxl")
+    for results, drawn in ((calm, {"cxl"}), (struck, set())):
+        point = results["cxl"].scenario
+        snapshot = Progress(2, 4, training=results["cxl"].training[:2])
+        running = (
+            Running(keys.key(point, "full"), 1.0, snapshot),
+            Running(keys.key(results["pmem"].scenario, "full"), 1.0, None),
+        )
+        status = Status(1, "full", "running", 2, 0, 0, None, running, "")
+        points = {name: result.scenario for name, result in results.items()}
+        assert set(full_runs_panel._live(points, status)) == drawn and full_runs_panel._live(points, None) == {}
 
 
 @pytest.mark.parametrize("name", ["curves", "lost"])

@@ -24,7 +24,7 @@ SHOWN = {
     "MLP staleness [batches]": "%,.0f",
 }
 CURVES = ["system", "batch", "elapsed", "running", "loss", "auc", "kind", "what"]
-MOST_DRAWN = 40  # a system's losses are drawn as the means of so many stretches
+MOST_DRAWN = 20  # a system's losses are drawn as the means of so many stretches
 SAME_AUC = 5e-5
 Results = Mapping[str, Result]
 

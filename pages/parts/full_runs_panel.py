@@ -8,7 +8,8 @@ from joblib import cpu_count
 
 from engine import effort, knobs
 from engine.errors import BadKnob
-from engine.result import Result
+from engine.faults.power_loss import strikes
+from engine.result import Result, Row
 from engine.scenario import KNOBS, Scenario
 from engine.service import Status
 from pages.parts import charts, compare_charts, downloads, full_runs, runs, session, tables
@@ -90,15 +91,20 @@ def _learned(points: Mapping[str, Scenario], found: Mapping[str, Result], status
         st.markdown(plain(full_runs.alike(done)))
     for outcome, names in tables.not_shown(found).items():
         st.caption(f"No result: {', '.join(names)}. {plain(outcome)}")
-    keys = {runs.key_of(point, "full"): name for name, point in points.items()}
-    live = {keys[one.key]: one.progress.training for one in status.running if one.progress} if status else {}
-    curves = full_runs.curves(
-        {name: (live.get(name, ()), ()) for name in live} | {n: (r.training, r.events) for n, r in done.items()}
-    )
+    live = _live(points, status)
+    curves = full_runs.curves({**live, **{name: (result.training, result.events) for name, result in done.items()}})
     if len(curves):
         _curves(curves, tuple(name for name in points if name in set(curves["system"])))
     if done:
         _table(done)
+
+
+def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, tuple[tuple[Row, ...], tuple[Row, ...]]]:
+    """Return the training rows of systems that still run; with faults none, as a snapshot does not tell the outages."""
+    calm = {name: point for name, point in points.items() if next(strikes(point), None) is None}
+    names = {runs.key_of(point, "full"): name for name, point in calm.items()}
+    running = status.running if status else ()
+    return {names[one.key]: (one.progress.training, ()) for one in running if one.progress and one.key in names}
 
 
 def _curves(frame: object, names: tuple[str, ...]) -> None:
