@@ -41,6 +41,7 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
     told = headline.headline(found["mtrains"], found)
     assert told.startswith(explore + ", with ") and told.endswith(" energy")
     assert comparison.headline(found, scenario) == compare
+    assert comparison.details(found)[0] == "MTrainS is known by its headline only."
     assert headline.headline(found["dram-hbm-nodes"], found).endswith(" J a batch")
     nodes = {name: result.results["Nodes"] for name, result in found.items()}
     assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": 2.0 * nodes["dram-hbm-nodes"]}, "x").startswith("2× fewer")

@@ -99,7 +99,9 @@ def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
 def details(results: Results) -> list[str]:
     """Return what the headline leaves out: how well the fastest is known, which survives a power loss, which is frugal."""
     ran = {name: result for name, result in results.items() if result.ran}
-    found = [f"{title(name)} is known by its headline only." for name in best(ran, STEP) if "headline" in known_by(name)]
+    sized = any(result.scenario.machine.target_throughput is not None for result in ran.values())
+    winners = best(ran, NODES if sized else STEP)
+    found = [f"{title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
     if len(ran) < 2:
         return found
     first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
