@@ -74,6 +74,11 @@ def to_model() -> None:
     show(with_values(scenario(), {"model.name": st.session_state[widget("model.name")]}))
 
 
+def put_data(digest: str) -> None:
+    """Train on the data file of this digest, or on the generator with ""; only in a callback."""
+    st.session_state[widget("data.digest")] = digest
+
+
 def refusals() -> Mapping[str, str]:
     """Take the widgets over into the scenario; return a sentence for each knob that was refused, by path.
 
