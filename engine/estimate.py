@@ -64,6 +64,7 @@ def _expected(m: Machinery) -> Traffic:
         cold=rows - accesses.shared_rows.sum(axis=1),
         popular=np.array([popular_share(s, hot(s)) if hot else 0.0]),
         missed=np.array([moved.missed_lookups]),
+        refused=np.minimum(moved.refused, rows),
     )
 
 

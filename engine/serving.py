@@ -6,7 +6,7 @@ import numpy as np
 
 from engine import evict
 from engine.cache import COUNTS, Room
-from engine.caches import lfu, set_associative
+from engine.caches import lfu, set_associative, set_associative_lfu
 from engine.errors import CannotRun
 from engine.scenario import Scenario
 from engine.slots import with_room
@@ -86,6 +86,18 @@ def _sets(s: Scenario, capacity: float) -> Server:
     return serve
 
 
+def _sets_by_count(s: Scenario, capacity: float) -> Server:
+    cache = set_associative_lfu.no_rows(Room(int(capacity)))
+
+    def serve(n: int, ids: Ints) -> Moves:
+        nonlocal cache
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        cache = set_associative_lfu.served(cache, ids, counts)
+        return _moves(counts)
+
+    return serve
+
+
 def _count(s: Scenario, capacity: float) -> Server:
     cache = lfu.no_rows(int(capacity))
 
@@ -99,7 +111,8 @@ def _count(s: Scenario, capacity: float) -> Server:
 
 
 def _moves(counts: Ints) -> Moves:
-    return Moves(counts[evict.MISSED_LOOKUPS], counts[evict.MISSES], counts[evict.EVICTED], counts[evict.UNIQUE])
+    names = (evict.MISSED_LOOKUPS, evict.MISSES, evict.EVICTED, evict.UNIQUE, evict.REFUSED)
+    return Moves(*(counts[name] for name in names))
 
 
 def _recency(s: Scenario, capacity: float) -> Server:
@@ -121,6 +134,7 @@ def _ranking(s: Scenario, given: Source, batches: int) -> ranks.Relabel:
 SERVERS: Mapping[str, Callable[[Scenario, float], Server]] = {
     "lru": _recency,
     "lfu": _count,
-    "set-associative": _sets,
+    "lru in sets": _sets,
+    "lfu in sets": _sets_by_count,
     "look-ahead": _look_ahead,
 }

@@ -82,7 +82,12 @@ def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
         counted = {"rows": unique.sum(), "raw_share": raw.sum() / ids.size, "cold": unique.sum() - shared.sum()}
         if flow:
             moves = next(flow)
-            counted |= {"misses": moves.misses, "evicted": moves.evicted, "missed": moves.missed_lookups}
+            counted |= {
+                "misses": moves.misses,
+                "evicted": moves.evicted,
+                "missed": moves.missed_lookups,
+                "refused": moves.refused,
+            }
         if hot:
             counted["popular"] = popular(hot, ids)
         for name, value in counted.items():

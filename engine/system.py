@@ -52,7 +52,7 @@ class Cache:
     """The rows that a system keeps near: by which policy, how many over all tables, and which `others` can be chosen.
 
     `at_once` batches are fetched together, on their union. The rows of `window` batches must be held together; with 0,
-    rows that do not fit are used without being kept.
+    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32.
     """
 
     policy: str
@@ -60,6 +60,7 @@ class Cache:
     others: tuple[str, ...] = ()
     at_once: Callable[[Scenario], int] = lambda s: 1
     window: Callable[[Scenario], int] = lambda s: 0
+    in_sets: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
             f"policy.cache_policy={asked} is not possible: system={scenario.system} keeps rows by {' or '.join(known)}; "
             "set it to auto."
         )
-    return asked
+    return f"{asked} in sets" if cache.in_sets else asked
 
 
 def ways(scenario: Scenario, system: System) -> Ways:

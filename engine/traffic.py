@@ -22,7 +22,8 @@ class Traffic:
     `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
     the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
     samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
-    it did not hold when the batch began. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
+    it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
+    that were used where they live. Bytes: of a row with its optimizer state, of pooled vectors one way, of unpooled
     lookups, of the sparse features, of all MLP parameters with optimizer state.
     """
 
@@ -33,6 +34,7 @@ class Traffic:
     popular: Floats
     evicted: Floats
     missed: Floats
+    refused: Floats
     lookups: float
     row_bytes: int
     vector_bytes: int
@@ -65,7 +67,7 @@ class Traffic:
         return self.lookups * INDEX_BYTES
 
 
-BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed")
+BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused")
 
 
 def traffic(
@@ -77,6 +79,7 @@ def traffic(
     popular: Floats,
     evicted: Floats | None = None,
     missed: Floats | None = None,
+    refused: Floats | None = None,
 ) -> Traffic:
     """Return the traffic of batches with these amounts, one value per batch each; a row comes in for one that goes."""
     model, samples = scenario.model, scenario.data.batch_size
@@ -89,6 +92,7 @@ def traffic(
         popular=popular,
         evicted=misses if evicted is None else evicted,
         missed=misses if missed is None else missed,
+        refused=np.zeros_like(rows) if refused is None else refused,
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector,

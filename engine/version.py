@@ -1,4 +1,4 @@
 """Version numbers that travel with results: MODEL changes when a result can change."""
 
-MODEL = "0.2"
+MODEL = "0.3"
 LINK = 1
