@@ -66,8 +66,8 @@ class Data:
         "kaggle",
         "choice",
         "Popularity",
-        "How lookups spread over rows: fitted to Criteo Kaggle or Terabyte, or to Meta's reuse counts; a plain Zipf, or uniform; "
-        "avazu is a crude guess.",
+        "How lookups spread over rows: fitted to Criteo Kaggle or 1TB, to shares of Avazu's rows, or to Meta's reuse counts; "
+        "a plain Zipf, or uniform.",
         choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
     )
     zipf_exponent: float = knob(1.05, "float", "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
