@@ -63,7 +63,9 @@ def _equal(one: float | None, other: float | None) -> bool:
 
 def _in_full(scenario: Scenario, acts: Acts) -> Effect:
     losses = scenario.faults.power_loss_at_seconds or scenario.faults.power_loss_mtbf_hours
+    caches = load("systems", scenario.system).caches
     off = {
+        "memories": "" if caches and max(caches(scenario)) > 0 else f"system {scenario.system} has no caches in DRAM and SCM.",
         "training": "" if scenario.run.training else "functional training is off.",
         "outages": "" if losses else "no power loss is asked for.",
         "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",

@@ -140,6 +140,13 @@ class Policy:
         choices=("lru", "lfu", "frequency"),
         optional=True,
     )
+    warm_caches: bool = knob(
+        True,
+        "switch",
+        "Warm caches",
+        "A full run of mtrains begins with caches as long training has filled them; off: empty, and one sees them fill.",
+        acts="memories",
+    )
     prefetch_batches: int = knob(
         1,
         "int",

@@ -13,7 +13,7 @@ from engine.errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
 # What must run for a knob to matter: the estimate, a full run, or one that trains, loses power, or reads a file.
-Acts = Literal["always", "full run", "training", "outages", "file"]
+Acts = Literal["always", "full run", "training", "outages", "file", "memories"]
 AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}

@@ -26,8 +26,9 @@ class Scores:
 class Report:
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
-    `hit_rate` is the share of lookups that a cache serves, None without one; `lost_seconds` is work that a power loss
-    undid, `down_seconds` detection, restart and restore.
+    `hit_rate` is the share of lookups that a cache serves, None without one, `drives_share` the share of unique rows that
+    drives serve, None without memories above them; `lost_seconds` is work that a power loss undid, `down_seconds`
+    detection, restart and restore.
     """
 
     machinery: Machinery
@@ -46,6 +47,7 @@ class Report:
     down_seconds: float = 0.0
     scores: Scores = field(default_factory=Scores)
     hit_rate: float | None = None
+    drives_share: float | None = None
 
     @property
     def joules(self) -> float:
@@ -53,7 +55,9 @@ class Report:
         return sum(self.static.values()) + sum(self.dynamic.values())
 
 
-def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None) -> Report:
+def report(
+    run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None, drives_share: float | None = None
+) -> Report:
     """Close the books of a run."""
     devices = run.machinery.devices
     joules, seconds, written, media = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0, 0.0
@@ -81,6 +85,7 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: flo
         down_seconds=sum(crash.resumed - crash.at for crash in run.crashes),
         scores=scores,
         hit_rate=hit_rate,
+        drives_share=drives_share,
     )
 
 

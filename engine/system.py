@@ -70,7 +70,8 @@ class System:
     `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
     logs can. `scales` says
     whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
-    that is not just the tables in `memory`. `hot` rows are those it treats as popular. Systems of one `family` are
+    that is not just the tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that
+    places tables over several memories. `hot` rows are those it treats as popular. Systems of one `family` are
     shown beside each other, measured against its `baseline`. `confidence` says how well its inner workings are known:
     "source" or "headline only".
     """
@@ -88,6 +89,7 @@ class System:
     relaxes: bool = False
     scales: bool = False
     cache: Cache | None = None
+    caches: Callable[[Scenario], tuple[float, float]] | None = None
     hot: Callable[[Scenario], float] | None = None
     places: Callable[[Scenario], Mapping[str, float]] | None = None
     constants: tuple[Constant, ...] = ()

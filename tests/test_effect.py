@@ -15,6 +15,7 @@ from engine.presets import preset, preset_names
 from engine.registry import load, names
 from engine.scenario import KNOBS, Scenario, with_values
 from engine.simulate import simulate
+from tests.test_scale_out import small
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
 PLACES = (
@@ -58,6 +59,8 @@ def shows_in_a_full_run(path):
     """Return whether the knob, moved, changes anything that a full run tells."""
     if path == "data.digest":
         return full(READS_FILE, True) != full(READS_FILE)
+    if KNOBS[path].acts == "memories":
+        return full(small("mtrains")) != full(small("mtrains", **{path: False}))
     if KNOBS[path].acts == "file":
         return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
     bases = (with_values(preset("tiny").scenario, {**EVENTFUL, **changes}) for changes in ({}, LONG_ROWS))
@@ -97,6 +100,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     ("changes", "path", "sentence"),
     [
         ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),
+        ({"system": "cxl"}, "policy.warm_caches", f"{NOTHING}: system cxl has no caches in DRAM and SCM."),
         ({"system": "cxl"}, "machine.ssd", f"{NOTHING}: system cxl uses no SSD."),
         ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NOTHING}: near-data compute is off."),
         (
