@@ -62,13 +62,19 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     if not m.scenario.run.training:
         done, _ = run(m, amounts, None, lambda segment, _: _miniature(m, segment))
         accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, Scores(), *near)
-        return tell(asked, done, accounts, (), ())
+        return tell(asked, done, accounts, (), _notes(asked, given))
     first = _first_lesson(m, given, batches, meter)
     done, lessons = run(m, amounts, first, recover)
     lessons = finish(lessons, done) if done.completed else lessons
     accounts = report(done, steady(done.segments[0].timeline, m.devices), batches, scores(lessons), *near)
-    note = scale_note(first.pupil.shape)
-    return tell(asked, done, accounts, lessons.rows, (note,) if note else ())
+    return tell(asked, done, accounts, lessons.rows, _notes(asked, given, scale_note(first.pupil.shape)))
+
+
+def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:
+    """Return what a reader must know of this run, among it that a batch larger than its file holds samples several times."""
+    size, samples = asked.data.batch_size, given.training_samples or asked.data.batch_size
+    short = f"Each batch of {size:,} samples repeats the file's {samples:,}; lower data.batch_size to see its own rows."
+    return tuple(filter(None, (*others, short if size > samples else "")))
 
 
 def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
