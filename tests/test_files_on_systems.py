@@ -62,7 +62,7 @@ def test_every_preset_of_the_other_systems_runs_a_file_or_says_what_does_not_sui
         asked = with_values(asked, {"machine.num_gpus": 1})
     fits = len(set(asked.model.pooling)) == 1 and asked.model.num_tables % 26 == 0 and asked.model.bottom_mlp[0] == 13
     if not fits:
-        with pytest.raises(BadInput, match="does not suit|start with 13"):
+        with pytest.raises(BadInput, match=r"does not suit|start with 13"):
             simulate(asked, other_shape)
         return
     found = simulate(asked, other_shape)
