@@ -9,23 +9,16 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.inclusive import no_rows, serve
-from engine.placement import Tables, placement
-from engine.scenario import Scenario, per_table
+from engine.placement import placement
+from engine.scenario import Scenario
 from engine.slots import with_room
 from engine.traffic import LEVELS, row_bytes
-from engine.workload.accesses import lookups
 from engine.workload.arrays import Floats, Ints
-from engine.workload.batch import bag_layout, offsets
-from engine.workload.expectation import gap_rate, stay, unused
-from engine.workload.features import prepare, recipe
-from engine.workload.hashing import Purpose, stream
-from engine.workload.locality import law, shares_of
-from engine.workload.popularity import popularities
-from engine.workload.spectrum import id_space
+from engine.workload.batch import bag_layout
+from engine.workload.begun import before
 
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
 Finder = Callable[[int, Ints, Ints], Floats]
-Guess = Callable[[int, Ints], Ints]
 
 
 def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
@@ -35,7 +28,7 @@ def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
     """
     dense = placement(s, cached[0] * row_bytes(s))
     layout, below, held = bag_layout(s.model, s.data.batch_size), tuple(sorted(dense.below)), no_rows(cached)
-    guess = _before(s, below, cached) if below and s.policy.warm_caches and not recorded else _empty
+    guess = before(s, below, cached) if below and s.policy.warm_caches and not recorded else _empty
 
     def find(n: int, unique: Ints, ids: Ints) -> Floats:
         nonlocal held
@@ -50,32 +43,3 @@ def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
 
 def _empty(n: int, fresh: Ints) -> Ints:
     return np.full(len(fresh), LEVELS - 2)
-
-
-def _before(s: Scenario, below: Tables, cached: tuple[float, float]) -> Guess:
-    """Return what says in which memory rows are that were used before the run alone.
-
-    Of the uses of a row unused for t lookups, those of one unused even for the longer time T that a memory keeps its rows
-    miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch.
-    """
-    laws, pooling = popularities(s), np.array(per_table(s.model, "pooling"), dtype=np.float64)
-    space, locality = id_space(tuple(laws[t] for t in below), tuple(int(pooling[t]) for t in below)), s.data.locality
-    batch, every = float(lookups(s)[list(below)].sum()), float(space.rows.sum())
-    times = [float(stay(space, rows, locality)) if rows < every else np.inf for rows in np.maximum.accumulate(cached)]
-    times = [time if rows >= 1 else 0.0 for time, rows in zip(times, cached, strict=True)]
-    first, prepared = offsets(s.model), prepare(recipe(s))
-    parts = [law(prepared, t)[1:] for t in below]
-
-    def used(x: Floats, since: float) -> Floats:
-        return unused(since * x, locality) - unused((since + batch) * x, locality)
-
-    def guess(n: int, fresh: Ints) -> Ints:
-        x, table = np.empty(len(fresh)), np.searchsorted(first, fresh, side="right") - 1  # ids come table by table
-        for t, part in zip(below, parts, strict=True):
-            mine = slice(*np.searchsorted(table, (t, t + 1)))
-            x[mine] = gap_rate(shares_of(fresh[mine] - first[t], *part) * (pooling[t] / pooling[list(below)].sum()))
-        drawn = stream(s.data.seed, Purpose.CACHES, n).random(len(fresh)) * np.maximum(used(x, n * batch), 1e-300)
-        found: Ints = np.sum([drawn < used(x, time) for time in times], axis=0, dtype=np.int64)
-        return found
-
-    return guess

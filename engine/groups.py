@@ -1,4 +1,4 @@
-"""The groups of knobs, each declared once: model, data, policy, run, faults; machine.py has the sixth."""
+"""The groups of knobs, each declared once: model, policy, run, faults; data.py and machine.py have the others."""
 
 from dataclasses import dataclass
 
@@ -52,51 +52,6 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
-    """What the model is trained on: the calibrated generator, or a Criteo file known by its digest."""
-
-    digest: str = knob(
-        "",
-        "text",
-        "Data file",
-        "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file.",
-        acts="full run",
-    )
-    popularity: str = knob(
-        "kaggle",
-        "choice",
-        "Popularity",
-        "How lookups spread over rows: fitted to Criteo Kaggle or 1TB, to shares of Avazu's rows, or to Meta's reuse counts; "
-        "a plain Zipf, or uniform.",
-        choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
-    )
-    zipf_exponent: float = knob(1.05, "float", "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
-    locality: float = knob(
-        0.0, "float", "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9
-    )
-    sample_correlation: float = knob(
-        0.0,
-        "float",
-        "Sample correlation",
-        "Share of samples that are equally rare in all five largest Criteo Kaggle fields, as real ones are; 0: independent.",
-        low=0.0,
-        high=1.0,
-    )
-    batch_size: int = knob(128, "int", "Batch size", "Samples per batch.", unit="samples", low=1, high=10**6)
-    held_out_samples: int = knob(
-        8192,
-        "int",
-        "Held-out samples",
-        "Samples kept for AUC and loss (a file keeps its last tenth).",
-        unit="samples",
-        low=20,
-        high=10**7,
-        acts="training",
-    )
-    seed: int = knob(1, "int", "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
-
-
-@dataclass(frozen=True, slots=True)
 class Policy:
     """How the system keeps its promises; "auto" is the system's own way."""
 
@@ -144,7 +99,7 @@ class Policy:
         True,
         "switch",
         "Warm caches",
-        "A full run of mtrains begins with caches as long training has filled them; off: empty, and one sees them fill.",
+        "A full run begins with caches as long training fills them (not with counts in sets, nor under ssd); off: they fill.",
         acts="memories",
     )
     prefetch_batches: int = knob(

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 from engine import knobs
+from engine.data import Data
 from engine.errors import BadKnob, nearest
-from engine.groups import Data, Faults, Model, Policy, Run
+from engine.groups import Faults, Model, Policy, Run
 from engine.knobs import Knob, knob
 from engine.machine import Machine
 from engine.registry import model_file, names
@@ -41,6 +42,7 @@ class Scenario:
         for path, value in values(self).items():
             knobs.check(KNOBS[path], value)
         _check_model(self.model)
+        _check_data(self.data, self.model.num_tables)
 
 
 def _check_model(model: Model) -> None:
@@ -66,6 +68,18 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
             yield path, replace(item.metadata["knob"], path=path)
         elif is_dataclass(item.default_factory):
             yield from _declared(item.default_factory, item.name + ".")
+
+
+def _check_data(data: Data, tables: int) -> None:
+    for name in ("zipf_exponents", "hottest_shares"):
+        count = len(getattr(data, name))
+        if count not in (0, 1, tables):
+            raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one, or {tables}.")
+    most = max(data.hottest_shares, default=0.0) + data.once_share
+    if most > 0.99:
+        raise BadKnob(
+            f"data.hottest_shares and data.once_share take {most:g} of a table's lookups; leave 0.01 or more to the others."
+        )
 
 
 KNOBS: Mapping[str, Knob] = dict(_declared(Scenario))

@@ -100,7 +100,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     ("changes", "path", "sentence"),
     [
         ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),
-        ({"system": "cxl"}, "policy.warm_caches", f"{NOTHING}: system cxl has no caches in DRAM and SCM."),
+        ({"system": "cxl"}, "policy.warm_caches", f"{NOTHING}: system cxl has no cache that a run could begin with filled."),
         ({"system": "cxl"}, "machine.ssd", f"{NOTHING}: system cxl uses no SSD."),
         ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NOTHING}: near-data compute is off."),
         (

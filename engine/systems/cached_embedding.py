@@ -75,7 +75,12 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     cache=Cache(
-        "frequency", cached_rows, ("lru", "lfu"), lambda s: s.policy.prefetch_batches, lambda s: s.policy.prefetch_batches
+        "frequency",
+        cached_rows,
+        ("lru", "lfu"),
+        lambda s: s.policy.prefetch_batches,
+        lambda s: s.policy.prefetch_batches,
+        warm=True,
     ),
     places=places,
     constants=(BUFFERS,),

@@ -51,7 +51,7 @@ SYSTEM = System(
     ways=Ways("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
-    cache=Cache("lru", cached_rows, window=lambda s: WINDOW),
+    cache=Cache("lru", cached_rows, window=lambda s: WINDOW, warm=True),
     places=lambda s: {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s)},
     cites=("Kwon and Rhu, arXiv 2205.04702",),
     confidence="headline only",

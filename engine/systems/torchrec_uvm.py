@@ -77,7 +77,7 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,
-    cache=Cache("lru", cached_rows, ("lfu",), in_sets=True),
+    cache=Cache("lru", cached_rows, ("lfu",), in_sets=True, warm=True),
     places=places,
     cites=("pytorch/torchrec; pytorch/FBGEMM",),
 )

@@ -48,8 +48,9 @@ def expected_moves(
     rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
     x, c = gap_rate(space.p), s.data.locality
     unused_so_far = unused(stays * x, c)
-    near = -np.expm1(-CLOSENESS * served * x) / (CLOSENESS * served * x)  # a use's forerunner is in its own batch: 1 - near
-    alone = 1 - c * near * -np.expm1(-CLOSENESS * stays * x)
+    pace = CLOSENESS * (1 - c) * served * x
+    reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
+    alone = 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
     misses = rows @ (unused_so_far - unused((stays + served) * x, c))
     missed = served * float((rows * space.p) @ (unused_so_far * alone))
     return Moves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)

@@ -8,6 +8,7 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+from engine.data import Data
 from engine.scenario import Scenario, per_table
 
 FOLDER = Path(__file__).parent / "data"
@@ -50,8 +51,22 @@ def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
         return tuple(Popularity((), 1.0 - META_ONCE, META, 0.0, n, n, META_ONCE) for n in rows)
     if data.popularity == "avazu":
         return tuple(_avazu(n) for n in rows)
-    exponent = data.zipf_exponent if data.popularity == "zipf" else 0.0
-    return tuple(Popularity((), 1.0, exponent, 0.0, n, n) for n in rows)
+    if data.popularity == "uniform":
+        return tuple(Popularity((), 1.0, 0.0, 0.0, n, n) for n in rows)
+    exponents = _each(data.zipf_exponents or (data.zipf_exponent,), len(rows))
+    return tuple(
+        _zipf(data, *table) for table in zip(exponents, _each(data.hottest_shares or (0.0,), len(rows)), rows, strict=True)
+    )
+
+
+def _each(given: tuple[float, ...], tables: int) -> tuple[float, ...]:
+    return given if len(given) == tables else given * tables
+
+
+def _zipf(data: Data, exponent: float, hottest: float, rows: int) -> Popularity:
+    heavy = (hottest,) if hottest else ()
+    mass = 1.0 - hottest - data.once_share
+    return Popularity(heavy, mass, exponent, data.zipf_shift, max(rows - len(heavy), 1), rows, data.once_share)
 
 
 @lru_cache(maxsize=4096)
