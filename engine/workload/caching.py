@@ -138,11 +138,6 @@ def head(space: Spectrum, capacity: float) -> Floats:
     return np.clip(capacity - before, 0.0, space.rows)
 
 
-def hot_mass(s: Scenario, capacity: float) -> Floats:
-    """Return (T,) the share of each table's lookups that the `capacity` most popular rows of all tables take."""
-    return hottest(s, capacity)[1]
-
-
 def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     """Return (T,) how many of the `capacity` most popular rows each table has, and their share of its lookups."""
     pooling = np.array(per_table(s.model, "pooling"), dtype=np.float64)
