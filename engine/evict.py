@@ -19,7 +19,7 @@ from engine.workload.arrays import Ints
 from engine.workload.hashing import GOLDEN
 
 Step = Callable[..., Any]
-UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, HELD = range(COUNTS)
+UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, HELD, REFUSED = range(COUNTS)
 
 
 def touch(policy: Any, cell: Ints, state: Ints, slot: int) -> None:

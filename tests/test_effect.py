@@ -18,6 +18,7 @@ from engine.registry import load, names
 from engine.scenario import KNOBS, Scenario, values, with_values
 from engine.simulate import simulate
 from pages.parts import campaigns
+from tests.test_scale_out import small
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
 PLACES = (
@@ -113,6 +114,8 @@ def shows_in_a_full_run(path):
         return any(campaigns.of(other).protected != campaigns.of(asked).protected for other in moved(asked, KNOBS[path]))
     if path == "faults.trace":
         return full(with_values(READS_FILE, {path: "0.0001 gpu-crash"})) != full(READS_FILE)
+    if KNOBS[path].acts == "memories":
+        return full(small("mtrains")) != full(small("mtrains", **{path: False}))
     if KNOBS[path].acts == "file":
         return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
     bases = (with_values(preset("tiny").scenario, {**EVENTFUL, **struck(path), **changes}) for changes in ({}, LONG_ROWS))
@@ -155,6 +158,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     ("changes", "path", "sentence"),
     [
         ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),
+        ({"system": "cxl"}, "policy.warm_caches", f"{NOTHING}: system cxl has no cache that a run could begin with filled."),
         ({"system": "cxl"}, "machine.ssd", f"{NOTHING}: system cxl uses no SSD."),
         ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NOTHING}: near-data compute is off."),
         (

@@ -5,7 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.groups import Data, Model
+from engine.data import Data
+from engine.groups import Model
 from engine.scenario import Scenario, per_table
 from engine.workload.arrays import Floats
 from engine.workload.expectation import hit_rate, touched
