@@ -13,7 +13,7 @@ from typing import Any, Literal
 from engine.errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
-# What must run for a knob to matter: the estimate, a full run (one that trains, is struck, reads a file, fills memories), a campaign.
+# What must run for a knob to matter: the estimate, a full run (that trains, is struck, reads a file, fills memories), a campaign.
 Acts = Literal["always", "full run", "training", "outages", "file", "memories", "campaign"]
 AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
