@@ -82,8 +82,8 @@ def spec() -> Spec:
     x = {"type": "quantitative", "axis": axis("Difference at the end [percentage points]")}
     measure = {"field": "measure", "type": "nominal", "sort": list(DRAWN)}
     both = {
-        "y": {"field": "recovery", "type": "nominal", "axis": axis("", labelFontSize=12, labelLimit=330)},
-        "yOffset": measure,
+        "y": {"field": "recovery", "type": "nominal", "axis": None},
+        "yOffset": {**measure, "scale": {"paddingOuter": 1}},
         "color": {**measure, "title": None, "scale": {"domain": list(DRAWN), "range": list(DRAWN.values())}},
         "tooltip": [
             {"field": "recovery", "title": "Recovery"},
@@ -101,5 +101,11 @@ def spec() -> Spec:
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
         "encoding": {**both, "x": {"field": "difference", **x}},
     }
+    # A name stands over its row rather than beside it, so that a narrow screen has room for the bars.
+    name = {
+        "transform": [{"filter": f"datum.measure === '{next(iter(DRAWN))}'"}],
+        "mark": {"type": "text", "align": "left", "x": 0, "dy": -24, "color": INK},
+        "encoding": {"y": {"field": "recovery", "type": "nominal"}, "text": {"field": "recovery"}},
+    }
     zero = {"mark": {"type": "rule", "color": INK}, "encoding": {"x": {"datum": 0.0}}}
-    return {**rows(44), "layer": [zero, interval, mean], "config": {"legend": {"orient": "top"}}}
+    return {**rows(64), "height": {"step": 64, "for": "position"}, "layer": [zero, interval, mean, name], "config": {"legend": {"orient": "top"}}}

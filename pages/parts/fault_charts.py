@@ -17,7 +17,7 @@ AROUND = {
     "checkpoint": COLOURS["checkpoint"],
     **{name: COLOURS[name] for name in RECOVERS},
 }
-TOP = {"orient": "top", "title": None, "columns": 4}
+TOP = {"orient": "top", "title": None, "columns": 3}
 
 
 @cache
