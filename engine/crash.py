@@ -27,6 +27,7 @@ from engine.persistence import (
 from engine.persistence.pending import at_random
 
 PURPOSE = 102
+MOST_REPLAYED = 100  # interrupted recoveries that are played to the byte; each leaves what the one before it left
 NO_ROWS = np.empty(0, np.int64)
 Octets = NDArray[np.uint8]
 
@@ -88,7 +89,7 @@ def survived(
     granularity = m.scenario.faults.torn_write_bytes
     media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, _model(m, down), granularity)
     _damage(m, segment, down, media, layout, changes)
-    media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted, media)
+    media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted[:MOST_REPLAYED], media)
     return recover(media, layout, m.ways.log, m.ways.bound)
 
 

@@ -1,6 +1,7 @@
 """Damage to what memory holds: which line is poisoned, which bit flips, and what that does to the medium's bytes."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from engine.outage import Outage
 from engine.persistence import CrashMedia, Layout
 from engine.persistence.layout import Slot
 from engine.persistence.media import LINE
+from engine.persistence.records import read
 from engine.persistence.recovery import ROW_LOG, survey
 from engine.scenario import Scenario, per_table
 from engine.traffic import INDEX_BYTES
@@ -75,7 +77,7 @@ def _line(layout: Layout, row: int) -> int:
 
 def flip_log(media: CrashMedia, layout: Layout, log: str, flip: Flip, seed: int) -> None:
     """Flip a bit in the newest row log, where one holds rows."""
-    found = [record for record in survey(media, layout.row_slots, (ROW_LOG[log],)) if record.payload]
+    found = [record for record in survey(map(partial(read, media), layout.row_slots), (ROW_LOG[log],)) if record.payload]
     if found:
         flip_bit(media, found[-1].slot, len(found[-1].payload), generator(seed, f"bit of {flip.at!r}"))
 

@@ -56,8 +56,8 @@ class Outage:
 
     @property
     def interrupted(self) -> tuple[float, ...]:
-        """Return for each attempt but the last which share of the restore it had done."""
-        return tuple(attempt.restore / self.restore if self.restore else 0.0 for attempt in self.attempts[:-1])
+        """Return which share of the restore each interrupted attempt had done; only those that had begun it."""
+        return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
 
 
 def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:

@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 
 from engine.ahead import FULL_SPEED
-from engine.cut import begun_before
+from engine.cut import begun
 from engine.fault import Strike
 from engine.report import Report
 from engine.result import Row
@@ -111,13 +111,16 @@ def _where(strike: Strike) -> str:
 
 
 def _passing_rows(run: Run) -> Iterable[Row]:
-    """Yield what did not stop the job; a batch that had begun then stands beside it."""
-    for strike in run.strikes:
-        segment = next((one for one in reversed(run.segments) if one.begin <= strike.at), run.segments[0])
-        begun = begun_before(segment.timeline, strike.at - segment.begin)
-        batch = segment.first + max(begun - 1, 0)
-        kind = "full speed" if strike.fault == FULL_SPEED else PASSING[strike.kind.kind]
-        yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": f"{_passing(run, strike)} in batch {batch}"}
+    """Yield what did not stop the job; the batch that had begun last stands beside it."""
+    at = np.array([strike.at for strike in run.strikes])
+    of = np.searchsorted([segment.begin for segment in run.segments], at, side="right") - 1
+    for number in np.unique(of):
+        segment, mine = run.segments[number], np.flatnonzero(of == number)
+        within = np.minimum(at[mine] - segment.begin, segment.length)
+        batches = segment.first + np.maximum(np.searchsorted(begun(segment.timeline), within) - 1, 0)
+        for strike, batch in zip((run.strikes[index] for index in mine), batches.tolist(), strict=True):
+            kind = FULL_SPEED if strike.fault == FULL_SPEED else PASSING[strike.kind.kind]
+            yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": f"{_passing(run, strike)} in batch {batch}"}
 
 
 def _passing(run: Run, strike: Strike) -> str:

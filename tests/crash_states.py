@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from training_story import BATCH_SIZE, SEED, formatted, train
 
-from engine.errors import CannotRun
+from engine.errors import BadInput, CannotRun
 from engine.persistence import CrashMedia, Power, PowerLost, records, recover
 from engine.persistence.layout import DATA
 from engine.persistence.media import LINE
@@ -71,7 +71,7 @@ def recovery_failure(tale, media, acknowledged):
     """Recover and compare; return a sentence on failure."""
     try:
         return wrong(tale, recover(media, tale.layout, tale.log, tale.bound), acknowledged)
-    except CannotRun as refusal:
+    except (CannotRun, BadInput) as refusal:
         return f"unrecoverable: {refusal}"
 
 

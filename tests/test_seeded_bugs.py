@@ -1,20 +1,84 @@
 """Is the crash checker awake? Each protocol broken on purpose must be caught."""
 
+from contextlib import nullcontext
+
 import pytest
-from crash_states import failures
-from seeded_bugs import BUGS, installed
-from training_story import story
+from equivalent_bugs import PATCHES, WRAPS
+from seeded_bugs import BUGS as ALL
+from seeded_bugs.broken_media import Through
+
+from engine.crashcheck import Effort, explore, hunt, leash, read, replay, search
+from engine.crashcheck.bugs import broken, seeded
+from engine.crashcheck.ladder import ladder
+from engine.persistence import records
+
+BUGS = tuple(seeded())
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_a_protocol_broken_on_purpose_is_caught(name):
-    bug = BUGS[name]
-    with installed(bug):
-        assert next(failures(story(**bug.run)), None) is not None
+def test_a_protocol_broken_on_purpose_is_caught_and_its_line_replays_at_the_first_try(name):
+    bug = broken(name)
+    report = hunt(bug)
+    assert report.inconsistent
+    failure = report.failures[0]
+    assert read(failure.line).bug == name
+    with bug.install():
+        assert replay(failure.line, bug.wrap).problem == failure.problem
 
 
-def test_the_bug_is_gone_when_it_is_no_longer_installed():
-    for bug in BUGS.values():
-        with installed(bug):
+def test_there_are_at_least_forty_of_every_group_of_the_protocol():
+    assert len(BUGS) >= 60
+    assert {ALL[name].group for name in BUGS} == {
+        "broken_media",
+        "content",
+        "flag_and_id",
+        "flush_and_fence",
+        "order",
+        "recovery",
+    }
+
+
+@pytest.mark.parametrize("changed", [*WRAPS, *PATCHES])
+def test_a_change_that_is_no_bug_is_not_called_one_in_any_state(changed):
+    wrap, install = (changed, nullcontext) if changed in WRAPS else (None, changed)
+    with install():
+        for of in ("undo-tiny", "redo-late-tiny"):
+            report = explore(of, wrap, ("adr",), Effort(10_000, None, 2, 5, 1))
+            assert report.inconsistent == 0 and "adr" not in report.cut_short and report.unique_states > 200
+        assert explore("undo-relaxed", wrap, effort=Effort(60, 2, 1, 4, 0)).inconsistent == 0
+
+
+def test_a_medium_that_spins_without_end_is_stopped_and_caught(monkeypatch):
+    class Spins(Through):
+        def fence(self):
+            while True:
+                self.count += 1
+
+    monkeypatch.setattr(search, "PATIENCE", 0.2)
+    report = explore("undo", Spins, effort=Effort(2))
+    assert "does not end" in report.failures[0].problem and report.seconds < 5
+
+
+def test_patience_leaves_the_alarm_clock_as_it_was():
+    import signal
+
+    before = signal.getsignal(signal.SIGALRM)
+    with leash.patience(5):
+        pass
+    assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_the_ladder_says_which_depth_catches_which_bug():
+    rows = ladder([broken("rows_are_never_flushed"), broken("replay_is_not_fenced"), broken("lost_rows_are_read_as_zeros")])
+    caught = [row.caught for row in rows]
+    assert caught[0] < 3 and caught[-1] == 3
+    assert "replay_is_not_fenced" in rows[3].missed and "replay_is_not_fenced" not in rows[5].missed
+    assert "lost_rows_are_read_as_zeros" in rows[6].missed
+
+
+def test_a_bug_is_gone_when_it_is_no_longer_installed():
+    kept = records.read
+    for name in BUGS:
+        with broken(name).install():
             pass
-    assert next(failures(story(batches=2)), None) is None
+    assert records.read is kept

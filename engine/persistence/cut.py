@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadInput, nearest
-from engine.persistence import protocol, redo, undo
+from engine.persistence import digest, protocol, redo, undo
 from engine.persistence.crash import CrashMedia, Power
 from engine.persistence.layout import Layout
-from engine.persistence.media import WORD, Media
+from engine.persistence.media import WORD, Media, octets
 from engine.persistence.pending import at_random
 from engine.persistence.protocol import LogName, Position, Rows
-from engine.persistence.records import Pending
+from engine.persistence.records import Pending, Stamp
 
 LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
 OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
@@ -79,6 +79,27 @@ class Written:
     flagged_mlp: Pending | None = None
 
 
+class Stamps:
+    """What a flag says of the start and the end of each batch, from `start` on."""
+
+    def __init__(self, start: Start, changes: Mapping[int, BatchChange]) -> None:
+        self._start, self._changes = start, changes
+        self._digests = [digest.table_digest(octets(start.table).reshape(len(start.table), -1))]
+
+    def at(self, batch: int) -> Stamp:
+        """Return the stamp of the batch's start."""
+        first = self._start.position.batch
+        for earlier in range(first + len(self._digests) - 1, batch):
+            change = self._changes[earlier]
+            self._digests.append(digest.moved(self._digests[-1], change.rows, change.before, change.after))
+        return Stamp(self._changes[batch].reader_before, self._start.position.seed, self._digests[batch - first])
+
+    def after(self, batch: int) -> Stamp:
+        """Return the stamp of the batch's end."""
+        change, before = self._changes[batch], self.at(batch)
+        return Stamp(change.reader_after, before.seed, digest.moved(before.digest, change.rows, change.before, change.after))
+
+
 def survive(
     layout: Layout,
     start: Start,
@@ -99,12 +120,13 @@ def survive(
     media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)
     media.drain()
+    stamps = Stamps(start, changes)
     written = Written({})
     for event in events:
         ended, change = event.done >= 1, changes[event.batch]
         if not ended:
             media.hold()
-        written = carry_out(media if ended else Unfenced(media), layout, log, event, change, start.position.seed, written)
+        written = carry_out(media if ended else Unfenced(media), layout, log, event, change, stamps, written)
         if ended:
             media.fence()
         else:
@@ -113,7 +135,7 @@ def survive(
 
 
 def carry_out(
-    media: Media, layout: Layout, log: LogName, event: PersistEvent, change: BatchChange, seed: tuple[int, int], written: Written
+    media: Media, layout: Layout, log: LogName, event: PersistEvent, change: BatchChange, stamps: Stamps, written: Written
 ) -> Written:
     """Carry out one event by the protocol's own operations, and return the logs written by then."""
     steps, undoing, batch = LOGS[log], log == "undo", event.batch
@@ -125,8 +147,7 @@ def carry_out(
             pending = steps.log_mlp(media, layout, batch, change.mlp_before if undoing else change.mlp_after)
             return replace(written, mlp=pending) if event.done >= 1 else written
         case "commit":
-            reader = change.reader_before if undoing else change.reader_after
-            steps.commit(media, layout, written.rows[batch], written.mlp, reader, seed)
+            steps.commit(media, layout, written.rows[batch], written.mlp, stamps.at(batch) if undoing else stamps.after(batch))
             return replace(written, mlp=None, flagged_mlp=written.mlp)
         case "embedding update" | "home write":
             steps.rewrite(media, layout, written.rows[batch], written.flagged_mlp, change.rows, change.after)

@@ -34,23 +34,30 @@ class Slot:
 class Layout:
     """The map of one medium; made by `layout`. All sizes in bytes.
 
-    Rows start on word borders, so that no atomic word ever holds pieces of two rows.
+    Rows start on word borders, so that no atomic word ever holds pieces of two rows. With `row_checksums` one word follows
+    the values of each row, at home and in the logs.
     """
 
     num_rows: int
     row_bytes: int
     mlp_bytes: int
     max_log_rows: int
+    row_checksums: bool = False
+
+    @cached_property
+    def stored_bytes(self) -> int:
+        """Bytes of a row as it is stored: its values and, if rows have one, their checksum."""
+        return self.row_bytes + (WORD if self.row_checksums else 0)
 
     @cached_property
     def row_stride(self) -> int:
         """Distance between the first bytes of two neighbouring rows."""
-        return _round(self.row_bytes, WORD)
+        return _round(self.stored_bytes, WORD)
 
     @cached_property
     def entry_bytes(self) -> int:
         """Bytes that one row takes in a row log: its number and its values."""
-        return ROW_ID + self.row_bytes
+        return ROW_ID + self.stored_bytes
 
     @cached_property
     def row_slots(self) -> tuple[Slot, ...]:
@@ -88,7 +95,7 @@ class Layout:
         return "row log" if address < self.mlp_slots[0].header else "mlp log"
 
 
-def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int) -> Layout:
+def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int, row_checksums: bool = False) -> Layout:
     """Return the map for a table of `num_rows` rows; `row_bytes` and `mlp_bytes` include optimizer state.
 
     `max_log_rows` is the largest number of rows that one batch touches. Raises CannotRun.
@@ -97,7 +104,7 @@ def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int) -> 
     for name, size in sizes.items():
         if size < 1:
             raise CannotRun(f"persistence.{name}={size} must be at least 1; a log needs rows and an MLP to protect.")
-    return Layout(num_rows, row_bytes, mlp_bytes, min(max_log_rows, num_rows))
+    return Layout(num_rows, row_bytes, mlp_bytes, min(max_log_rows, num_rows), row_checksums)
 
 
 def _slots(start: int, capacity: int, count: int) -> tuple[Slot, ...]:

@@ -13,22 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadInput, CannotRun
-from engine.persistence import records
+from engine.persistence import digest, records
 from engine.persistence.layout import DATA, Layout, Slot
-from engine.persistence.media import LINE, Media, Octets, octets, put
-from engine.persistence.records import Kind, Pending
+from engine.persistence.media import HEALTH, LINE, WORD, Media, Octets, octets, put
+from engine.persistence.records import Kind, Pending, Stamp
 
 LogName = Literal["undo", "redo"]
 Rows = NDArray[np.int64]
-SUPERBLOCK = struct.Struct("<8s4Q")
-SIGNATURE = b"emberv1\0"
+SUPERBLOCK = struct.Struct("<8s5Q")
+SEEN = SUPERBLOCK.size  # the dirty shutdowns that recovery has dealt with: a word after the sizes, in their line
+SIGNATURE = b"emberv2\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
     """Where training stands at the start of a batch; `mlp_batch` is older than `batch` in a relaxed checkpoint.
 
-    `reader` is the reader's position, `seed` the two words that all random numbers hang from; all of 64 bits.
+    `reader` is the reader's position, `seed` the two words that all random numbers hang from; all below 2**63.
     """
 
     batch: int
@@ -37,8 +38,8 @@ class Position:
     seed: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
-        if not all(0 <= word < 2**64 for word in (self.batch, self.mlp_batch, self.reader, *self.seed)):
-            raise BadInput(f"{self} does not fit into 64-bit words; use whole numbers from 0 to 2**64 - 1.")
+        if not all(0 <= word < 2**63 for word in (self.batch, self.mlp_batch, self.reader, *self.seed)):
+            raise BadInput(f"{self} does not fit into 63 bits; use whole numbers from 0 to 2**63 - 1.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def log_bytes(layout: Layout, rows: int, mlp: bool = True) -> BatchBytes:
     A flag is one line, written when its record is committed and cleared when the record is released.
     """
     flags = 2 * LINE * (2 if mlp else 1)
-    return BatchBytes(rows * layout.entry_bytes, layout.mlp_bytes if mlp else 0, flags, rows * layout.row_bytes)
+    return BatchBytes(rows * layout.entry_bytes, layout.mlp_bytes if mlp else 0, flags, rows * layout.stored_bytes)
 
 
 def format_media(
@@ -66,17 +67,18 @@ def format_media(
     """Write table, superblock and a complete first checkpoint; until it returns, the medium holds none."""
     clear(media, layout.slots)
     media.fence()
-    put(media, DATA, _strided(layout, octets(table)))
-    put(media, 0, octets(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout))))
-    checkpoint(media, layout, octets(mlp), position)
+    values = octets(table).reshape(layout.num_rows, layout.row_bytes)
+    put(media, DATA, _strided(layout, values))
+    put(media, 0, octets(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
+    checkpoint(media, layout, octets(mlp), position, digest.table_digest(values))
 
 
-def checkpoint(media: Media, layout: Layout, mlp: Octets, position: Position) -> None:
-    """Declare the table, as it is, and `mlp` to be the state at `position`, and release all older records."""
+def checkpoint(media: Media, layout: Layout, mlp: Octets, position: Position, table: int) -> None:
+    """Declare the table, which has the digest `table`, and `mlp` to be the state at `position`; release older records."""
     rows = records.begin(media, layout.row_slots, Kind.ROWS_CHECKPOINT, position.batch)
     parameters = records.begin(media, layout.mlp_slots, Kind.MLP_CHECKPOINT, position.mlp_batch)
     parameters = records.append(media, parameters, mlp)
-    commit(media, layout, rows, parameters, position.reader, position.seed)
+    commit(media, layout, rows, parameters, Stamp(position.reader, position.seed, table))
     release(media, layout, rows, parameters)
 
 
@@ -88,8 +90,7 @@ def log_rows(media: Media, layout: Layout, kind: Kind, batch: int, rows: Rows, v
             f"lay the medium out for at least {rows.size}."
         )
     pending = records.begin(media, layout.row_slots, kind, batch)
-    pending = records.append(media, pending, octets(rows.astype("<i8")))
-    return records.append(media, pending, _rows(layout, rows, values).reshape(-1))
+    return records.append(media, pending, np.concatenate([octets(rows.astype("<i8")), _rows(layout, rows, values).reshape(-1)]))
 
 
 def log_mlp(
@@ -100,7 +101,7 @@ def log_mlp(
     return records.append(media, pending, octets(mlp)[pending.nbytes : stop])
 
 
-def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, reader: int, seed: tuple[int, int]) -> None:
+def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
     """Set the flags of a row log and, where one is complete, of an MLP log: first the data, then the flags."""
     if mlp and mlp.nbytes != layout.mlp_bytes:
         raise CannotRun(
@@ -109,7 +110,7 @@ def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, rea
     media.fence()
     for pending in (rows, mlp):
         if pending:
-            records.seal(media, pending, reader, seed)
+            records.seal(media, pending, stamp)
     media.fence()
 
 
@@ -131,15 +132,69 @@ def clear(media: Media, slots: Iterable[Slot]) -> None:
 
 
 def write_rows(media: Media, layout: Layout, rows: Rows, values: NDArray[Any]) -> None:
-    """Write rows at home in the table; they are durable after the next fence."""
+    """Write rows at home in the table, and flush each line once; they are durable after the next fence."""
+    if not rows.size:
+        return
     for row, value in zip(rows.tolist(), _rows(layout, rows, values), strict=True):
-        put(media, layout.row(row), value)
+        media.store(layout.row(row), value)
+    starts = np.sort(DATA + rows * layout.row_stride)
+    first, last = starts // LINE, (starts + layout.stored_bytes - 1) // LINE
+    apart = np.flatnonzero(first[1:] > last[:-1] + 1)
+    for low, high in zip(first[np.r_[0, apart + 1]].tolist(), last[np.r_[apart, -1]].tolist(), strict=True):
+        media.flush(low * LINE, (high - low + 1) * LINE)
 
 
 def read_table(media: Media, layout: Layout) -> Octets:
     """Return the table as bytes, (num_rows, row_bytes)."""
-    table = octets(media.load(DATA, layout.num_rows * layout.row_stride))
-    return table.reshape(layout.num_rows, layout.row_stride)[:, : layout.row_bytes]
+    return _stored_table(media, layout)[:, : layout.row_bytes]
+
+
+def read_rows(media: Media, layout: Layout, rows: Rows) -> Octets:
+    """Return the values of rows, (rows, row_bytes), as a lookup does; raises CannotRun at poison or a wrong checksum."""
+    stored = np.zeros((rows.size, layout.stored_bytes), np.uint8)
+    lost = []
+    for at, row in enumerate(rows.tolist()):
+        found = records.intact(media, layout.row(row), layout.stored_bytes)
+        if found is None:
+            lost.append(row)
+        else:
+            stored[at] = octets(found)
+    if bad := lost or rows[damaged(layout, rows, stored)].tolist():
+        raise CannotRun(
+            f"Embedding row {bad[0]} is damaged and was not used; recover from the log, or restore a full checkpoint."
+        )
+    return stored[:, : layout.row_bytes]
+
+
+def damaged(layout: Layout, rows: Rows, stored: Octets) -> NDArray[np.bool_]:
+    """Say of each row as it is stored, (rows, stored_bytes), whether its checksum is wrong; never, where it has none."""
+    if not layout.row_checksums:
+        return np.zeros(rows.size, np.bool_)
+    kept = np.ascontiguousarray(stored[:, layout.row_bytes :]).view("<u8")[:, 0]
+    return np.asarray(kept != digest.row_digests(rows, stored[:, : layout.row_bytes]))
+
+
+def verify(media: Media, layout: Layout, table: int) -> int:
+    """Read the whole table and raise CannotRun unless it has the digest `table`; return the bytes read."""
+    stored = _stored_table(media, layout)
+    bad = np.flatnonzero(damaged(layout, np.arange(layout.num_rows), stored))
+    if bad.size:
+        what = f"{bad.size} of {layout.num_rows} embedding rows fail their checksum, the first is row {bad[0]}"
+    elif digest.table_digest(stored[:, : layout.row_bytes]) != table:
+        what = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
+    else:
+        return stored.size
+    raise CannotRun(f"{what}; restore a full checkpoint or start again at batch 0.")
+
+
+def is_dirty(media: Media) -> bool:
+    """Say whether the medium counted a shutdown, after the last that was dealt with, that may have lost fenced lines."""
+    return media.load(HEALTH, WORD) != media.load(SEEN, WORD)
+
+
+def accept_dirty(media: Media) -> None:
+    """Note that the dirty shutdowns so far have been dealt with; durable with the next fence, and until then harmlessly old."""
+    put(media, SEEN, octets(media.load(HEALTH, WORD)))
 
 
 def check_superblock(media: Media, layout: Layout) -> None:
@@ -150,22 +205,32 @@ def check_superblock(media: Media, layout: Layout) -> None:
         raise CannotRun("The persistent memory holds no readable superblock, so nothing can be recovered; start at batch 0.")
     if tuple(sizes) != _sizes(layout):
         raise CannotRun(
-            f"The persistent memory was laid out for (rows, row bytes, MLP bytes, log rows) {tuple(sizes)}, "
+            f"The persistent memory was laid out for (rows, row bytes, MLP bytes, log rows, row checksums) {tuple(sizes)}, "
             f"not for {_sizes(layout)}; recover it with the scenario that wrote it."
         )
 
 
-def _sizes(layout: Layout) -> tuple[int, int, int, int]:
-    return layout.num_rows, layout.row_bytes, layout.mlp_bytes, layout.max_log_rows
+def _sizes(layout: Layout) -> tuple[int, int, int, int, int]:
+    return layout.num_rows, layout.row_bytes, layout.mlp_bytes, layout.max_log_rows, int(layout.row_checksums)
 
 
 def _rows(layout: Layout, rows: Rows, values: NDArray[Any]) -> Octets:
-    return octets(values).reshape(rows.size, layout.row_bytes)
+    """Return rows as they are stored, (rows, stored_bytes)."""
+    plain = octets(values).reshape(rows.size, layout.row_bytes)
+    if not layout.row_checksums:
+        return plain
+    return np.hstack([plain, digest.row_digests(rows, plain).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
 
 
-def _strided(layout: Layout, table: Octets) -> Octets:
-    if layout.row_stride == layout.row_bytes:
-        return table
+def _strided(layout: Layout, values: Octets) -> Octets:
+    stored = _rows(layout, np.arange(layout.num_rows), values)
+    if layout.row_stride == layout.stored_bytes:
+        return stored.reshape(-1)
     strided = np.zeros((layout.num_rows, layout.row_stride), np.uint8)
-    strided[:, : layout.row_bytes] = table.reshape(layout.num_rows, layout.row_bytes)
+    strided[:, : layout.stored_bytes] = stored
     return strided.reshape(-1)
+
+
+def _stored_table(media: Media, layout: Layout) -> Octets:
+    table = octets(media.load(DATA, layout.num_rows * layout.row_stride))
+    return table.reshape(layout.num_rows, layout.row_stride)[:, : layout.stored_bytes]

@@ -14,11 +14,14 @@ import numpy as np
 
 from engine.errors import CannotRun
 from engine.persistence.layout import Slot
-from engine.persistence.media import LINE, WORD, Media, Octets, octets, put
+from engine.persistence.media import LINE, Media, Octets, octets, put
 
 MAGIC = int.from_bytes(b"emberlog", "little")
+VEIL = 0xA5C35A3C96E169F0  # over each field: no word of a complete flag is zero, so that a torn one is told from a damaged one
+KIND_SHIFT = 56  # the kind shares a word with the payload's size
 FIELDS = struct.Struct("<7Q")
 CHECKSUM = struct.Struct("<Q")
+WORDS = struct.Struct("<8Q")
 FREE = np.zeros(LINE, np.uint8)
 
 
@@ -33,6 +36,15 @@ class Kind(IntEnum):
 
 
 KINDS = frozenset(int(kind) for kind in Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Where training stands, as a flag says it: the reader's position, two seed words, and the table's digest."""
+
+    reader: int
+    seed: tuple[int, int]
+    digest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,7 @@ class Record:
     slot: Slot
     kind: Kind
     batch: int
-    reader: int
-    seed: tuple[int, int]
+    stamp: Stamp
     payload: bytes
 
 
@@ -82,9 +93,10 @@ def append(media: Media, pending: Pending, data: Octets) -> Pending:
     return replace(pending, nbytes=pending.nbytes + data.size, digest=digest)
 
 
-def seal(media: Media, pending: Pending, reader: int, seed: tuple[int, int]) -> None:
+def seal(media: Media, pending: Pending, stamp: Stamp) -> None:
     """Set the record's flag, once its payload is durable; the flag is durable after the next fence."""
-    fields = FIELDS.pack(MAGIC, pending.batch, pending.kind, pending.nbytes, reader, *seed)
+    what = pending.kind << KIND_SHIFT | pending.nbytes
+    fields = FIELDS.pack(*(word ^ VEIL for word in (MAGIC, pending.batch, what, stamp.reader, *stamp.seed, stamp.digest)))
     put(media, pending.slot.header, octets(fields + CHECKSUM.pack(checksum(pending.digest, fields))))
 
 
@@ -104,19 +116,22 @@ def superseded(media: Media, slots: Sequence[Slot], by: Pending) -> list[Slot]:
     return [slot for slot in slots if slot != by.slot and not is_free(media, slot) and _batch(media, slot) <= by.batch]
 
 
-def is_damaged(media: Media, slot: Slot) -> bool:
-    """Say whether the slot's record was complete and is unreadable; torn flags lack the last word or the first."""
-    if media.poisoned(slot.header, LINE):
-        return True
-    header = media.load(slot.header, LINE)
-    return any(header[:WORD]) and any(header[-WORD:]) and read(media, slot) is None
+def is_complete(media: Media, slot: Slot) -> bool:
+    """Say whether the slot's flag was set whole, or is lost; a torn flag, while set or cleared, has words of zeros.
+
+    A complete flag without an intact record is damage, and not a crash.
+    """
+    return media.poisoned(slot.header, LINE) or all(WORDS.unpack(media.load(slot.header, LINE)))
 
 
 def read(media: Media, slot: Slot) -> Record | None:
     """Return the record in a slot, or None where no intact one is."""
     header = intact(media, slot.header, LINE)
-    magic, batch, kind, nbytes, reader, *seed = FIELDS.unpack_from(header) if header else [0] * 7
-    if header is None or magic != MAGIC or kind not in KINDS or nbytes > slot.capacity:
+    if header is None:
+        return None
+    magic, batch, what, reader, first, second, table = (word ^ VEIL for word in FIELDS.unpack_from(header))
+    kind, nbytes = what >> KIND_SHIFT, what % (1 << KIND_SHIFT)
+    if magic != MAGIC or kind not in KINDS or nbytes > slot.capacity:
         return None
     payload = intact(media, slot.payload, nbytes)
     if payload is None:
@@ -125,11 +140,11 @@ def read(media: Media, slot: Slot) -> Record | None:
     digest.update(payload)
     if checksum(digest, header[: FIELDS.size]) != CHECKSUM.unpack_from(header, FIELDS.size)[0]:
         return None
-    return Record(slot, Kind(kind), batch, reader, (seed[0], seed[1]), payload)
+    return Record(slot, Kind(kind), batch, Stamp(reader, (first, second), table), payload)
 
 
 def _batch(media: Media, slot: Slot) -> int:
-    return int(FIELDS.unpack(media.load(slot.header, FIELDS.size))[1])
+    return int(FIELDS.unpack(media.load(slot.header, FIELDS.size))[1]) ^ VEIL
 
 
 def intact(media: Media, address: int, nbytes: int) -> bytes | None:

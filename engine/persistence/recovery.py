@@ -4,8 +4,9 @@ It may itself lose power anywhere and start over: repairs only write values that
 released only after the new checkpoint is durable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from engine.persistence.protocol import LogName, Position, Rows
 from engine.persistence.records import Kind, Record
 
 CHECKPOINTS = (Kind.ROWS_CHECKPOINT, Kind.MLP_CHECKPOINT)
+Scan = Literal["dirty", "always"]
 ROW_LOG = {"undo": Kind.UNDO_ROWS, "redo": Kind.REDO_ROWS}
 
 
@@ -24,7 +26,9 @@ ROW_LOG = {"undo": Kind.UNDO_ROWS, "redo": Kind.REDO_ROWS}
 class Recovered:
     """The state to resume from: embeddings at the start of one batch, the MLP at that of the same or an older one.
 
-    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes; `rows_repaired` counts rows written back.
+    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes; `rows_repaired` counts rows written back, `scanned` the
+    bytes read to verify the table. After a `dirty` shutdown, and where log records were `damaged`, batches that had been
+    acknowledged may be gone; what is returned is exact also then.
     """
 
     embedding_batch: int
@@ -34,30 +38,41 @@ class Recovered:
     table: Octets
     mlp: Octets
     rows_repaired: int
+    dirty: bool = False
+    scanned: int = 0
+    damaged: int = 0
 
 
-def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0) -> Recovered:
+def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
     """Repair the medium and read it back; the MLP may be `staleness_bound` batches older, 0 is strict.
 
-    Raises CannotRun when no valid checkpoint is left, or when lost lines of the table cannot be restored.
+    The whole table is verified after a dirty shutdown, or always. Raises CannotRun when no valid checkpoint is left, when
+    lost lines of the table cannot be restored, or when the table is not the one that the log speaks of.
     """
     protocol.check_superblock(media, layout)
+    dirty = protocol.is_dirty(media)
+    found = {slot: records.read(media, slot) for slot in layout.slots}
+    damaged = [slot for slot, record in found.items() if record is None and records.is_complete(media, slot)]
     if log == "redo":
-        report_damaged_logs(media, layout)
-    rows = survey(media, layout.row_slots, (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
-    mlps = survey(media, layout.mlp_slots, (Kind.MLP, Kind.MLP_CHECKPOINT))
+        report_damaged_logs([slot for slot in damaged if slot in layout.row_slots])
+    rows = survey(found.values(), (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
+    mlps = survey(found.values(), (Kind.MLP, Kind.MLP_CHECKPOINT))
     chosen, mlp = choose(rows, mlps, staleness_bound)
     repaired = repair(media, layout, to_replay(rows, chosen.batch, log))
     report_losses(media, layout)
+    scanned = protocol.verify(media, layout, chosen.stamp.digest) if dirty or scan == "always" else 0
     settle(media, layout, chosen, mlp)
-    table = protocol.read_table(media, layout)
-    return Recovered(chosen.batch, mlp.batch, chosen.reader, chosen.seed, table, octets(mlp.payload), repaired)
+    if dirty:
+        protocol.accept_dirty(media)
+    table, at = protocol.read_table(media, layout), chosen.stamp
+    parameters, lost = octets(mlp.payload), len(damaged)
+    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, repaired, dirty, scanned, lost)
 
 
-def survey(media: Media, slots: Sequence[Slot], kinds: tuple[Kind, ...]) -> tuple[Record, ...]:
+def survey(found: Iterable[Record | None], kinds: tuple[Kind, ...]) -> tuple[Record, ...]:
     """Return the intact records of some kinds, oldest first, a checkpoint after the log of the same batch."""
-    found = [record for slot in slots if (record := records.read(media, slot)) and record.kind in kinds]
-    return tuple(sorted(found, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
+    intact = [record for record in found if record and record.kind in kinds]
+    return tuple(sorted(intact, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
 
 
 def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
@@ -94,12 +109,12 @@ def logged(layout: Layout, record: Record) -> tuple[Rows, Octets]:
     """Return row numbers and values, (rows, row_bytes), of a row log."""
     count = len(record.payload) // layout.entry_bytes
     numbers = np.frombuffer(record.payload, "<i8", count).astype(np.int64)
-    return numbers, np.frombuffer(record.payload, np.uint8, offset=count * ROW_ID).reshape(count, layout.row_bytes)
+    stored = np.frombuffer(record.payload, np.uint8, offset=count * ROW_ID).reshape(count, layout.stored_bytes)
+    return numbers, stored[:, : layout.row_bytes]
 
 
-def report_damaged_logs(media: Media, layout: Layout) -> None:
+def report_damaged_logs(damaged: Sequence[Slot]) -> None:
     """Raise CannotRun if a redo log that may not have reached home is damaged; in an undo log its age tells."""
-    damaged = [slot for slot in layout.row_slots if records.is_damaged(media, slot)]
     if damaged:
         raise CannotRun(
             f"The redo log at byte {damaged[0].header} of the persistent memory is damaged, and its rows may not have "
@@ -111,7 +126,7 @@ def report_losses(media: Media, layout: Layout) -> None:
     """Raise CannotRun if, after the repair, lines of the table are still lost."""
     if not media.poisoned(DATA, layout.row(layout.num_rows) - DATA):
         return
-    lost = [row for row in range(layout.num_rows) if media.poisoned(layout.row(row), layout.row_bytes)]
+    lost = [row for row in range(layout.num_rows) if media.poisoned(layout.row(row), layout.stored_bytes)]
     raise CannotRun(
         f"{len(lost)} of {layout.num_rows} embedding rows are lost to media errors, the first is row {lost[0]}, "
         "and no log holds them; restore a full checkpoint or start again at batch 0."
@@ -124,8 +139,8 @@ def settle(media: Media, layout: Layout, rows: Record, mlp: Record) -> None:
         protocol.clear(media, [slot for slot in slots if slot != keep])
     media.fence()
     if not {rows.kind, mlp.kind} <= set(CHECKPOINTS):
-        position = Position(rows.batch, mlp.batch, rows.reader, rows.seed)
-        protocol.checkpoint(media, layout, octets(mlp.payload), position)
+        position = Position(rows.batch, mlp.batch, rows.stamp.reader, rows.stamp.seed)
+        protocol.checkpoint(media, layout, octets(mlp.payload), position, rows.stamp.digest)
 
 
 def _batches(found: Sequence[Record]) -> str:

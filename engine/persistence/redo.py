@@ -12,7 +12,7 @@ from engine.persistence import protocol
 from engine.persistence.layout import Layout
 from engine.persistence.media import Media
 from engine.persistence.protocol import Rows
-from engine.persistence.records import Kind, Pending
+from engine.persistence.records import Kind, Pending, Stamp
 
 
 def log_rows(media: Media, layout: Layout, batch: int, rows: Rows, new_values: NDArray[Any]) -> Pending:
@@ -27,9 +27,9 @@ def log_mlp(
     return protocol.log_mlp(media, layout, batch + 1, mlp, stop, pending)
 
 
-def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, reader: int, seed: tuple[int, int]) -> None:
+def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
     """Set both flags: the batch is done. The log before it stays, for its home writes may not have ended."""
-    protocol.commit(media, layout, rows, mlp, reader, seed)
+    protocol.commit(media, layout, rows, mlp, stamp)
 
 
 def rewrite(media: Media, layout: Layout, log: Pending, mlp: Pending | None, rows: Rows, new_values: NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ from engine.persistence import protocol
 from engine.persistence.layout import Layout
 from engine.persistence.media import Media
 from engine.persistence.protocol import Rows
-from engine.persistence.records import Kind, Pending
+from engine.persistence.records import Kind, Pending, Stamp
 
 
 def log_rows(media: Media, layout: Layout, batch: int, rows: Rows, old_values: NDArray[Any]) -> Pending:
@@ -26,9 +26,9 @@ def log_mlp(
     return protocol.log_mlp(media, layout, batch, mlp, stop, pending)
 
 
-def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, reader: int, seed: tuple[int, int]) -> None:
+def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
     """Set both flags, then delete the checkpoint of the batch before; `mlp` is None while its log goes on."""
-    protocol.commit(media, layout, rows, mlp, reader, seed)
+    protocol.commit(media, layout, rows, mlp, stamp)
     protocol.release(media, layout, rows, mlp)
 
 

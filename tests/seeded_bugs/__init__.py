@@ -1,11 +1,12 @@
-"""Protocols broken on purpose: each bug replaces one public function of engine.persistence, and must be caught.
+"""Protocols broken on purpose; each bug must be caught by the check that it names.
 
-To add one, write a function of the seam's signature under `@bug("module.function")` in the file of its group.
+To add one, write a function of the seam's signature under `@bug("module.function")` in the file of its group, or under
+`@media_bug()` a function that takes a medium and returns a broken one.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -16,20 +17,39 @@ BUGS: dict[str, "Bug"] = {}
 
 @dataclass(frozen=True)
 class Bug:
-    """One broken function, where it goes, and the training run (keywords of `story`) on which it must show."""
+    """A broken function and where it goes, or a broken medium; the configuration on which it must show, and the check.
+
+    `check` is "crash" for the crash explorer; other checks, such as "books", are those of the test that runs them.
+    """
 
     name: str
-    seam: str
-    broken: Callable[..., Any]
-    run: dict[str, Any] = field(default_factory=dict)
+    group: str
+    seam: str = ""
+    broken: Callable[..., Any] | None = None
+    wrap: Callable[[Any], Any] | None = None
+    on: str = "undo"
+    check: str = "crash"
 
 
-def bug(seam: str, **run: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function as a bug named after it, at a seam such as `records.checksum`."""
+def bug(seam: str, on: str = "undo", check: str = "crash") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as a bug named after it, at a seam such as `records.checksum`.
+
+    A seam outside the log protocol is written whole, such as `engine.report.report`.
+    """
 
     def register(broken: Callable[..., Any]) -> Callable[..., Any]:
-        BUGS[broken.__name__] = Bug(broken.__name__, seam, broken, run)
+        BUGS[broken.__name__] = Bug(broken.__name__, broken.__module__.rpartition(".")[2], seam, broken, None, on, check)
         return broken
+
+    return register
+
+
+def media_bug(on: str = "undo") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function, from a medium to a broken one, as a bug named after it."""
+
+    def register(wrap: Callable[..., Any]) -> Callable[..., Any]:
+        BUGS[wrap.__name__] = Bug(wrap.__name__, wrap.__module__.rpartition(".")[2], wrap=wrap, on=on)
+        return wrap
 
     return register
 
@@ -37,8 +57,12 @@ def bug(seam: str, **run: Any) -> Callable[[Callable[..., Any]], Callable[..., A
 @contextmanager
 def installed(bug: Bug) -> Iterator[None]:
     """Run the protocol with the bug in it."""
-    module, function = bug.seam.split(".")
-    with patch.object(import_module(f"engine.persistence.{module}"), function, bug.broken):
+    if not bug.seam:
+        yield
+        return
+    module, _, function = bug.seam.rpartition(".")
+    place = module if module.startswith("engine.") else f"engine.persistence.{module}"
+    with patch.object(import_module(place), function, bug.broken):
         yield
 
 

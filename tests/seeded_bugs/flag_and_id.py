@@ -2,7 +2,22 @@
 
 from dataclasses import replace
 
-from engine.persistence.records import begin, checksum, new_digest, read, seal
+from engine.persistence.records import (
+    FIELDS,
+    KIND_SHIFT,
+    KINDS,
+    MAGIC,
+    VEIL,
+    Kind,
+    Record,
+    Stamp,
+    begin,
+    checksum,
+    is_free,
+    new_digest,
+    read,
+    seal,
+)
 from seeded_bugs import bug
 
 
@@ -22,13 +37,13 @@ def checksum_of_the_payload_only(payload, fields):
 
 
 @bug("records.seal")
-def flag_carries_no_batch(media, pending, reader, seed):
-    seal(media, replace(pending, batch=0), reader, seed)
+def flag_carries_no_batch(media, pending, stamp):
+    seal(media, replace(pending, batch=0), stamp)
 
 
 @bug("records.seal")
-def batch_id_wraps_after_two(media, pending, reader, seed):
-    seal(media, replace(pending, batch=pending.batch % 2), reader, seed)
+def batch_id_wraps_after_two(media, pending, stamp):
+    seal(media, replace(pending, batch=pending.batch % 2), stamp)
 
 
 @bug("records.is_free")
@@ -41,17 +56,43 @@ def mlp_log_overwrites_the_only_complete_one(media, slots, kind, batch):
     return replace(begin(media, slots, kind, batch), slot=slots[0]) if len(slots) == 3 else begin(media, slots, kind, batch)
 
 
-@bug("records.seal", log="redo")
-def reader_position_is_off_by_one(media, pending, reader, seed):
-    seal(media, pending, reader + 1, seed)
+@bug("records.seal", on="redo")
+def reader_position_is_off_by_one(media, pending, stamp):
+    seal(media, pending, replace(stamp, reader=stamp.reader + 1))
 
 
 @bug("records.seal")
-def random_state_is_not_kept(media, pending, reader, seed):
-    seal(media, pending, reader, (0, 0))
+def random_state_is_not_kept(media, pending, stamp):
+    seal(media, pending, replace(stamp, seed=(0, 0)))
 
 
 @bug("records.read")
 def stale_mlp_is_taken_for_the_newest(media, slot):
     found = read(media, slot)
     return replace(found, batch=found.batch + 1) if found and found.kind == 3 else found
+
+
+@bug("records.read")
+def a_torn_flag_is_taken_for_whole(media, slot):
+    found, header = read(media, slot), media.load(slot.header, 64)
+    if found or not any(header[:24]):
+        return found
+    magic, batch, what, reader, *_ = (word ^ VEIL for word in FIELDS.unpack_from(header))
+    if magic != MAGIC or what >> KIND_SHIFT not in KINDS:
+        return None
+    payload = media.load(slot.payload, what % (1 << KIND_SHIFT))
+    return Record(slot, Kind(what >> KIND_SHIFT), batch, Stamp(reader, (7, 11), 0), payload)
+
+
+@bug("records.read")
+def a_log_of_zeros_is_accepted(media, slot):
+    found = read(media, slot)
+    free = found is None and not any(media.load(slot.header, 64))
+    return Record(slot, Kind.MLP, 0, Stamp(0, (7, 11), 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
+
+
+@bug("records.begin")
+def mlp_is_written_in_place_of_its_newest_log(media, slots, kind, batch):
+    live = [slot for slot in slots if not is_free(media, slot)]
+    pending = begin(media, slots, kind, batch)
+    return replace(pending, slot=live[-1]) if kind == Kind.MLP and live else pending

@@ -2,6 +2,7 @@
 
 from engine.persistence import protocol, records
 from engine.persistence.media import LINE
+from engine.persistence.protocol import write_rows
 from engine.persistence.recovery import logged
 from seeded_bugs import bug
 
@@ -17,35 +18,42 @@ def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
     media.flush(address, min(data.size, LINE - address % LINE))
 
 
-@bug("protocol.put")
-def rows_are_never_flushed(media, address, data):
-    media.store(address, data)
+class NoFlush:
+    """Passes everything on but flushes, which do what `flush` says."""
+
+    def __init__(self, media, flush=lambda address, nbytes: None):
+        self.store, self.device_write, self.fence = media.store, media.device_write, media.fence
+        self.load, self.poisoned, self.flush = media.load, media.poisoned, flush
 
 
-@bug("protocol.put")
-def only_the_first_line_of_a_straddling_row_is_flushed(media, address, data):
-    media.store(address, data)
-    media.flush(address, min(data.size, LINE - address % LINE))
+@bug("protocol.write_rows")
+def rows_are_never_flushed(media, layout, rows, values):
+    write_rows(NoFlush(media), layout, rows, values)
+
+
+@bug("protocol.write_rows")
+def only_the_first_line_of_a_run_of_rows_is_flushed(media, layout, rows, values):
+    write_rows(NoFlush(media, lambda address, nbytes: media.flush(address, LINE)), layout, rows, values)
 
 
 @bug("protocol.commit")
-def no_fence_between_data_and_flag(media, layout, rows, mlp, reader, seed):
+def no_fence_between_data_and_flag(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
     media.fence()
 
 
 @bug("protocol.commit")
-def no_fence_after_the_flag(media, layout, rows, mlp, reader, seed):
+def no_fence_after_the_flag(media, layout, rows, mlp, stamp):
     media.fence()
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
 
 
-@bug("protocol.commit", near_data=True)
-def near_data_writes_are_not_awaited(media, layout, rows, mlp, reader, seed):
+@bug("protocol.commit", on="undo-near")
+def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, reader, seed)
+        records.seal(media, pending, stamp)
 
 
 @bug("protocol.release")
@@ -55,8 +63,25 @@ def release_is_not_fenced(media, layout, rows, mlp):
         protocol.clear(media, records.superseded(media, layout.mlp_slots, mlp))
 
 
-@bug("recovery.repair", log="redo", late_home=True)
+@bug("recovery.repair", on="redo-late")
 def replay_is_not_fenced(media, layout, logs):
     for record in logs:
         protocol.write_rows(media, layout, *logged(layout, record))
     return 0
+
+
+@bug("recovery.repair")
+def rollback_is_not_flushed(media, layout, logs):
+    for record in logs:
+        rows, values = logged(layout, record)
+        for row, value in zip(rows.tolist(), values, strict=True):
+            media.store(layout.row(row), value)
+    media.fence()
+    return 0
+
+
+@bug("records.put")
+def flag_is_never_flushed(media, address, data):
+    media.store(address, data)
+    if data.size != LINE:
+        media.flush(address, data.size)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.errors import CannotRun
 from engine.persistence import protocol
-from engine.persistence.recovery import choose, logged, settle
+from engine.persistence.recovery import Recovered, choose, logged, recover, settle, survey
 from seeded_bugs import bug
 
 
@@ -24,13 +25,13 @@ def one_flag_is_enough(rows, mlps, bound):
     return rows[-1], mlps[-1]
 
 
-@bug("recovery.choose", relaxed=True)
+@bug("recovery.choose", on="undo-relaxed")
 def staleness_is_reported_as_zero(rows, mlps, bound):
     row, mlp = choose(rows, mlps, bound)
     return row, replace(mlp, batch=row.batch)
 
 
-@bug("recovery.choose", relaxed=True, batches=5)
+@bug("recovery.choose", on="undo-relaxed")
 def staleness_bound_is_not_enforced(rows, mlps, bound):
     return choose(rows, mlps, 2**64)
 
@@ -70,3 +71,27 @@ def logs_are_released_before_the_new_checkpoint(media, layout, rows, mlp):
     protocol.clear(media, [slot for slot in layout.slots if slot != mlp.slot])
     media.fence()
     settle(media, layout, rows, mlp)
+
+
+@bug("protocol.is_dirty")
+def a_dirty_shutdown_is_ignored(media):
+    return False
+
+
+@bug("protocol.verify")
+def the_table_is_not_verified(media, layout, table):
+    return 0
+
+
+@bug("engine.crashcheck.judge.recover")
+def permanent_loss_is_reported_as_success(media, layout, log, bound=0, scan="dirty"):
+    try:
+        return recover(media, layout, log, bound, scan)
+    except CannotRun:
+        table, mlp = protocol.read_table(media, layout), np.zeros(layout.mlp_bytes, np.uint8)
+        return Recovered(0, 0, 0, (7, 11), table, mlp, 0, True, 0, 1)
+
+
+@bug("recovery.survey", on="undo")
+def the_oldest_checkpoint_is_taken(found, kinds):
+    return survey(found, kinds)[:1]

@@ -1,0 +1,111 @@
+"""`crashcheck`: explores what power losses can leave, and judges every recovery; or breaks the protocol and looks on."""
+
+import argparse
+import json
+from typing import Any
+
+from engine.commands import bar, output
+from engine.commands.parser import Subparsers, whole
+from engine.crashcheck import bugs, ladder, lines
+from engine.crashcheck.report import Report
+from engine.crashcheck.whole import check
+from engine.domain import domain
+
+INCONSISTENT, INTERRUPTED = 3, 130
+STATES = 40_000
+SHOWN = 10
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("crashcheck", help="explore the crash states of the log protocol")
+    parser.add_argument("--states", type=_states, default=STATES, metavar="N", help=f"unique states to visit, about ({STATES})")
+    parser.add_argument("--model", metavar="NAME", help="one persistence model; without it, all that are safe")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--broken", metavar="BUG", help="a seeded bug, or FILE.py:FUNCTION from a medium to a broken one")
+    what.add_argument("--ladder", action="store_true", help="how many seeded bugs each depth of exploration catches")
+    parser.add_argument("--replay", metavar="LINE", help="judge one state again; with --broken FILE.py:FUNCTION on that medium")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the small runs' values and of what is sampled (0)")
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for standard output")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Explore, replay or climb; returns 3 if a state was inconsistent."""
+    output.check(arguments.json)
+    models = (arguments.model,) if arguments.model else None
+    for name in models or ():
+        domain(name)
+    if arguments.replay:
+        return _replay(arguments)
+    if arguments.ladder:
+        return _ladder(arguments)
+    if arguments.broken:
+        bug = bugs.broken(arguments.broken)
+        report = bugs.hunt(bug, models, seed=arguments.seed)
+        return _tell(arguments, report, {"broken": bug.name, "caught": bool(report.inconsistent)})
+    return _tell(arguments, check(arguments.states, models, arguments.seed, bar.draw), {})
+
+
+def _tell(arguments: argparse.Namespace, report: Report, more: dict[str, Any]) -> int:
+    bar.wipe()
+    if arguments.json:
+        output.write(arguments.json, json.dumps(report.as_json() | more, indent=1) + "\n")
+    else:
+        output.write(output.STANDARD, words(report, more))
+    if report.interrupted:
+        return INTERRUPTED
+    return INCONSISTENT if report.inconsistent else 0
+
+
+def words(report: Report, more: dict[str, Any]) -> str:
+    """Write the report for people."""
+    lines = [
+        f"{report.unique_states} unique states of {report.raw_states} at {report.points} points in {report.seconds:.1f} s: "
+        f"{report.inconsistent} inconsistent.",
+        f"{len(report.configurations)} configurations under {', '.join(sorted(report.models))}; power lost up to {report.depth} "
+        f"times in a row; {report.resumed} runs resumed to the end; {report.damaged} damages; {report.refused} honest refusals.",
+        report.not_explored(),
+    ]
+    if "caught" in more:
+        lines.append(f"{more['broken']}: {'caught' if more['caught'] else 'not caught'}.")
+    if report.interrupted:
+        lines.append("Interrupted; run it again for the rest: the order of states is always the same.")
+    lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:SHOWN]]
+    if len(report.failures) > SHOWN:
+        lines.append(f"and {len(report.failures) - SHOWN} more lines in --json FILE.")
+    return "\n".join(lines) + "\n"
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    asked = lines.read(arguments.replay)
+    bug = bugs.Broken("")
+    if arguments.broken or asked.bug:
+        bug = bugs.broken(arguments.broken or asked.bug)
+    with bug.install():
+        verdict = lines.replay(arguments.replay, bug.wrap)
+    said = verdict.problem or ("refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}")
+    if arguments.json:
+        found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
+        output.write(arguments.json, json.dumps(found, indent=1) + "\n")
+    else:
+        output.write(output.STANDARD, f"{said}\n")
+    return INCONSISTENT if verdict.problem else 0
+
+
+def _ladder(arguments: argparse.Namespace) -> int:
+    rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), bar.draw)]
+    bar.wipe()
+    if arguments.json:
+        output.write(arguments.json, json.dumps(rows, indent=1) + "\n")
+    else:
+        output.write(output.STANDARD, ladder.table(rows))
+    return 0
+
+
+def _states(text: str) -> int:
+    return whole(text, "states", 100_000_000)
+
+
+def _seed(text: str) -> int:
+    return 0 if text == "0" else whole(text, "seed", 999_999_999)

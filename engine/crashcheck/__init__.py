@@ -1,0 +1,29 @@
+"""Explores what power losses can leave of the log protocol, and judges every recovery from it.
+
+Reading order: `story` (a small run and its oracle), `states` (what can be left, point by point), `judge` (recovery, and what
+is asked of it), `visit`, `deeper` and `search` (one configuration), `whole` (all of them), `lines` (one line, one state),
+`bugs` and `ladder` (the checker checked), `leash` (an end to what has none).
+"""
+
+from engine.crashcheck.bugs import broken, hunt
+from engine.crashcheck.lines import read, replay
+from engine.crashcheck.report import Failure, Report
+from engine.crashcheck.search import explore
+from engine.crashcheck.story import Configuration, configuration, configurations
+from engine.crashcheck.visit import Effort
+from engine.crashcheck.whole import check
+
+__all__ = [
+    "Configuration",
+    "Effort",
+    "Failure",
+    "Report",
+    "broken",
+    "check",
+    "configuration",
+    "configurations",
+    "explore",
+    "hunt",
+    "read",
+    "replay",
+]

@@ -1,0 +1,93 @@
+"""Protocols broken on purpose: from the checkout's tests, or a medium that somebody wrote in a file of their own.
+
+Whatever it breaks, the checker is awake only if it notices; `hunt` explores until it does.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from engine.crashcheck.report import Report
+from engine.crashcheck.search import explore
+from engine.crashcheck.story import Configuration, Wrap, configuration, configurations
+from engine.crashcheck.visit import Effort
+from engine.errors import BadFile, BadInput
+
+TESTS = Path(__file__).parent.parent.parent / "tests"
+STEPS = (Effort(60, 1, 1, 4, 1), Effort(1500, 2, 6, 20, 2))
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A broken protocol: how to install it, the medium to put between, and where it should show."""
+
+    name: str
+    install: Callable[[], AbstractContextManager[None]] = nullcontext
+    wrap: Wrap | None = None
+    on: tuple[Configuration, ...] = ()
+
+
+def broken(name: str) -> Broken:
+    """Return a bug by its name in tests/seeded_bugs, or as path/to/file.py:function; raises BadInput."""
+    if ":" in name:
+        return _from_file(name)
+    bugs = seeded()
+    if name not in bugs:
+        close = get_close_matches(name, bugs, 1, 0.0)[0]
+        raise BadInput(f"seeded bug {name[:60]!r} is not known; tests/seeded_bugs has {len(bugs)}, such as {close}.")
+    return bugs[name]
+
+
+def seeded() -> Mapping[str, Broken]:
+    """Return the bugs of this checkout; raises BadInput where there are no tests."""
+    if not (TESTS / "seeded_bugs").is_dir():
+        raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
+    if str(TESTS) not in sys.path:
+        sys.path.insert(0, str(TESTS))
+    module: Any = import_module("seeded_bugs")
+    return {
+        bug.name: Broken(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),))
+        for bug in module.BUGS.values()
+        if bug.check == "crash"
+    }
+
+
+def hunt(bug: Broken, models: tuple[str, ...] | None = None, steps: tuple[Effort, ...] = STEPS, seed: int = 0) -> Report:
+    """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further."""
+    report, elsewhere = Report(), [one for one in _everywhere() if one not in bug.on]
+    with bug.install():
+        for places in (bug.on, elsewhere):
+            for effort, of in product(steps, places):
+                report.add(explore(of, bug.wrap, models, effort, seed, bug.name))
+                if report.inconsistent:
+                    return report
+    return report
+
+
+def _everywhere() -> tuple[Configuration, ...]:
+    """Return all configurations, those with the fewest peculiarities first."""
+    plain = sorted(configurations(), key=lambda one: one.name.count("-"))
+    return tuple(plain) + tuple(replace(one, size="tiny") for one in plain[:4])
+
+
+def _from_file(name: str) -> Broken:
+    place, _, function = name.rpartition(":")
+    path = Path(place)
+    spec = importlib.util.spec_from_file_location("broken_medium", path) if path.suffix == ".py" else None
+    if spec is None or spec.loader is None or not path.is_file():
+        raise BadFile(f"--broken {name!r} names no Python file; write path/to/file.py:function.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    wrap = getattr(module, function, None)
+    if not callable(wrap):
+        raise BadInput(f"{place} has no function or class {function!r} that takes a medium and returns one.")
+    return Broken(function if function.isidentifier() else "broken", wrap=wrap)

@@ -1,0 +1,137 @@
+"""Judges one state: recovers it with the real recovery and compares with the arrays that never saw the medium.
+
+A judge returns a verdict; its `problem` is a sentence on the invariant that broke, or "".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import unpack_from
+
+import numpy as np
+
+from engine.crashcheck.leash import Leash, Stuck
+from engine.crashcheck.story import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
+from engine.errors import CannotRun
+from engine.persistence import CrashMedia, FunctionalMedia, Power, protocol, records, recover
+from engine.persistence.layout import DATA
+from engine.persistence.media import HEALTH, LINE, Media
+from engine.persistence.recovery import Recovered, Scan
+
+Places = tuple[int, ...]
+LOGS = (records.Kind.UNDO_ROWS, records.Kind.REDO_ROWS, records.Kind.MLP)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What recovery made of a state: the batch it went back to, or why it refused, and what is wrong with that."""
+
+    batch: int | None
+    problem: str = ""
+    refused: bool = False
+
+
+def judged(
+    tale: Story,
+    image: bytes | bytearray,
+    acknowledged: int,
+    wrap: Wrap | None = None,
+    announced: bool = False,
+    lossy: bool = False,
+) -> Verdict:
+    """Recover a crash state. A shutdown that was `announced` as dirty must be reported; only where it was `lossy`, fenced
+    lines having been lost, a refusal or an older exact state is honest."""
+    media = FunctionalMedia(np.frombuffer(image, np.uint8))
+    if not lossy and (problem := two_live_logs(tale, image)):
+        return Verdict(None, f"I7: {problem}")
+    try:
+        found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound)
+    except CannotRun as refusal:
+        return Verdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
+    except (Exception, Stuck) as error:
+        return Verdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
+    if announced and not found.dirty:
+        return Verdict(found.embedding_batch, "I5: a dirty shutdown was not reported")
+    if found.damaged and not lossy:
+        return Verdict(found.embedding_batch, "I5: a flag under way was reported as damage")
+    return Verdict(found.embedding_batch, wrong(tale, found, 0 if lossy else acknowledged))
+
+
+def leashed(tale: Story, media: Media, wrap: Wrap | None) -> Media:
+    """Attach the medium; a wrapper that never ends is ended."""
+    return attached(tale, Leash(media) if wrap else media, wrap)
+
+
+def wrong(tale: Story, found: Recovered, acknowledged: int) -> str:
+    """Return a sentence if the recovered state is not that of the batches it claims (I2, I4)."""
+    b, m = found.embedding_batch, found.mlp_batch
+    tables, mlps = tale.images
+    if not acknowledged <= b <= tale.batches:
+        return f"I2: recovered to batch {b}, though {acknowledged} was acknowledged"
+    if not 0 <= b - m <= tale.bound:
+        return f"I4: embeddings of batch {b} with an MLP of batch {m}, where {tale.bound} batches are the bound"
+    if found.table.tobytes() != tables[b]:
+        return f"I2: embeddings are not those of batch {b}"
+    if found.mlp.tobytes() != mlps[m]:
+        return f"I4: the MLP is not that of batch {m}"
+    if (found.reader_position, found.seed) != (b * BATCH_SIZE, SEED):
+        return f"I2: reader or random state are not those of batch {b}"
+    return ""
+
+
+def two_live_logs(tale: Story, image: bytes | bytearray) -> str:
+    """Return a sentence if two intact logs of one kind speak for one batch (I7)."""
+    heads = [head[1:] for slot in tale.layout.slots if any(head := unpack_from("<3Q", image, slot.header))]
+    if len(set(heads)) == len(heads):
+        return ""
+    media = FunctionalMedia(np.frombuffer(image, np.uint8))
+    found = [record for slot in tale.layout.slots if (record := records.read(media, slot))]
+    names = [(record.kind.name.lower(), record.batch) for record in found if record.kind in LOGS]
+    return f"two live logs among {names}" if len(names) > len(set(names)) else ""
+
+
+def resumed(tale: Story, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> Verdict:
+    """Recover, train to the end from where the reader stands, lose power, recover: as if nothing had happened (I3)."""
+    media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
+    seen = leashed(tale, media, wrap)
+    try:
+        found = recover(seen, tale.layout, tale.log, tale.bound)
+        if problem := wrong(tale, found, acknowledged):
+            return Verdict(found.embedding_batch, problem)
+        train(tale, seen, found.reader_position // BATCH_SIZE, journal)
+        if protocol.read_table(media, tale.layout).tobytes() != tale.images[0][-1]:
+            return Verdict(found.embedding_batch, "I3: the resumed run ends with other embeddings than the fault-free one")
+    except (Exception, Stuck) as error:
+        return Verdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
+    again = judged(tale, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
+    return Verdict(again.batch, again.problem and f"I3: after resuming, {again.problem}")
+
+
+def in_use(tale: Story) -> Iterator[int]:
+    """Yield the address of every line that the protocol or the device uses."""
+    yield from (0, HEALTH)
+    yield from range(DATA, tale.layout.nbytes, LINE)
+
+
+def damaged(
+    tale: Story, image: bytes | bytearray, acknowledged: int, poisons: Places = (), flips: Places = (), wrap: Wrap | None = None
+) -> Verdict:
+    """Recover with lines lost and bits (numbered over all bytes) flipped: exactly, or by a refusal (I5).
+
+    Where the report names damaged records, an older exact state is honest. Flips of rows are only seen by a recovery that
+    scans, so it does where there are any.
+    """
+    bytes_ = bytearray(image)
+    for bit in flips:
+        bytes_[bit // 8] ^= 1 << bit % 8
+    media = FunctionalMedia(np.frombuffer(bytes_, np.uint8))
+    for address in poisons:
+        media.poison(address)
+    scan: Scan = "always" if flips else "dirty"
+    try:
+        found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound, scan)
+    except CannotRun:
+        return Verdict(None, "", True)
+    except (Exception, Stuck) as error:
+        return Verdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
+    problem = wrong(tale, found, 0 if found.damaged else acknowledged)
+    return Verdict(found.embedding_batch, problem and f"I5: a damage passed in silence: {problem}")

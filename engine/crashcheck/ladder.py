@@ -1,0 +1,86 @@
+"""The ladder: which depth of exploration catches how many of the seeded bugs, from a kill test upwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+from engine.crashcheck.bugs import Broken
+from engine.crashcheck.search import explore
+from engine.crashcheck.visit import Effort
+from engine.crashcheck.whole import Told
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A depth of exploration."""
+
+    name: str
+    effort: Effort
+    models: tuple[str, ...]
+    size: str = "small"
+
+
+@dataclass(frozen=True)
+class Row:
+    """How many bugs a rung has caught, in how many states and seconds, and which it missed."""
+
+    rung: str
+    caught: int
+    of: int
+    states: int
+    seconds: float
+    missed: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row for programs."""
+        return {
+            "level": self.rung,
+            "caught": self.caught,
+            "of": self.of,
+            "states": self.states,
+            "seconds": self.seconds,
+            "missed": list(self.missed),
+        }
+
+
+PLAIN = ("adr",)
+ALL = ("adr", "gpf_fail", "device_fifo", "weak_word")
+RUNGS = (
+    Rung("program order (a kill test)", Effort(10_000, 0, 0, 0, 0, 256), ("eadr",)),
+    Rung("all or nothing at fences", Effort(10_000, 0, 0, 0, 0), PLAIN),
+    Rung("one line torn", Effort(10_000, 1, 0, 0, 0), PLAIN),
+    Rung("two lines torn", Effort(6_000, 2, 0, 0, 0), PLAIN),
+    Rung("every prefix, tiny run", Effort(20_000, None, 0, 0, 0), PLAIN, "tiny"),
+    Rung("two lines, crash in recovery", Effort(1_500, 2, 12, 0, 0), PLAIN),
+    Rung("and resumed to the end", Effort(1_500, 2, 12, 40, 0), PLAIN),
+    Rung("and damaged lines", Effort(1_500, 2, 12, 40, 4), PLAIN),
+    Rung("and all persistence models", Effort(600, 2, 12, 40, 4), ALL),
+)
+
+
+def ladder(bugs: Sequence[Broken], told: Told = lambda share, what: None) -> list[Row]:
+    """Try every bug on every rung, on the configuration where it should show."""
+    rows = []
+    for step, rung in enumerate(RUNGS):
+        started, states, missed = perf_counter(), 0, []
+        for done, bug in enumerate(bugs):
+            told((step + done / len(bugs)) / len(RUNGS), f"{rung.name}: {bug.name}")
+            with bug.install():
+                found = explore(replace(bug.on[0], size=rung.size), bug.wrap, rung.models, rung.effort)
+            states += found.unique_states
+            if not found.inconsistent:
+                missed.append(bug.name)
+        rows.append(Row(rung.name, len(bugs) - len(missed), len(bugs), states, perf_counter() - started, tuple(missed)))
+    return rows
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Write the ladder for people."""
+    lines = [f"{'exploration':30} {'caught':>9} {'states':>8} {'s':>6}  missed"]
+    for row in rows:
+        missed = ", ".join(row["missed"][:3]) + (f" and {len(row['missed']) - 3} more" if len(row["missed"]) > 3 else "")
+        lines.append(
+            f"{row['level']:30} {row['caught']:>3} of {row['of']:>2} {row['states']:>8} {row['seconds']:>6.1f}  {missed}"
+        )
+    return "\n".join(lines) + "\n"

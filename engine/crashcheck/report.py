@@ -1,0 +1,77 @@
+"""What an exploration has covered and found, for people and for programs."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A state that broke an invariant: the line that replays it, and what was wrong."""
+
+    line: str
+    problem: str
+
+
+@dataclass
+class Report:
+    """Counts of an exploration; `points` are operations of the medium at which power was lost.
+
+    `refused` recoveries said so where fenced lines were gone; `cut_short` names models whose states were not all visited.
+    """
+
+    points: int = 0
+    raw_states: int = 0
+    unique_states: int = 0
+    inconsistent: int = 0
+    refused: int = 0
+    resumed: int = 0
+    damaged: int = 0
+    depth: int = 1
+    seconds: float = 0.0
+    models: set[str] = field(default_factory=set)
+    configurations: set[str] = field(default_factory=set)
+    cut_short: set[str] = field(default_factory=set)
+    failures: list[Failure] = field(default_factory=list)
+    interrupted: bool = False
+
+    def add(self, other: "Report") -> None:
+        """Take in another report."""
+        for name in ("points", "raw_states", "unique_states", "inconsistent", "refused", "resumed", "damaged", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("models", "configurations", "cut_short"):
+            getattr(self, name).update(getattr(other, name))
+        self.depth = max(self.depth, other.depth)
+        self.failures += other.failures
+
+    def not_explored(self) -> str:
+        """Say in words what was left out."""
+        said = [
+            "no third power loss inside the recovery of a recovery",
+            "damage to more than one line at a time",
+            "only runs of a few rows and batches, and media whose words of 8 B are atomic or larger",
+        ]
+        if self.cut_short:
+            said.insert(0, f"not all combinations of line prefixes under {', '.join(sorted(self.cut_short))}")
+        if self.interrupted:
+            said.insert(0, "all that came after the interrupt")
+        return "Not explored: " + "; ".join(said) + "."
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report for programs."""
+        return {
+            "points": self.points,
+            "raw_states": self.raw_states,
+            "unique_states": self.unique_states,
+            "inconsistent": self.inconsistent,
+            "refused": self.refused,
+            "resumed": self.resumed,
+            "damaged": self.damaged,
+            "depth": self.depth,
+            "models": sorted(self.models),
+            "configurations": sorted(self.configurations),
+            "seconds": self.seconds,
+            "failures": [failure.line for failure in self.failures],
+            "problems": [failure.problem for failure in self.failures],
+            "not_explored": self.not_explored(),
+            "interrupted": self.interrupted,
+        }

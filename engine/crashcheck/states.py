@@ -1,0 +1,120 @@
+"""Crash states: the points of a run at which power can be lost, and what may be left at each."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import prod
+from random import Random
+
+from engine.persistence.crash import CrashMedia, announce
+
+Counts = tuple[int, ...]
+"""How many pending words of each stream became durable, in the order of the point's streams."""
+
+Patch = tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A moment before pending writes become durable: the durable image, and the pending words of each stream, oldest first.
+
+    What could be left at earlier moments since the last such point is among what can be left here, since of every stream
+    any prefix can. `operation` numbers the medium's operations from 1; `acknowledged` is the newest boundary promised;
+    `after_loss` says that fenced lines may have gone missing before.
+    """
+
+    operation: int
+    durable: bytes
+    streams: tuple[int, ...]
+    words: tuple[tuple[Patch, ...], ...]
+    acknowledged: int
+    after_loss: bool = False
+
+    @property
+    def sizes(self) -> Counts:
+        """The number of pending words of each stream."""
+        return tuple(map(len, self.words))
+
+    @property
+    def every(self) -> int:
+        """How many combinations of prefixes there are."""
+        return prod(size + 1 for size in self.sizes)
+
+    def image(self, counts: Counts) -> bytearray:
+        """Return the medium's bytes with the first `counts` words of each stream."""
+        image = bytearray(self.durable)
+        for words, count in zip(self.words, counts, strict=True):
+            for address, data in words[:count]:
+                image[address : address + len(data)] = data
+        return image
+
+    def name(self, counts: Counts) -> str:
+        """Write a choice as replay lines do: all, none, or stream=words of the streams that keep any."""
+        if counts == self.sizes:
+            return "all"
+        kept = [f"{stream}={count}" for stream, count in zip(self.streams, counts, strict=True) if count]
+        return ",".join(kept) or "none"
+
+    def counts(self, kept: Mapping[int, int]) -> Counts:
+        """Return the choice that a replay line names."""
+        return tuple(min(kept.get(stream, 0), size) for stream, size in zip(self.streams, self.sizes, strict=True))
+
+
+class Observer:
+    """Collects the points of a run; to be the `watch` of a crash medium."""
+
+    def __init__(self, acknowledged: Callable[[], int], after_loss: bool = False) -> None:
+        self.points: list[Point] = []
+        self._acknowledged, self._after_loss = acknowledged, after_loss
+
+    def __call__(self, media: CrashMedia) -> None:
+        """Take a point."""
+        self.points.append(point(media, media.operations, self._acknowledged(), self._after_loss))
+
+    def end(self, media: CrashMedia) -> None:
+        """Take the last point, after everything."""
+        self.points.append(point(media, media.operations + 1, self._acknowledged(), self._after_loss))
+
+
+def point(media: CrashMedia, operation: int, acknowledged: int, after_loss: bool) -> Point:
+    """Return what the medium could be left with now; a shutdown that the device would count is counted."""
+    streams = media.streams()
+    durable = media.durable.copy()
+    announce(durable, media.domain)
+    words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
+    return Point(operation, durable.tobytes(), tuple(streams), words, acknowledged, after_loss)
+
+
+def deviating(sizes: Counts, lines: int) -> Iterator[Counts]:
+    """Yield the choices in which exactly `lines` streams differ from all the others, which keep nothing or everything."""
+    for rest in (tuple(0 for _ in sizes), sizes):
+        for chosen in combinations(range(len(sizes)), lines):
+            for prefixes in product(*(_others(sizes[at], rest[at]) for at in chosen)):
+                counts = list(rest)
+                for at, count in zip(chosen, prefixes, strict=True):
+                    counts[at] = count
+                yield tuple(counts)
+
+
+def _others(size: int, rest: int) -> Sequence[int]:
+    return [count for count in range(size + 1) if count != rest]
+
+
+def ways(sizes: Counts, lines: int) -> int:
+    """Return how many choices `deviating` yields."""
+    return 2 * sum(prod(sizes[at] for at in chosen) for chosen in combinations(range(len(sizes)), lines))
+
+
+def every(sizes: Counts) -> Iterator[Counts]:
+    """Yield every combination of prefixes."""
+    return product(*(range(size + 1) for size in sizes))
+
+
+def drawn(sizes: Counts, rng: Random) -> Counts:
+    """Draw a choice: half of them any prefixes at all, half with two streams apart from all others."""
+    if rng.random() < 0.5 or len(sizes) < 3:
+        return tuple(rng.randint(0, size) for size in sizes)
+    counts = list(sizes) if rng.random() < 0.5 else [0] * len(sizes)
+    for at in rng.sample(range(len(sizes)), 2):
+        counts[at] = rng.randint(0, sizes[at])
+    return tuple(counts)

@@ -1,0 +1,100 @@
+"""Visits states one by one: each image is recovered and judged once, and each failure gets the line that replays it."""
+
+from dataclasses import dataclass, field
+
+from engine.crashcheck import judge
+from engine.crashcheck.judge import Verdict
+from engine.crashcheck.leash import Stuck
+from engine.crashcheck.report import Failure, Report
+from engine.crashcheck.states import Counts, Observer, Point
+from engine.crashcheck.story import Journal, Story, Wrap, begin, train
+from engine.domain import domain
+from engine.persistence import CrashMedia, FunctionalMedia, Power
+
+CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium, so that its controllers share every structure
+MOST_FAILURES = 5
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far to go: `lines` streams apart from all others (None: every combination), crashes inside recovery, damage.
+
+    `states` bounds the unique images of the first power loss, and those of a second one in `recoveries` of them; `resumes` of
+    them train to the end, and in `damages` every line in use is lost and flipped. `granularity` is the atomic write in bytes.
+    """
+
+    states: int = 400
+    lines: int | None = 2
+    recoveries: int = 3
+    resumes: int = 10
+    damages: int = 1
+    granularity: int = 8
+
+
+USUAL = Effort()
+
+
+@dataclass
+class Search:
+    """One exploration under way: what it looks at, and what it has found."""
+
+    tale: Story
+    seed: int
+    wrap: Wrap | None
+    effort: Effort
+    bug: str
+    report: Report = field(default_factory=Report)
+    seen: dict[bytes, Verdict] = field(default_factory=dict)
+
+    def fail(self, model: str, where: str, problem: str) -> None:
+        """Note a failure, with the line that replays it."""
+        self.report.inconsistent += 1
+        if len(self.report.failures) < MOST_FAILURES:
+            grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
+            parts = [self.tale.configuration.name, model + grain, *([self.bug] if self.bug else [])]
+            self.report.failures.append(Failure(f"v1:{'~'.join(parts)}:{self.seed}:{where}", problem))
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no use in going on."""
+        return len(self.report.failures) >= MOST_FAILURES
+
+
+def power(model: str, granularity: int) -> Power:
+    """Return how the explorer's media keep what they are given."""
+    return Power(model, CONTROLLERS, INTERLEAVE, granularity)
+
+
+def observed(tale: Story, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[Point], str]:
+    """Run the story and return its points, and a sentence if it did not come to its end."""
+    start = FunctionalMedia(tale.layout.nbytes)
+    begin(tale, start)
+    journal = Journal()
+    observer = Observer(lambda: journal.acknowledged)
+    media = CrashMedia(start.durable, power(model, granularity), watch=observer)
+    problem = ""
+    try:
+        train(tale, judge.leashed(tale, media, wrap), 0, journal)
+    except (Exception, Stuck) as error:
+        problem = f"I1: training ended in {type(error).__name__}: {error}"
+    observer.end(media)
+    return observer.points, problem
+
+
+def look(search: Search, model: str, point: Point, counts: Counts, where: str) -> bool:
+    """Judge a state unless its image has been judged; return whether it is new."""
+    image = point.image(counts)
+    key = bytes(image)
+    verdict = search.seen.get(key)
+    search.report.raw_states += 1
+    if verdict is None:
+        lossy = domain(model).announced and (point.after_loss or counts != point.sizes)
+        verdict = judge.judged(search.tale, image, point.acknowledged, search.wrap, domain(model).announced, lossy)
+        search.seen[key] = verdict
+        search.report.refused += verdict.refused
+        if verdict.problem:
+            search.fail(model, where, verdict.problem)
+        return not verdict.problem
+    if verdict.batch is not None and verdict.batch < point.acknowledged and not domain(model).announced:
+        search.fail(model, where, f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged")
+    return False
