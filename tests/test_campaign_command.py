@@ -36,6 +36,16 @@ def test_json_has_rows_hazards_and_yardsticks(capsys):
     assert len(content["yardsticks"]) == 5 and content["llama3"]["usual"] > 0.9
 
 
+def test_the_list_of_protections_has_their_constants_with_sources(capsys):
+    assert main(["list", "protections", "--json"]) == 0
+    entries = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert set(entries) == set(every("protections"))
+    bits = next(one for one in entries["check-n-run"]["constants"] if one["name"] == "quantised weight")
+    assert (bits["value"], bits["unit"], bits["confidence"]) == (4, "bit", "stated")
+    assert all(one["source"] for entry in entries.values() for one in entry["constants"])
+    assert entries["peer"]["keeps"]["site"] == "older"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
