@@ -5,10 +5,11 @@ from itertools import accumulate, pairwise
 
 from engine.ahead import Ahead
 from engine.course import Segment
+from engine.domain import domain
 from engine.fault import Strike
 from engine.hazard import generator
 from engine.machinery import Machinery
-from engine.scenario import Scenario
+from engine.scenario import Scenario, per_table
 from engine.system import Recovery
 from engine.timeline import Timeline, timeline
 from engine.traffic import INDEX_BYTES, Traffic
@@ -62,7 +63,7 @@ class Outage:
 
 def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
     """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
-    recovery = _recovery(m, traffic, segment)
+    recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(m.system.recover(m.scenario, recovery), m.devices, 1)
     faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
     further = _Further(m.scenario, strike.at, number)
@@ -99,10 +100,20 @@ class _Further:
         return Strike(max(own, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds)
 
 
-def _recovery(m: Machinery, traffic: Traffic, segment: Segment) -> Recovery:
-    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
+def persistence_model(m: Machinery, strike: Strike) -> str:
+    """Return the persistence model in force at a strike: a flush that fails takes fenced writes too."""
+    return "gpf_fail" if "fenced" in strike.kind.destroys else m.scenario.machine.persistence_model
+
+
+def _recovery(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike) -> Recovery:
+    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log.
+
+    After a shutdown that the medium counted as dirty the whole table is read too, and held against its digest.
+    """
     committed = segment.cut.committed if segment.cut else -1
-    if not m.ways.log or committed < 0:
+    if not m.ways.log:
         return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes)
-    rows = float(traffic.rows[segment.first + committed])
-    return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes)
+    dirty = domain(persistence_model(m, strike)).announced
+    scanned = float(sum(per_table(m.scenario.model, "num_embeddings"))) * traffic.row_bytes if dirty else 0.0
+    rows = float(traffic.rows[segment.first + committed]) if committed >= 0 else 0.0
+    return Recovery(rows, traffic.row_bytes, scanned + rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes)
