@@ -84,6 +84,15 @@ def test_listed_and_traced_faults_strike_campaigns_too():
     assert trace.hazards_of(listed) == {"gpu-crash": Hazard(None, 1.0, (5.0, 7.0)), "link-down": Hazard(None, 1.0, (3.0,))}
 
 
+def test_waits_are_the_means_of_what_a_full_run_draws():
+    knobs = {"detect_seconds": 20.0, "detect_sigma": 0.8, "late_detection_share": 0.3, "late_detection_seconds": 500.0}
+    knobs |= {"repair_median_seconds": 60.0, "repair_sigma": 0.5, "restart_seconds": 7.0, "gpu_crash_mtbf_hours": 1.0}
+    scenario = with_values(TINY, {f"faults.{name}": value for name, value in knobs.items()})
+    drawn = [(one.detect, one.repair + 7.0) for _, one in zip(range(20_000), fault.strikes(scenario), strict=False)]
+    terms, _ = terms_of(scenario, "undo", None)
+    assert (terms.detect, terms.restart) == pytest.approx([sum(some) / len(drawn) for some in zip(*drawn, strict=True)], rel=0.03)
+
+
 def test_llama_s_published_share_lies_above_what_its_public_numbers_give_at_worst():
     found = yardsticks.llama()
     assert pytest.approx(3.09 * HOUR, rel=0.01) == yardsticks.LLAMA_MTBF
