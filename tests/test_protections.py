@@ -134,6 +134,13 @@ def test_a_fault_of_the_whole_site_is_worse_than_one_of_a_node():
     assert kept["undo"](trace.destroyed("flush-failure")) == "lost"
 
 
+def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
+    """As in a full run: whoever restarts the processes loads the MLP from its log."""
+    for name in ("gpu-crash", "host-crash", "link-down", "memory-reset", "power-loss"):
+        found = campaign(KAGGLE, "relaxed", {name: Hazard(24 * HOUR)}, 240.0, 1)
+        assert found.recoveries and {recovery.mlp_batches for recovery in found.recoveries} == {found.plan.stale}, name
+
+
 def test_many_rows_have_intervals_and_tell_refusals():
     rows = {row["Protection"]: row for row in many(KAGGLE, ("undo", "none", "cpr"), HAZARDS, 240.0, range(5))}
     assert "raise machine.num_gpus" in rows["cpr"]["Refused"]
