@@ -49,6 +49,11 @@ class Ahead:
         """What has passed, without the moments at which a device was fast again."""
         return [strike for strike in self.passed if strike.fault != FULL_SPEED]
 
+    @property
+    def all_flipped(self) -> int:
+        """How many bits have flipped so far."""
+        return sum(flips(strike) for strike in self.passed)
+
     def stop_before(self, end: float) -> Strike | None:
         """Take everything before `end` seconds up to a strike that stops the job, and return that one, if there is one."""
         while self._next is not None and self._next.at < end:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from engine.constants import Constant
 from engine.scenario import Scenario
 
 # exact: as if nothing had happened; lossy: training goes on with old or rounded parts; older: it goes back to a rarer copy;
@@ -14,6 +15,10 @@ KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "older", "lost")
 # What a fault can destroy, in the words of `engine/fault.py`; "site" is all nodes at once.
 LOSSES = ("gpu", "host", "device", "fenced", "media", "line", "bits", "link", "site")
 ONE_NODE = frozenset({"gpu", "host", "device", "link"})
+# Meta's file system for Llama 3: 2 TB/s sustained, 7 TB/s at its peak, for 2,048 nodes of 8 GPUs.
+STORE = Constant(
+    "remote storage rate", 1.0, "GB/s", 0.25, 3.4, "derived", "Llama 3 (arXiv 2407.21783)", "of one node, each direction"
+)
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,8 @@ class Protection:
     """What a protection's file exports.
 
     `log` returns the knobs under which the system keeps the log that the protection needs, or None to train without a
-    log, or raises BadKnob with the remedy; `plan` says what that costs. `keeps` says for each loss what comes back.
+    log, or raises BadKnob with the remedy; `plan` says what that costs. `keeps` says for each loss what comes back;
+    `constants` are the numbers that the plan hangs on, beside those of the machine.
     """
 
     title: str
@@ -133,6 +139,7 @@ class Protection:
     plan: Callable[[Site], Plan]
     log: Callable[[Scenario], Mapping[str, Any] | None] = undisturbed
     periodic: bool = False
+    constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()
     confidence: str = "source"
 

@@ -36,6 +36,16 @@ def test_json_has_rows_hazards_and_yardsticks(capsys):
     assert len(content["yardsticks"]) == 5 and content["llama3"]["usual"] > 0.9
 
 
+def test_the_list_of_protections_has_their_constants_with_sources(capsys):
+    assert main(["list", "protections", "--json"]) == 0
+    entries = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert set(entries) == set(every("protections"))
+    bits = next(one for one in entries["check-n-run"]["constants"] if one["name"] == "quantised weight")
+    assert (bits["value"], bits["unit"], bits["confidence"]) == (4, "bit", "stated")
+    assert all(one["source"] for entry in entries.values() for one in entry["constants"])
+    assert entries["peer"]["keeps"]["site"] == "older"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -72,6 +82,15 @@ def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():
 def test_listed_and_traced_faults_strike_campaigns_too():
     listed = with_values(TINY, {"faults.gpu_crash_at_seconds": (5.0,), "faults.trace": "7 gpu-crash; 3 link-down"})
     assert trace.hazards_of(listed) == {"gpu-crash": Hazard(None, 1.0, (5.0, 7.0)), "link-down": Hazard(None, 1.0, (3.0,))}
+
+
+def test_waits_are_the_means_of_what_a_full_run_draws():
+    knobs = {"detect_seconds": 20.0, "detect_sigma": 0.8, "late_detection_share": 0.3, "late_detection_seconds": 500.0}
+    knobs |= {"repair_median_seconds": 60.0, "repair_sigma": 0.5, "restart_seconds": 7.0, "gpu_crash_mtbf_hours": 1.0}
+    scenario = with_values(TINY, {f"faults.{name}": value for name, value in knobs.items()})
+    drawn = [(one.detect, one.repair + 7.0) for _, one in zip(range(20_000), fault.strikes(scenario), strict=False)]
+    terms, _ = terms_of(scenario, "undo", None)
+    assert (terms.detect, terms.restart) == pytest.approx([sum(some) / len(drawn) for some in zip(*drawn, strict=True)], rel=0.03)
 
 
 def test_llama_s_published_share_lies_above_what_its_public_numbers_give_at_worst():

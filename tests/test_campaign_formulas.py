@@ -9,7 +9,7 @@ from engine.protection import Plan
 from tests.oracles.renewal import uptime_share
 from tests.test_campaign import WAYS, terms_of
 
-FAULTS = 2000
+FAULTS = 1500
 
 
 def blows(mtbf, seed, count=FAULTS):

@@ -56,6 +56,8 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     for hours in (0.0, -1.0, float("nan"), 1e9):
         with pytest.raises(BadKnob, match="is not possible"):
             campaign(TINY, "none", {}, hours, 1)
+    with pytest.raises(BadKnob, match=r"struck 3\.6e\+06 times, more than 200,000; shorten it"):
+        campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 1000.0, 1)
     with pytest.raises(BadKnob, match="no checkpoint period"):
         period_curve(TINY, "undo", HAZARDS, [60.0])
     with pytest.raises(BadKnob, match="mlp_staleness_bound_batches=0"):
@@ -130,6 +132,13 @@ def test_a_fault_of_the_whole_site_is_worse_than_one_of_a_node():
         "undo": "exact", "relaxed": "lossy", "cpr": "exact", "peer": "older", "parity": "lost", "check-n-run": "lossy",
     }  # fmt: skip
     assert kept["undo"](trace.destroyed("flush-failure")) == "lost"
+
+
+def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
+    """As in a full run: whoever restarts the processes loads the MLP from its log."""
+    for name in ("gpu-crash", "host-crash", "link-down", "memory-reset", "power-loss"):
+        found = campaign(KAGGLE, "relaxed", {name: Hazard(24 * HOUR)}, 240.0, 1)
+        assert found.recoveries and {recovery.mlp_batches for recovery in found.recoveries} == {found.plan.stale}, name
 
 
 def test_many_rows_have_intervals_and_tell_refusals():

@@ -148,7 +148,7 @@ def period_curve(
     if not load("protections", protection).periodic:
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
     mtbf = trace.rollback_mtbf(hazards)
-    end = CURVE_FAULTS * (mtbf or max(periods))
+    end = CURVE_FAULTS * (mtbf or max(periods, default=1.0))
     blows = trace.blows(scenario, hazards, seed, end)
     points = []
     for period in periods:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import exp
 
 from engine.campaign import pace, trace
 from engine.campaign.books import closed
@@ -107,9 +108,16 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
     where = site(scenario, None if knobs is None else pace.logged(scenario, knobs), mtbf, period)
     plan = chosen.plan(where)
     useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
-    faults = where.scenario.faults
-    waits = (faults.detect_seconds, faults.restart_seconds, max(plan.restore, plan.backup_drain, where.state / where.home.write))
+    waits = (*_waits(scenario), max(plan.restore, plan.backup_drain, where.state / where.home.write))
     return Terms(chosen, plan, useful, joules, where.watts, *waits, {"pmem": where.bare.written}), where
+
+
+def _waits(scenario: Scenario) -> tuple[float, float]:
+    """Return the mean seconds until a fault is noticed, and from then until the restore begins: repair and restart."""
+    faults = scenario.faults
+    late = faults.late_detection_share * faults.late_detection_seconds
+    noticed = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late
+    return noticed, faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
 
 
 def _seconds(hours: float) -> float:

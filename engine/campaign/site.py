@@ -8,21 +8,16 @@ import numpy as np
 from engine.assumptions import assumed
 from engine.campaign import pace
 from engine.cluster import gpus_in_node, nodes
-from engine.constants import Constant
 from engine.device import Device
 from engine.devices.network import FABRICS
 from engine.devices.ssd import DRIVES
 from engine.machinery import Machinery
-from engine.protection import Pace, Path, Site
+from engine.protection import STORE, Pace, Path, Site
 from engine.scenario import Scenario
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GB
 from engine.work import Copy, Move, Stream, Work
 
-# Meta's file system for Llama 3: 2 TB/s sustained, 7 TB/s at its peak, for 2,048 nodes of 8 GPUs.
-STORE = Constant(
-    "remote storage rate", 1.0, "GB/s", 0.25, 3.4, "derived", "Llama 3 (arXiv 2407.21783)", "of one node, each direction"
-)
 PROBE = 1e9
 
 

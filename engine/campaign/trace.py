@@ -14,6 +14,7 @@ from engine.hazard import Hazard, strikes
 from engine.registry import load, names
 from engine.scenario import Scenario
 
+MOST_BLOWS = 200_000
 SITE = frozenset({"gpu", "host"})
 POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
 
@@ -21,6 +22,12 @@ POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
 def blows(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, seconds: float) -> list[Blow]:
     """Return the faults of the first `seconds` in rising order; a hazard is that of the whole machine."""
     check(hazards)
+    expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
+    if expected > MOST_BLOWS:
+        raise BadKnob(
+            f"A campaign of {seconds / HOUR:g} h would be struck {expected:.3g} times, more than {MOST_BLOWS:,}; shorten it, or "
+            "lengthen the mean time between faults."
+        )
     streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))
     return list(takewhile(lambda blow: blow.at < seconds, merge(*streams)))
 

@@ -4,7 +4,7 @@ from math import ceil
 
 from engine.campaign.closed_form import CUSTOMARY
 from engine.constants import Constant
-from engine.protection import LOSSES, Plan, Protection, Site
+from engine.protection import LOSSES, STORE, Plan, Protection, Site
 from engine.protections.periodic_full import room
 from engine.traffic import INDEX_BYTES, row_bytes
 from engine.units import FLOAT32
@@ -76,5 +76,6 @@ PROTECTION = Protection(
     dict.fromkeys(LOSSES, "lossy"),
     plan,
     periodic=True,
+    constants=(STORE, BITS),
     cites=(SOURCE,),
 )

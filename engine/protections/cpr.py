@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from engine.constants import Constant
 from engine.errors import BadKnob
-from engine.protection import LOSSES, Plan, Protection, Site
+from engine.protection import LOSSES, STORE, Plan, Protection, Site
 from engine.protections.periodic_full import to
 
 SOURCE = "CPR, MLSys'21 (arXiv 2011.02999)"
@@ -29,5 +29,6 @@ PROTECTION = Protection(
     {**dict.fromkeys(LOSSES, "lossy"), "site": "exact"},
     plan,
     periodic=True,
+    constants=(STORE, LOST_SAMPLES),
     cites=(SOURCE,),
 )

@@ -4,7 +4,7 @@ from math import ceil
 
 from engine.constants import Constant
 from engine.errors import BadKnob
-from engine.protection import LOSSES, Keeps, Plan, Protection, Site
+from engine.protection import LOSSES, STORE, Keeps, Plan, Protection, Site
 from engine.protections.periodic_full import room
 from engine.units import HOUR, GiB
 
@@ -56,5 +56,6 @@ PROTECTION = Protection(
     "A peer's host memory holds a copy of each node's state, sent while the network is idle; a rare one goes to storage.",
     {**ON_A_PEER, "bits": "older", "site": "older"},
     plan,
+    constants=(STORE, BACKUP),
     cites=(SOURCE,),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.campaign.closed_form import batches_between
-from engine.protection import LOSSES, Keeps, Path, Plan, Protection, Site
+from engine.protection import LOSSES, STORE, Keeps, Path, Plan, Protection, Site
 from engine.units import GiB
 
 # A whole copy elsewhere brings everything back; of silent damage, if it is noticed before the next checkpoint.
@@ -56,5 +56,6 @@ PROTECTION = Protection(
     COPY_ELSEWHERE,
     plan,
     periodic=True,
+    constants=(STORE,),
     cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
 )

@@ -1,6 +1,6 @@
 """Periodic overlapped: training stands for a copy in host memory, which goes to remote storage while training goes on."""
 
-from engine.protection import Plan, Protection, Site
+from engine.protection import STORE, Plan, Protection, Site
 from engine.protections.periodic_full import COPY_ELSEWHERE, to
 
 
@@ -15,5 +15,6 @@ PROTECTION = Protection(
     COPY_ELSEWHERE,
     plan,
     periodic=True,
+    constants=(STORE,),
     cites=("Daly, FGCS 22(3), 2006",),
 )

@@ -24,7 +24,7 @@ def log(scenario: Scenario) -> Mapping[str, Any]:
 PROTECTION = Protection(
     "Relaxed undo log",
     "TrainingCXL: rows are logged with every batch, the MLP over several.",
-    {**IN_PMEM, "gpu": "lossy", "site": "lossy"},
+    {loss: "lossy" if keeps == "exact" else keeps for loss, keeps in IN_PMEM.items()},
     every_batch,
     log,
     cites=(TCXL,),

@@ -108,4 +108,9 @@ def spec() -> Spec:
         "encoding": {"y": {"field": "recovery", "type": "nominal"}, "text": {"field": "recovery"}},
     }
     zero = {"mark": {"type": "rule", "color": INK}, "encoding": {"x": {"datum": 0.0}}}
-    return {**rows(64), "height": {"step": 64, "for": "position"}, "layer": [zero, interval, mean, name], "config": {"legend": {"orient": "top"}}}
+    return {
+        **rows(64),
+        "height": {"step": 64, "for": "position"},
+        "layer": [zero, interval, mean, name],
+        "config": {"legend": {"orient": "top"}},
+    }
