@@ -42,7 +42,7 @@ def call(arguments: argparse.Namespace) -> int:
         return _ladder(arguments)
     if arguments.broken:
         bug = bugs.broken(arguments.broken)
-        report = bugs.hunt(bug, models, seed=arguments.seed)
+        report = bugs.hunt(bug, models, seed=arguments.seed, told=bar.draw)
         return _tell(arguments, report, {"broken": bug.name, "caught": bool(report.inconsistent)})
     return _tell(arguments, check(arguments.states, models, arguments.seed, bar.draw), {})
 

@@ -6,7 +6,7 @@ Whatever it breaks, the checker is awake only if it notices; `hunt` explores unt
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -19,10 +19,12 @@ from engine.crashcheck.report import Report
 from engine.crashcheck.search import explore
 from engine.crashcheck.story import Configuration, Wrap, configuration, configurations
 from engine.crashcheck.visit import Effort
+from engine.crashcheck.whole import Told
 from engine.errors import BadFile, BadInput
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
-STEPS = (Effort(60, 1, 1, 4, 1), Effort(1500, 2, 6, 20, 2))
+STEPS = (Effort(60, 1, 1, 4, 1), Effort(1000, 2, 6, 20, 2))
+LARGE = (configuration("undo-large"), configuration("redo-late-large"), configuration("undo-near-large"))
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,28 @@ def seeded() -> Mapping[str, Broken]:
     }
 
 
-def hunt(bug: Broken, models: tuple[str, ...] | None = None, steps: tuple[Effort, ...] = STEPS, seed: int = 0) -> Report:
-    """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further."""
-    report, elsewhere = Report(), [one for one in _everywhere() if one not in bug.on]
-    with bug.install():
-        for places in (bug.on, elsewhere):
-            for effort, of in product(steps, places):
-                report.add(explore(of, bug.wrap, models, effort, seed, bug.name))
-                if report.inconsistent:
-                    return report
+def hunt(
+    bug: Broken,
+    models: tuple[str, ...] | None = None,
+    steps: tuple[Effort, ...] = STEPS,
+    seed: int = 0,
+    told: Told = lambda share, what: None,
+) -> Report:
+    """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further.
+
+    An interrupt ends the hunt with what has been explored so far.
+    """
+    report = Report()
+    elsewhere = [one for one in _everywhere() if one not in bug.on]
+    tries = [*product(steps, bug.on), *product(steps, elsewhere), *product(steps[:1], LARGE)]
+    with bug.install(), suppress(KeyboardInterrupt):
+        report.interrupted = True
+        for number, (effort, of) in enumerate(tries):
+            told(number / len(tries), f"{bug.name}: {report.unique_states} states, {of.name}")
+            report.add(explore(of, bug.wrap, models, effort, seed, bug.name))
+            if report.inconsistent:
+                break
+        report.interrupted = False
     return report
 
 

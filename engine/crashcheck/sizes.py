@@ -17,5 +17,5 @@ class Size:
 SIZES = {
     "tiny": Size(3, 3, 16, 3, 2),
     "small": Size(8, 9, 88, 5, 4),
-    "large": Size(2048, 16, 4096, 4, 200),
+    "large": Size(2048, 16, 4096, 8, 200),
 }

@@ -3,7 +3,8 @@
 Which of those survive is up to the persistence model; `streams` lists them, so that every crash state can be enumerated.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,7 +51,8 @@ class CrashMedia(FunctionalMedia):
         self.line_writes = self.operations = 0
         self._rng, self._watch = rng, watch
         self._buffered: list[Write] = []
-        self._stored: list[Write] = []
+        self._stores: dict[int, list[Write]] = {}  # by their number; and which of them touch a line
+        self._touching: defaultdict[int, list[int]] = defaultdict(list)
         self._draining: list[Write] = []
         self._off = self._held = False
 
@@ -61,7 +63,10 @@ class CrashMedia(FunctionalMedia):
 
     def store(self, address: int, data: Octets) -> None:
         """Write from the host; volatile until flushed and fenced, unless the model is durable at once."""
-        self._stored.append(self._write(address, data, device=False))
+        write = self._write(address, data, device=False)
+        self._stores[self.operations] = [write]
+        for line in range(address // LINE, -(-write.stop // LINE)):
+            self._touching[line].append(self.operations)
         self._at_once()
 
     def device_write(self, address: int, data: Octets) -> None:
@@ -74,10 +79,12 @@ class CrashMedia(FunctionalMedia):
         self._check(address, nbytes)
         self.operations += 1
         low, high = address // LINE * LINE, -(-(address + nbytes) // LINE) * LINE
-        stored, self._stored = self._stored, []
-        for write in stored:
-            self._draining += some(write.part(low, high))
-            self._stored += some(write.part(write.address, low), write.part(high, write.stop))
+        found = {number for line in range(low // LINE, high // LINE) for number in self._touching.pop(line, ())}
+        for number in sorted(found & self._stores.keys()):
+            parts = self._stores.pop(number)
+            self._draining += [piece for write in parts for piece in some(write.part(low, high))]
+            left = [piece for write in parts for piece in some(write.part(write.address, low), write.part(high, write.stop))]
+            self._stores |= {number: left} if left else {}
 
     def fence(self) -> None:
         """Make all flushed lines and device writes durable; raises PowerLost at the cut."""
@@ -93,12 +100,12 @@ class CrashMedia(FunctionalMedia):
 
     def streams(self) -> dict[int, list[Write]]:
         """Return the words that are not safe yet, by stream, oldest first; a prefix of each may survive."""
-        return self._streams(self._buffered + self._draining + self._stored)
+        return self._streams(self._buffered + self._draining + self._stored())
 
     @property
-    def fenced(self) -> bool:
-        """Whether nothing is pending that a fence has not promised yet."""
-        return not self._draining and not self._stored
+    def draining(self) -> Sequence[Write]:
+        """Flushed lines and device writes that the next fence makes durable, in that order."""
+        return self._draining
 
     def survivor(self, reach: Reach | None = None) -> "CrashMedia":
         """Return the medium after power is lost now: what is durable, and of each stream a pending prefix.
@@ -124,8 +131,9 @@ class CrashMedia(FunctionalMedia):
 
         Which words those can be, the persistence model says; a prefix of them by default.
         """
-        queue = self._draining + (self._stored if self.domain.at_once else [])
-        self._draining, self._stored, self._held = queue, [], False
+        queue = self._draining + (self._stored() if self.domain.at_once else [])
+        self._draining, self._held = queue, False
+        self._forget()
         self._drain(int(share * sum(write.lines for write in self._draining)))
         if self._draining:
             first = self._draining[0]
@@ -148,6 +156,14 @@ class CrashMedia(FunctionalMedia):
                 found.setdefault(self.domain.stream(word.address, write.device, controller), []).append(word)
         return found
 
+    def _stored(self) -> list[Write]:
+        """Return what was stored and not flushed, in program order."""
+        return [write for _, parts in sorted(self._stores.items()) for write in parts]
+
+    def _forget(self) -> None:
+        self._stores.clear()
+        self._touching.clear()
+
     def _write(self, address: int, data: Octets, device: bool) -> Write:
         self._check(address, data.size)
         self.operations += 1
@@ -156,7 +172,8 @@ class CrashMedia(FunctionalMedia):
 
     def _at_once(self) -> None:
         if self.domain.at_once and not self._held:
-            self._draining, self._stored = self._draining + self._stored, []
+            self._draining += self._stored()
+            self._forget()
             self._reach_medium()
 
     def _reach_medium(self) -> None:

@@ -18,10 +18,15 @@ STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # the finaliser of
 MODULUS = 2**64
 
 
-def row_digests(rows: NDArray[np.int64], values: Octets) -> Words:
-    """Return the checksum of each row, (rows,), from its number and its values, (rows, row_bytes)."""
+def row_digests(rows: NDArray[np.int64], values: Octets, num_rows: int = 0) -> Words:
+    """Return the checksum of each row, (rows,), from its number and its values, (rows, row_bytes).
+
+    Whoever asks again and again for rows of one table says how many it has, and saves half of the time.
+    """
     words = _words(values)
-    sums: Words = _mix(words + _places(rows, words.shape[1])).sum(axis=1, dtype=np.uint64)
+    places = _all_places(num_rows, words.shape[1])[rows] if num_rows else _places(rows, words.shape[1])
+    places += words
+    sums: Words = _mix(places).sum(axis=1, dtype=np.uint64)
     return sums
 
 
