@@ -13,6 +13,7 @@ from engine.fault import mtbf
 from engine.hazard import Hazard, strikes
 from engine.registry import load, names
 from engine.scenario import Scenario
+from engine.units import HOUR
 
 MOST_BLOWS = 200_000
 SITE = frozenset({"gpu", "host"})
