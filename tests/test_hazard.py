@@ -62,7 +62,7 @@ def test_strikes_rise_hold_the_listed_instants_and_come_again_with_the_seed(at, 
 
 
 def test_classes_nodes_and_seeds_have_streams_of_their_own():
-    streams = [(1, "one", 0), (1, "one", 1), (1, "other", 0), (2, "one", 0)]
+    streams = [(1, "one", 0), (1, "one", 1), (1, "two", 0), (1, "other", 0), (2, "one", 0)]
     firsts = {next(instants(Hazard(1.0), *stream)) for stream in streams}
     assert len(firsts) == len(streams)
 

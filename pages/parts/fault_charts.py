@@ -64,6 +64,12 @@ def spent(of: str) -> Spec:
     }
 
 
+PERIOD = {
+    "field": "period",
+    "type": "quantitative",
+    "scale": {"type": "log", "nice": False},
+    "axis": axis("Training between two checkpoints [min]", format="~g", labelOverlap=True, tickCount=6, grid=False),
+}
 ONCE = {"values": [{}]}  # a mark that is drawn once, not once a row
 
 
@@ -73,12 +79,6 @@ def periods(best: tuple[tuple[str, float], ...], low: float) -> Spec:
 
     `best` are the names and minutes of the best periods by formula, `low` is the least share drawn.
     """
-    x = {
-        "field": "period",
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False},
-        "axis": axis("Training between two checkpoints [min]", format="~g", labelOverlap=True, tickCount=6, grid=False),
-    }
     scale = {"type": "log", "nice": False, "domain": [low, 100], "clamp": True}
     y = {"field": "gone", "type": "quantitative", "scale": scale, "axis": axis("Time not useful [%]", format="~g", tickCount=4)}
     how = {"domain": ["closed form", "simulated"], "range": ["#3f8fd0", "#c2557f"]}
@@ -88,7 +88,7 @@ def periods(best: tuple[tuple[str, float], ...], low: float) -> Spec:
         {"field": "period", "title": "Period [min]", "type": "quantitative", "format": ".4~g"},
         {"field": "gone", "title": "Time not useful [%]", "type": "quantitative", "format": ".4~g"},
     ]
-    both = {"x": x, "y": y, "color": colour, "tooltip": tip}
+    both = {"x": PERIOD, "y": y, "color": colour, "tooltip": tip}
     line = {"transform": [{"filter": "datum.how === 'closed form'"}], "mark": {"type": "line"}, "encoding": both}
     dots = {
         "transform": [{"filter": "datum.how === 'simulated'"}],
