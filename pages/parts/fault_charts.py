@@ -56,12 +56,8 @@ def spent(of: str) -> Spec:
         "encoding": {"text": {"field": "label"}},
     }
     names = {"field": "protection", "type": "nominal", "sort": None, "axis": axis("Protection", labelFontSize=13, labelLimit=200)}
-    return {
-        **rows(28),
-        "transform": [{"calculate": f"indexof({list(COLOURS)}, datum.part)", "as": "rank"}],
-        "encoding": {"y": names},
-        "layer": [bar, label],
-    }
+    ranked = {"calculate": f"indexof({list(COLOURS)}, datum.part)", "as": "rank"}
+    return {**rows(28), "transform": [ranked], "encoding": {"y": names}, "layer": [bar, label]}
 
 
 PERIOD = {
