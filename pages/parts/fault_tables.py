@@ -68,7 +68,7 @@ def setting(found: Campaigns, scenario: Scenario) -> str:
         if hazard.mtbf
     )
     told = f"System {scenario.system} trains {scenario.model.name} for {faults.campaign_days:g} days on {together}{rates}."
-    return f"{told} Of all of it: {classes}." if classes else told
+    return f"{told} Altogether: {classes}." if classes else told
 
 
 def spent(found: Campaigns, of: str, chosen: str) -> pd.DataFrame:
