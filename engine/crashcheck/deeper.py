@@ -14,6 +14,7 @@ from engine.crashcheck.visit import Search, look, power
 from engine.domain import domain
 from engine.errors import CannotRun
 from engine.persistence import CrashMedia, recover
+from engine.persistence.media import HEALTH
 
 AFTERWARDS = 1  # batches of training in which power may be lost the second time
 
@@ -62,9 +63,9 @@ def resume(search: Search, model: str, point: Point, counts: Counts) -> None:
 
 
 def lose_flag(search: Search, model: str, point: Point, counts: Counts) -> None:
-    """Lose each flag, one at a time: an older record must not be taken for the newest (I5, I7)."""
-    for slot in search.tale.layout.slots:
-        _damage(search, model, point, counts, f"p{slot.header}", poisons=(slot.header,))
+    """Lose each flag, and the dirty-shutdown counter, one at a time: nothing older must be taken for the newest (I5, I7)."""
+    for address in (HEALTH, *(slot.header for slot in search.tale.layout.slots)):
+        _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
 
 def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
