@@ -75,14 +75,14 @@ def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
     for address in lines:
         bit = 8 * address + rng.randrange(512)
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
-        _damage(search, model, point, counts, f"f{bit}", flips=(bit,))
+        if address != HEALTH:  # the device's own register, whose flips only the device could see
+            _damage(search, model, point, counts, f"f{bit}", flips=(bit,))
     _damage(search, model, point, counts, ",".join(f"p{address}" for address in lines), poisons=lines)
 
 
 def _damage(search: Search, model: str, point: Point, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
     search.report.damaged += 1
-    acknowledged = 0 if domain(model).announced else point.acknowledged
-    verdict = judge.damaged(search.tale, point.image(counts), acknowledged, **lost, wrap=search.wrap)
+    verdict = judge.damaged(search.tale, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
     if verdict.problem:
         search.fail(model, f"{point.operation}:{point.name(counts)},{name}", verdict.problem)
 
