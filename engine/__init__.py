@@ -8,8 +8,8 @@ Read it in this order; each module needs only those above it.
    one file of `systems`, say `systems/cxl_d.py`, before `systems/cxl.py`.
 4. When and at what cost: `device` and `devices` (seconds, joules, prices), `template` and `schedule` (the event loop),
    `timeline`, `critical_path`, `steady` and `energy`.
-5. What a power loss leaves: `faults`, `persistence` (the log protocol and its medium), `cut`, `crash`, and `run`, the fold
-   over segments: run, cut, recover, resume.
+5. What a power loss leaves: `faults`, `domains` (persistence models), `persistence` (the log protocol and its media), `cut`,
+   `crash`, and `run`, the fold over segments: run, cut, recover, resume; `crashcheck` explores what `persistence` promises.
 6. What the model learns: `training`, then `learner` and `lessons`, which bring it and the run together.
 7. What comes out: `report`, `metrics`, `finding`, `tables`, `story`, `result`.
 8. The two ways in: `simulate`, everything on one screen, and `estimate`, its instant counterpart without ids.

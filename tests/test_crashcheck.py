@@ -125,8 +125,8 @@ def told(capsys, *words):
 
 
 def test_the_command_reports_what_interface_and_exit_status_promise(capsys):
-    status, report = told(capsys, "--states", "300", "--model", "adr")
-    assert status == 0 and report["inconsistent"] == 0 and report["models"] == ["adr"]
+    status, report = told(capsys, "--states", "10", "--model", "eadr")
+    assert status == 0 and report["inconsistent"] == 0 and report["models"] == ["eadr"]
     keys = {"points", "raw_states", "unique_states", "inconsistent", "depth", "models", "seconds", "failures", "not_explored"}
     assert keys <= set(report)
     assert report["depth"] == 2 and report["unique_states"] <= report["raw_states"]

@@ -9,7 +9,7 @@ from seeded_bugs.broken_media import Through
 
 from engine.crashcheck import Effort, explore, hunt, leash, read, replay, search
 from engine.crashcheck.bugs import broken, seeded
-from engine.crashcheck.ladder import ladder
+from engine.crashcheck.ladder import RUNGS, ladder, table
 from engine.persistence import records
 
 BUGS = tuple(seeded())
@@ -69,11 +69,12 @@ def test_patience_leaves_the_alarm_clock_as_it_was():
 
 
 def test_the_ladder_says_which_depth_catches_which_bug():
-    rows = ladder([broken("rows_are_never_flushed"), broken("replay_is_not_fenced"), broken("lost_rows_are_read_as_zeros")])
-    caught = [row.caught for row in rows]
-    assert caught[0] < 3 and caught[-1] == 3
-    assert "replay_is_not_fenced" in rows[3].missed and "replay_is_not_fenced" not in rows[5].missed
-    assert "lost_rows_are_read_as_zeros" in rows[6].missed
+    kill, one_line, again, damage = (RUNGS[at] for at in (0, 2, 5, 7))
+    names = ("rows_are_never_flushed", "replay_is_not_fenced", "lost_rows_are_read_as_zeros")
+    rows = ladder([broken(name) for name in names], rungs=(kill, one_line, again, damage))
+    assert [row.missed for row in rows] == [names, names[1:], names[2:], ()]
+    assert [row.caught for row in rows] == [3 - len(row.missed) for row in rows]
+    assert "and damaged lines                3 of  3" in table([row.as_json() for row in rows])
 
 
 def test_a_bug_is_gone_when_it_is_no_longer_installed():

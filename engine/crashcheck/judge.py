@@ -117,8 +117,8 @@ def damaged(
 ) -> Verdict:
     """Recover with lines lost and bits (numbered over all bytes) flipped: exactly, or by a refusal (I5).
 
-    Where the report names damaged records, an older exact state is honest. Flips of rows are only seen by a recovery that
-    scans, so it does where there are any.
+    Where it reports damaged records or a dirty shutdown, an older exact state is honest. Flips of rows are only seen by a
+    recovery that scans, so it does where there are any.
     """
     bytes_ = bytearray(image)
     for bit in flips:
@@ -133,5 +133,5 @@ def damaged(
         return Verdict(None, "", True)
     except (Exception, Stuck) as error:
         return Verdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
-    problem = wrong(tale, found, 0 if found.damaged else acknowledged)
+    problem = wrong(tale, found, 0 if found.damaged or found.dirty else acknowledged)
     return Verdict(found.embedding_batch, problem and f"I5: a damage passed in silence: {problem}")
