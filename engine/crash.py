@@ -30,7 +30,7 @@ from engine.persistence.pending import at_random
 from engine.persistence.recovery import Scan
 
 PURPOSE = 102
-MOST_REPLAYED = 100  # interrupted recoveries that are played to the byte; each leaves what the one before it left
+MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each leaves what the one before it left
 NO_ROWS = np.empty(0, np.int64)
 Octets = NDArray[np.uint8]
 

@@ -400,6 +400,23 @@ def test_scheduling_in_windows_changes_nothing(monkeypatch):
         assert simulate(asked).results == near
 
 
+def test_many_crashes_schedule_every_batch_a_few_times_and_not_the_rest_of_the_run_each_time(monkeypatch):
+    counted_batches = []
+
+    def counting(m, traffic, *more):
+        counted_batches.append(traffic.batches)
+        return schedule(m, traffic, *more)
+
+    monkeypatch.setattr(course, "schedule", counting)
+    hours = 50 * span("cxl-b") / 60 / 3600
+    struck = simulate(
+        timed("cxl-b", power_loss_mtbf_hours=hours, detect_seconds=0.0, restart_seconds=1e-4, **{"run.batches": 2000})
+    )
+    crashes = kinds(struck).count("fault")
+    assert struck.ran and crashes > 40
+    assert sum(counted_batches) < 2 * 2000 + crashes * 3 * course.SPARE
+
+
 @pytest.mark.parametrize(
     ("path", "knobs", "missing"),
     [
