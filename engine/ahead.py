@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from engine.errors import CannotRun
 from engine.fault import Strike, strikes
 from engine.scenario import Scenario
 
+MOST_PASSED, MOST_SLOW = 10_000, 1_000
 FULL_SPEED = "full speed"  # no fault: the end of one that slows down
 
 
@@ -18,7 +20,7 @@ class Ahead:
     def __init__(self, scenario: Scenario) -> None:
         self._coming = _timed(scenario)
         self._next = next(self._coming, None)
-        self.slow = self.flipped = 0
+        self.slow = self.flipped = self._switched = 0
         self.passed: list[Strike] = []
 
     def peek(self) -> Strike | None:
@@ -33,12 +35,24 @@ class Ahead:
         self._next = next(self._coming, None)
         self.slow += slows(strike) - (strike.fault == FULL_SPEED)
         self.passed += [] if stops(strike) else [strike]
+        self._switched += slows(strike)
+        if len(self.passed) > MOST_PASSED or self._switched > MOST_SLOW:
+            raise CannotRun(
+                f"Faults that do not stop the run, such as {strike.fault}, have "
+                f"struck {len(self.passed):,} times by {strike.at:.4g} s, more than can be followed; make faults rarer, or "
+                "shorten faults.detect_seconds and faults.restart_seconds."
+            )
         return strike
 
     @property
     def passed_faults(self) -> list[Strike]:
         """What has passed, without the moments at which a device was fast again."""
         return [strike for strike in self.passed if strike.fault != FULL_SPEED]
+
+    @property
+    def all_flipped(self) -> int:
+        """How many bits have flipped so far."""
+        return sum(flips(strike) for strike in self.passed)
 
     def stop_before(self, end: float) -> Strike | None:
         """Take everything before `end` seconds up to a strike that stops the job, and return that one, if there is one."""

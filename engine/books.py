@@ -63,10 +63,10 @@ def books(run: Run, checkpoint: float) -> Books:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What each batch takes without a fault: seconds, the checkpoint's share, dynamic joules of other stages; (N,)."""
+    """What each batch takes without a fault: seconds, of which its checkpoint, dynamic joules of other stages; (N,)."""
 
     seconds: Floats
-    share: Floats
+    checkpoint: Floats
     joules: Floats
 
     @staticmethod
@@ -74,7 +74,7 @@ class _Plan:
         """Read it off the run without a fault."""
         seconds = _intervals(run.planned, run.planned.makespan)
         joules, _ = _joules(run.planned, run.machinery.devices, run.planned.makespan)
-        return _Plan(seconds, np.minimum(checkpoint, seconds) / np.maximum(seconds, TINY), joules)
+        return _Plan(seconds, np.minimum(checkpoint, seconds), joules)
 
 
 def _fates(run: Run) -> list[tuple[Segment, NDArray[np.int64]]]:
@@ -104,32 +104,31 @@ def _enter(
     seconds: dict[str, float],
     dynamic: dict[str, float],
 ) -> None:
-    """Enter one segment: the batches that ended by their fate, what was under way as lost."""
+    """Enter one segment: the batches that ended by their fate, what was under way as lost.
+
+    Usual and stalled time are told apart over all its batches, so that a log's turns may fall on others than planned.
+    """
     line, count = segment.timeline, len(fate)
     worked = min(segment.length, line.makespan)
     spent, (other, checkpoint) = _intervals(line, worked)[:count], _joules(line, devices, segment.length)
-    stays = fate == DONE
-    part = slice(segment.first, segment.first + count)
-    planned, share = plan.seconds[part], plan.share[part]
-    usual = np.minimum(spent, planned) * stays
+    stays, part = fate == DONE, slice(segment.first, segment.first + count)
+    planned = float(plan.seconds[part] @ stays)
+    usual = min(float(spent @ stays), planned)
+    logs = float(plan.checkpoint[part] @ stays) * usual / max(planned, TINY)
+    usual_joules = min(float(other[:count] @ stays), float(plan.joules[part] @ stays))
     entries = {
-        "useful": usual @ (1 - share),
-        "checkpoint": usual @ share + segment.length - worked,
-        "stalled": float(np.maximum(spent - planned, 0.0) @ stays),
-        "replay": float(spent @ (fate == AGAIN)),
-        "lost": float(spent @ (fate == LOST)) + worked - float(spent.sum()),
+        "useful": (usual - logs, usual_joules),
+        "checkpoint": (logs + segment.length - worked, float(checkpoint[:count] @ stays) + _paused(segment, devices)),
+        "stalled": (float(spent @ stays) - usual, float(other[:count] @ stays) - usual_joules),
+        "replay": (float(spent @ (fate == AGAIN)), float((other + checkpoint)[:count] @ (fate == AGAIN))),
+        "lost": (
+            float(spent @ (fate == LOST)) + worked - float(spent.sum()),
+            float((other + checkpoint)[:count] @ (fate == LOST)) + float((other + checkpoint)[count:].sum()),
+        ),
     }
-    usual_joules = np.minimum(other[:count], plan.joules[part])
-    joules = {
-        "useful": float(usual_joules @ stays),
-        "checkpoint": float(checkpoint[:count] @ stays) + _paused(segment, devices),
-        "stalled": float((other[:count] - usual_joules) @ stays),
-        "replay": float((other + checkpoint)[:count] @ (fate == AGAIN)),
-        "lost": float((other + checkpoint)[:count] @ (fate == LOST)) + float((other + checkpoint)[count:].sum()),
-    }
-    for name in entries:
-        seconds[name] += float(entries[name])
-        dynamic[name] += joules[name]
+    for name, (time, joules) in entries.items():
+        seconds[name] += time
+        dynamic[name] += joules
 
 
 def _paused(segment: Segment, devices: Mapping[str, Device]) -> float:

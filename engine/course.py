@@ -4,7 +4,7 @@ What happened up to an instant does not depend on later batches, so a stretch is
 degradation slows the batches that begin during it; the stretch goes on without a cut.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,7 +33,8 @@ class Flip:
 class Segment:
     """One stretch of training from batch `first`, begun at `begin` seconds, run for `length` seconds.
 
-    A `pause` follows its last batch: a full checkpoint, because the log was full.
+    A `pause` follows its last batch: a full checkpoint, because the log was full. `flips` are bits that flipped in it,
+    or in the outage before; `flipped` counts those of the run until its end.
     """
 
     first: int
@@ -43,6 +44,7 @@ class Segment:
     cut: Cut | None
     flips: tuple[Flip, ...] = ()
     pause: Timeline | None = None
+    flipped: int = 0
 
     @property
     def last(self) -> int:
@@ -115,14 +117,14 @@ class Course:
         line = self.reach(at)
         return Flip(at, self.first + self.begun(at), self.first + newest_commit(line, at - self.begin))
 
-    def segment(self, flipped: tuple[Flip, ...], at: float = np.inf) -> Segment:
+    def segment(self, at: float = np.inf) -> Segment:
         """Return the segment up to its end, or cut at `at`."""
         line = self.reach(at)
         if np.isinf(at):
-            return Segment(self.first, self.begin, line.makespan + self._paused, line, None, flipped, self.pause)
+            return Segment(self.first, self.begin, line.makespan + self._paused, line, None, pause=self.pause)
         length = at - self.begin
         pause = self.pause if length > line.makespan else None
-        return Segment(self.first, self.begin, length, line, cut(line, length), flipped, pause)
+        return Segment(self.first, self.begin, length, line, cut(line, length), pause=pause)
 
 
 def follow(course: Course, ahead: Ahead) -> tuple[Segment, Strike | None]:
@@ -131,11 +133,11 @@ def follow(course: Course, ahead: Ahead) -> tuple[Segment, Strike | None]:
     while (strike := ahead.peek()) is not None and not course.over(strike.at):
         ahead.pop()
         if stops(strike):
-            return course.segment(tuple(flipping), strike.at), strike
+            return replace(course.segment(strike.at), flips=tuple(flipping), flipped=ahead.all_flipped), strike
         if slows(strike) or strike.fault == FULL_SPEED:
             course.switch(strike.at, ahead.slow > 0)
         elif flips(strike):
             flipping.append(course.flip(strike.at))
         elif fills(strike) and course.m.ways.log:
             course.fill(strike.at)
-    return course.segment(tuple(flipping)), None
+    return replace(course.segment(), flips=tuple(flipping), flipped=ahead.all_flipped), None

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.course import Segment
-from engine.damage import flip_log, poison, poisoned
+from engine.damage import Bit, flip_log, keep_flipped, poison, poisoned, turned
+from engine.domain import domain
 from engine.errors import CannotRun
 from engine.machinery import Machinery
-from engine.outage import Outage
+from engine.outage import Outage, persistence_model
 from engine.persistence import (
     BatchChange,
     CrashMedia,
@@ -24,10 +25,12 @@ from engine.persistence import (
     recover,
     survive,
 )
+from engine.persistence.media import LINE
 from engine.persistence.pending import at_random
 from engine.persistence.recovery import Scan
 
 PURPOSE = 102
+MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each leaves what the one before it left
 NO_ROWS = np.empty(0, np.int64)
 Octets = NDArray[np.uint8]
 
@@ -36,13 +39,15 @@ Octets = NDArray[np.uint8]
 class Before:
     """The state at the start of batch `batch`, whose checkpoint is complete: table (R, row bytes) and MLP bytes.
 
-    `mlp` is what the newest flagged MLP log holds, the parameters at the start of batch `mlp_batch`.
+    `mlp` is what the newest flagged MLP log holds, the parameters at the start of batch `mlp_batch`. `flipped` are the
+    bits of the table that are not as they were written.
     """
 
     batch: int
     table: Octets
     mlp: Octets
     mlp_batch: int
+    flipped: tuple[Bit, ...] = ()
 
 
 def events(segment: Segment) -> tuple[PersistEvent, ...]:
@@ -85,22 +90,19 @@ def survived(
         row_checksums=m.scenario.policy.row_checksums,
     )
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
-    start = Start(before.table, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
+    written = turned(before.table, before.flipped)
+    start = Start(written, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
-    granularity = m.scenario.faults.torn_write_bytes
-    media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, _model(m, down), granularity)
+    granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m, down.strikes[0])
+    media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, model, granularity)
+    keep_flipped(media, layout, written, before.table, before.flipped)
     _damage(m, segment, down, media, layout, changes)
-    media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted, media)
+    media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted[:MOST_REPLAYED], media)
     return recover(media, layout, m.ways.log, m.ways.bound, _scan(m))
 
 
 def _scan(m: Machinery) -> Scan:
     return "always" if m.scenario.policy.recovery_scan == "always" else "dirty"
-
-
-def _model(m: Machinery, down: Outage) -> str:
-    """Return the persistence model in force: a flush that fails takes fenced writes too."""
-    return "gpf_fail" if "fenced" in down.strikes[0].kind.destroys else m.scenario.machine.persistence_model
 
 
 def _damage(
@@ -130,10 +132,17 @@ def _interrupted(m: Machinery, media: CrashMedia, layout: Layout, share: float, 
 
 
 def in_miniature(m: Machinery, segment: Segment, down: Outage) -> tuple[int, int]:
-    """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a table of two rows."""
-    rows, nothing = np.zeros((2, down.recovery.row_bytes), np.uint8), np.zeros(8, np.uint8)
-    change = BatchChange(np.zeros(1, np.int64), rows[:1], rows[:1], nothing, nothing)
+    """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a few rows.
+
+    One logged row and another one tell the same as all; where fenced writes are lost, it matters how many there were.
+    """
+    fenced = domain(persistence_model(m, down.strikes[0])).buffered_lines * LINE
+    count = int(np.clip(down.recovery.rows, 1, 1 + fenced // down.recovery.row_bytes))
+    rows = np.zeros((count + 1, down.recovery.row_bytes), np.uint8)
+    mlp = np.zeros(int(np.clip(down.recovery.mlp_bytes, 8, max(fenced, 8))), np.uint8)
+    change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
-    before = Before(segment.first + since, rows, nothing, segment.first + flagged)
+    flipped = ((count, 0, 1),) if segment.flipped and m.scenario.faults.silent_corruption_where == "table" else ()
+    before = Before(segment.first + since, rows, mlp, segment.first + flagged, flipped)
     found = survived(m, segment, down, before, {event.batch: change for event in events(segment)}, 1)
     return found.embedding_batch, found.mlp_batch

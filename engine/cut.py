@@ -46,10 +46,10 @@ def cut(timeline: Timeline, at: float) -> Cut:
 
 def begun_before(timeline: Timeline, at: float) -> int:
     """Return how many batches have begun before `at` seconds."""
-    return int(np.searchsorted(_begun(timeline), at, side="left"))
+    return int(np.searchsorted(begun(timeline), at, side="left"))
 
 
-def _begun(timeline: Timeline) -> NDArray[np.float64]:
+def begun(timeline: Timeline) -> NDArray[np.float64]:
     """Return when each batch begins, (N,): the first start of work that takes time, other than sending."""
     sending = np.array([task.stage == "Transfer" for task in timeline.graph.tasks])
     counts = ~sending & (timeline.template.durations > 0)

@@ -1,5 +1,6 @@
 """Damage to what memory holds: which line is poisoned, which bit flips, and what that does to the medium's bytes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -13,12 +14,13 @@ from engine.hazard import generator
 from engine.outage import Outage
 from engine.persistence import CrashMedia, Layout
 from engine.persistence.layout import Slot
-from engine.persistence.media import LINE
+from engine.persistence.media import LINE, Octets
 from engine.persistence.records import read
 from engine.persistence.recovery import ROW_LOG, survey
 from engine.scenario import Scenario, per_table
 from engine.traffic import INDEX_BYTES
 
+Bit = tuple[int, int, int]  # of a table: row, byte, and the byte's bit as a number from 1 to 128
 Where = Literal["logged row", "other row", "row log", "mlp log"]
 
 
@@ -87,3 +89,19 @@ def flip_bit(media: CrashMedia, slot: Slot, nbytes: int, rng: np.random.Generato
     address, bit = slot.payload + int(rng.integers(nbytes)), np.uint8(1 << int(rng.integers(8)))
     media.durable[address] ^= bit
     media.volatile[address] ^= bit
+
+
+def turned(table: Octets, bits: Iterable[Bit]) -> Octets:
+    """Return the table with these bits the other way round: as it was written, if they have flipped."""
+    other = table.copy() if bits else table
+    for row, byte, bit in bits:
+        other[row, byte] ^= np.uint8(bit)
+    return other
+
+
+def keep_flipped(media: CrashMedia, layout: Layout, written: Octets, now: Octets, bits: Iterable[Bit]) -> None:
+    """Let rows that nobody has written since be as they are `now`, behind the back of the table's digest."""
+    for row in {row for row, _, _ in bits}:
+        home = slice(layout.row(row), layout.row(row) + layout.row_bytes)
+        if np.array_equal(media.durable[home], written[row]):
+            media.durable[home] = media.volatile[home] = now[row]

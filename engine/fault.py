@@ -9,7 +9,7 @@ from typing import Literal
 
 from engine import cluster, hazard
 from engine.fault_rates import mtbfs
-from engine.registry import every
+from engine.registry import every, load
 from engine.scenario import Scenario
 from engine.units import HOUR
 
@@ -36,7 +36,7 @@ class Strike:
     @property
     def kind(self) -> "Fault":
         """The fault that strikes."""
-        found: Fault = every("faults")[self.fault]
+        found: Fault = load("faults", self.fault)
         return found
 
 

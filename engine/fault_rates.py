@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 from tomllib import loads
+from typing import Any
 
 from engine.units import HOUR
 
@@ -17,9 +18,13 @@ def rate_names() -> tuple[str, ...]:
 
 
 @cache
+def published(name: str) -> dict[str, Any]:
+    """Return a file of rates: its title and source, and by class of fault the events, units and hours with their source."""
+    return loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def mtbfs(name: str) -> dict[str, float]:
     """Return by class of fault the mean seconds between two at one unit: units watched, times hours, over events."""
-    if name == NONE:
-        return {}
-    content = loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    return {fault: one["units"] * one["hours"] * HOUR / one["events"] for fault, one in content["faults"].items()}
+    faults = published(name)["faults"] if name != NONE else {}
+    return {fault: one["units"] * one["hours"] * HOUR / one["events"] for fault, one in faults.items()}

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engine.course import Flip, Segment
 from engine.crash import Before, events, survived
+from engine.damage import Bit
 from engine.errors import CannotRun
 from engine.hazard import generator
 from engine.machinery import Machinery
@@ -16,13 +17,17 @@ from engine.persistence import BatchChange
 from engine.run import Found
 from engine.scenario import Scenario
 from engine.training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
+from engine.units import FLOAT32
 from engine.workload.batch import Batch
 from engine.workload.source import Source
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """The trained model at the start of batch `batch`; `first` are the weights before any training."""
+    """The trained model at the start of batch `batch`; `first` are the weights before any training.
+
+    `flipped` are the bits of the table that have flipped so far.
+    """
 
     shape: Shape
     source: Source
@@ -30,6 +35,7 @@ class Learner:
     weights: Weights
     first: Weights
     batch: int = 0
+    flipped: tuple[Bit, ...] = ()
 
 
 def learner(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.int64], scenario: Scenario) -> Learner:
@@ -43,7 +49,7 @@ def advance(
 ) -> tuple[Learner, Trained]:
     """Train up to the start of batch `last`; bits flip on the way."""
     done = _train(pupil, m, last, evaluations, on_batch, flips)
-    return replace(pupil, weights=done.weights, batch=last), done
+    return replace(remember(pupil, m, flips), weights=done.weights, batch=last), done
 
 
 def _train(
@@ -78,13 +84,29 @@ def _train(
     return joined(parts)
 
 
+def place(weights: Weights, where: str, flip: Flip, seed: int) -> tuple[int, int]:
+    """Return which word of the table or of the MLPs flips, and the bit of it as a number."""
+    rng = generator(seed, f"bit of {flip.at!r}")
+    return int(rng.integers((weights.table if where == "table" else weights.mlp).size)), 1 << int(rng.integers(32))
+
+
 def flipped(weights: Weights, where: str, flip: Flip, seed: int) -> Weights:
     """Return a copy in which one random bit of the table or of the MLPs is the other way round."""
     values = (weights.table if where == "table" else weights.mlp).copy()
-    rng = generator(seed, f"bit of {flip.at!r}")
-    words = values.reshape(-1).view(np.uint32)
-    words[rng.integers(words.size)] ^= np.uint32(1 << int(rng.integers(32)))
+    word, bit = place(weights, where, flip, seed)
+    values.reshape(-1).view(np.uint32)[word] ^= np.uint32(bit)
     return replace(weights, table=values) if where == "table" else replace(weights, mlp=values)
+
+
+def remember(pupil: Learner, m: Machinery, flips: tuple[Flip, ...]) -> Learner:
+    """Return the learner that knows which bits of its table have flipped."""
+    if m.scenario.faults.silent_corruption_where != "table":
+        return pupil
+    places = (place(pupil.weights, "table", flip, m.scenario.faults.seed) for flip in flips)
+    width = pupil.weights.table.shape[1]
+    bits = ((*divmod(word, width), bit.bit_length() - 1) for word, bit in places)
+    where = tuple((row, column * FLOAT32 + index // 8, 1 << index % 8) for row, column, index in bits)
+    return replace(pupil, flipped=(*pupil.flipped, *where))
 
 
 def crash(
@@ -98,7 +120,7 @@ def crash(
     if cut is None or m.ways.log == "":
         last = segment.first + (cut.started if cut else 0)
         _, done = advance(pupil, m, last, evaluations, on_batch, segment.flips)
-        return replace(pupil, weights=pupil.first, batch=0), Found(0, 0), done
+        return replace(pupil, weights=pupil.first, batch=0, flipped=()), Found(0, 0), done
     since = segment.first + cut.since
     played = events(segment)
     last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
@@ -107,6 +129,7 @@ def crash(
     done = _train(pupil, m, last, evaluations, on_batch, segment.flips, recorded | mlps, recorded)
     changes = {n: _change(done, n, last) for n in range(since, last)}
     changes |= {n: _mlp_only(done, n, pupil) for n in mlps if n < since}
+    pupil = remember(pupil, m, segment.flips)
     before = _before(pupil, done, since, segment.first + cut.since_mlp, changes)
     try:
         found = survived(m, segment, down, before, changes, m.scenario.data.batch_size)
@@ -156,7 +179,7 @@ def _before(pupil: Learner, done: Trained, since: int, flagged: int, changes: Ma
     for n in sorted((n for n in changes if n >= since), reverse=True):
         table[changes[n].rows] = changes[n].before
     kept = done.kept.get(flagged, pupil.weights)
-    return Before(since, table, _mlp_bytes(kept.mlp, kept.mlp_state), flagged)
+    return Before(since, table, _mlp_bytes(kept.mlp, kept.mlp_state), flagged, pupil.flipped)
 
 
 def _from_bytes(like: Weights, table: NDArray[np.uint8], mlp: NDArray[np.uint8]) -> Weights:

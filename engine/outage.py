@@ -57,8 +57,8 @@ class Outage:
 
     @property
     def interrupted(self) -> tuple[float, ...]:
-        """Return for each attempt but the last which share of the restore it had done."""
-        return tuple(attempt.restore / self.restore if self.restore else 0.0 for attempt in self.attempts[:-1])
+        """Return which share of the restore each interrupted attempt had done; only those that had begun it."""
+        return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
 
 
 def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
@@ -77,12 +77,6 @@ def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahe
         still = max(ends[2] - again.at - again.detect, 0.0)
         strike = replace(again, repair=max(again.repair, still))
         strikes.append(strike)
-
-
-def scans(scenario: Scenario, strike: Strike) -> bool:
-    """Tell whether recovery verifies the tables: where it always does, or where the device counts a dirty shutdown."""
-    dirty = "fenced" in strike.kind.destroys or domain(scenario.machine.persistence_model).announced
-    return dirty or scenario.policy.recovery_scan == "always"
 
 
 class _Further:
@@ -106,11 +100,20 @@ class _Further:
         return Strike(max(own, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds)
 
 
+def persistence_model(m: Machinery, strike: Strike) -> str:
+    """Return the persistence model in force at a strike: a flush that fails takes fenced writes too."""
+    return "gpf_fail" if "fenced" in strike.kind.destroys else m.scenario.machine.persistence_model
+
+
 def _recovery(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike) -> Recovery:
-    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
+    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log.
+
+    After a shutdown that the medium counted as dirty, or always, the whole table is read too, and held against its digest.
+    """
     committed = segment.cut.committed if segment.cut else -1
-    scan = table_bytes(m.scenario) if m.ways.log and scans(m.scenario, strike) else 0.0
-    if not m.ways.log or committed < 0:
-        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
-    rows = float(traffic.rows[segment.first + committed])
+    if not m.ways.log:
+        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes)
+    dirty = domain(persistence_model(m, strike)).announced
+    scan = table_bytes(m.scenario) if dirty or m.scenario.policy.recovery_scan == "always" else 0.0
+    rows = float(traffic.rows[segment.first + committed]) if committed >= 0 else 0.0
     return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes, scan)

@@ -13,6 +13,8 @@ from engine.run import Crash, Run
 from engine.steady import Steady
 from engine.timeline import Timeline
 
+DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -114,7 +116,11 @@ def staleness(run: Run) -> int | None:
 
 
 def unnoticed(run: Run) -> int:
-    """Return how many bits flipped where no checksum covers them: tables and MLPs; a log's is seen or never read."""
-    if run.machinery.scenario.faults.silent_corruption_where == "log":
+    """Return how many bits flipped that no checksum saw.
+
+    A log's is seen or never read. A table's is seen if its digest is verified later, which then ends the run.
+    """
+    where, fatal = run.machinery.scenario.faults.silent_corruption_where, run.crashes[-1].found.fatal if run.crashes else ""
+    if where == "log" or (where == "table" and DIGEST in fatal):
         return 0
-    return sum(len(segment.flips) for segment in run.segments)
+    return run.segments[-1].flipped

@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 
 from engine.ahead import FULL_SPEED
-from engine.cut import begun_before
+from engine.cut import begun
 from engine.fault import Strike
 from engine.report import Report
 from engine.result import Row
@@ -18,6 +18,11 @@ from engine.units import MS
 SHOWN_BATCHES = 3
 FROM_BATCH = 4
 MOST_POINTS = 2000
+SEEN = {
+    "table": "no checksum covers a row that is used, and the table's digest is verified only after a dirty shutdown",
+    "mlp": "no checksum covers the MLPs",
+    "log": "its checksum sees it if that log is needed",
+}
 PASSING = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
 
 
@@ -101,7 +106,8 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
         else f"embeddings at the start of batch {crash.embedding_batch}, MLP of batch {crash.mlp_batch}, "
         f"{crash.embedding_batch - crash.mlp_batch} batches older"
     )
-    what = f"recovered to {state}; {crash.lost} batches are run again, restore took {crash.outage.restore / MS:.3g} ms"
+    again = f"{crash.lost} {'batch is' if crash.lost == 1 else 'batches are'} run again"
+    what = f"recovered to {state}; {again}, restore took {crash.outage.restore / MS:.3g} ms"
     yield {"Elapsed [s]": crash.resumed, "Kind": "recovered", "Batch": crash.embedding_batch, "What": what}
 
 
@@ -111,28 +117,30 @@ def _where(strike: Strike) -> str:
 
 
 def _passing_rows(run: Run) -> Iterable[Row]:
-    """Yield what did not stop the job; a batch that had begun then stands beside it."""
-    for strike in run.strikes:
-        segment = next((one for one in reversed(run.segments) if one.begin <= strike.at), run.segments[0])
-        begun = begun_before(segment.timeline, strike.at - segment.begin)
-        batch = segment.first + max(begun - 1, 0)
-        kind = "full speed" if strike.fault == FULL_SPEED else PASSING[strike.kind.kind]
-        yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": f"{_passing(run, strike)} in batch {batch}"}
+    """Yield what did not stop the job; the batch that had begun last stands beside it."""
+    at = np.array([strike.at for strike in run.strikes])
+    of = np.searchsorted([segment.begin for segment in run.segments], at, side="right") - 1
+    for number in np.unique(of):
+        segment, mine = run.segments[number], np.flatnonzero(of == number)
+        within = np.minimum(at[mine] - segment.begin, segment.length)
+        batches = segment.first + np.maximum(np.searchsorted(begun(segment.timeline), within) - 1, 0)
+        for strike, batch in zip((run.strikes[index] for index in mine), batches.tolist(), strict=True):
+            kind = FULL_SPEED if strike.fault == FULL_SPEED else PASSING[strike.kind.kind]
+            yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": _passing(run, strike, batch)}
 
 
-def _passing(run: Run, strike: Strike) -> str:
+def _passing(run: Run, strike: Strike, batch: int) -> str:
     """Return what happened, and what that means here."""
     if strike.fault == FULL_SPEED:
-        return "the device was at full speed again"
-    said, faults = _where(strike), run.machinery.scenario.faults
+        return f"the device was at full speed again in batch {batch}"
+    meaning = ""
     if strike.kind.kind == "damage":
-        seen = {"log": "its checksum sees it if that log is needed", "mlp": "no checksum covers the MLPs"}
-        return f"{said}: {seen.get(faults.silent_corruption_where, 'no checksum covers the tables')};"
-    if strike.kind.kind == "report":
-        return (
-            f"{said}; training waits for a full checkpoint" if run.machinery.ways.log else f"{said}, but the system keeps no log,"
-        )
-    return said if slow_devices(run.machinery) else f"{said}, but the system has no such device,"
+        meaning = SEEN[run.machinery.scenario.faults.silent_corruption_where]
+    elif strike.kind.kind == "report":
+        meaning = "training waits for a full checkpoint" if run.machinery.ways.log else "but the system keeps no log"
+    elif not slow_devices(run.machinery):
+        meaning = "but the system has no such device"
+    return f"{_where(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
 
 
 def thinned(rows: list[Row], most: int = MOST_POINTS) -> tuple[Row, ...]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import BadInput, Cancelled
-from engine.groups import Faults
+from engine.fault_knobs import Faults
 from engine.keys import How
 from engine.progress import Progress, Watcher
 from engine.result import Result

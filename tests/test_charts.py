@@ -29,7 +29,7 @@ CHARTS = {
     "heat map": (sweep_charts.heat_map("a", "b", "AUC"), None),
 }
 every_chart = pytest.mark.parametrize(("spec", "frame"), CHARTS.values(), ids=list(CHARTS))
-MADE_INSIDE = {"rank", "amount_total", "drawn_total", "mean", "label", "figure"}
+MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure"}
 
 
 def fields(spec):

@@ -11,7 +11,7 @@ from scipy.stats import kstest
 
 from engine.errors import BadKnob
 from engine.fault import Strike, asked, strikes
-from engine.fault_rates import NONE, mtbfs, rate_names
+from engine.fault_rates import NONE, mtbfs, published, rate_names
 from engine.hazard import Hazard, replay
 from engine.hazard import repair_times as repairs
 from engine.hazard import strikes as instants
@@ -62,7 +62,7 @@ def test_strikes_rise_hold_the_listed_instants_and_come_again_with_the_seed(at, 
 
 
 def test_classes_nodes_and_seeds_have_streams_of_their_own():
-    streams = [(1, "one", 0), (1, "one", 1), (1, "other", 0), (2, "one", 0)]
+    streams = [(1, "one", 0), (1, "one", 1), (1, "two", 0), (1, "other", 0), (2, "one", 0)]
     firsts = {next(instants(Hazard(1.0), *stream)) for stream in streams}
     assert len(firsts) == len(streams)
 
@@ -108,6 +108,7 @@ def takewhile_before(found, end):
 def test_published_rates_name_known_faults_and_can_be_overruled(name):
     assert set(mtbfs(name)) <= set(RANDOM) and all(seconds > 0 for seconds in mtbfs(name).values())
     assert set(mtbfs(name)) == asked(asking(rates=name))
+    assert all(one["source"] for one in (published(name), *published(name)["faults"].values()))
     own = next(strikes(asking(rates="rsc1", host_crash_mtbf_hours=2.0)))
     assert own == next(strikes(asking(host_crash_mtbf_hours=2.0)))
 

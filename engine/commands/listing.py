@@ -7,11 +7,12 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
-from engine import knobs, presets, registry
+from engine import fault_rates, knobs, presets, registry
 from engine.commands import output
 from engine.commands.parser import Subparsers
 from engine.device import Kind
 from engine.scenario import KNOBS
+from engine.units import HOUR
 
 Entry = dict[str, Any]
 
@@ -51,6 +52,22 @@ def _faults() -> list[Entry]:
     return [
         {**_variant("faults", name), "id": one.id, "kind": one.kind, "destroys": ", ".join(sorted(one.destroys)) or "nothing"}
         for name, one in sorted(registry.every("faults").items(), key=lambda item: (int(item[1].id[1:]), item[0]))
+    ]
+
+
+def _rates() -> list[Entry]:
+    """Each published failure rate, with what it was counted from and the source."""
+    files = {name: fault_rates.published(name) for name in fault_rates.rate_names() if name != fault_rates.NONE}
+    return [
+        {
+            "name": name,
+            "fault": fault,
+            **one,
+            "mtbf_hours": f"{fault_rates.mtbfs(name)[fault] / HOUR:.4g} h",
+            "of": content["source"],
+        }
+        for name, content in files.items()
+        for fault, one in content["faults"].items()
     ]
 
 
@@ -121,6 +138,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
     "devices": (_devices, ("name", "title", "help")),
     "faults": (_faults, ("id", "name", "title", "destroys", "help")),
+    "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
     "caches": (_variants("caches"), ("name", "title", "help")),
     "metrics": (_variants("metrics"), ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),

@@ -177,14 +177,17 @@ def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
 
 def _outages(x: Spec) -> Spec:
     return {
-        "transform": [{"filter": "isValid(datum.kind)"}],
+        "transform": [
+            {"filter": "isValid(datum.kind)"},
+            {"calculate": "indexof(['fault', 'recovered'], datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
+        ],
         "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
         "encoding": {
             "x": x,
             "color": {
-                "field": "kind",
+                "field": "sort",
                 "type": "nominal",
-                "scale": {"domain": ["fault", "recovered"], "range": ["#c23b3b", "#4fa64a"]},
+                "scale": {"domain": ["fault", "recovered", "other event"], "range": ["#c23b3b", "#4fa64a", "#b7791f"]},
                 "legend": {"orient": "top", "title": None},
             },
             "tooltip": [{"field": "kind", "title": "Event"}, {"field": "what", "title": "What happened"}],
