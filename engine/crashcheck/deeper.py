@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from engine.crashcheck import judge, states
-from engine.crashcheck.leash import Stuck
+from engine.crashcheck.leash import BREAKS
 from engine.crashcheck.states import Counts, Observer, Point
 from engine.crashcheck.story import Journal, Story, Wrap, train
 from engine.crashcheck.visit import Search, look, power
@@ -39,14 +39,14 @@ def after_recovery(tale: Story, model: str, point: Point, counts: Counts, granul
     journal = Journal(0 if domain(model).announced else point.acknowledged)
     observer = Observer(lambda: journal.acknowledged, counts != point.sizes)
     media = CrashMedia(np.frombuffer(point.image(counts), np.uint8), power(model, granularity), watch=observer)
-    seen = judge.leashed(tale, media, wrap)
     try:
+        seen = judge.leashed(tale, media, wrap)
         found = recover(seen, tale.layout, tale.log, tale.bound)
         journal.acknowledged = found.embedding_batch
         train(tale, seen, found.embedding_batch, journal, AFTERWARDS)
     except CannotRun:
         return []
-    except (Exception, Stuck):
+    except BREAKS:
         return observer.points
     observer.end(media)
     return observer.points
