@@ -19,6 +19,7 @@ class Ahead:
 
     def __init__(self, scenario: Scenario) -> None:
         self._coming = _timed(scenario)
+        self._checked = scenario.policy.row_checksums and scenario.faults.silent_corruption_where == "table"
         self._next = next(self._coming, None)
         self.slow = self.flipped = self._switched = 0
         self.passed: list[Strike] = []
@@ -34,7 +35,7 @@ class Ahead:
             raise ValueError("nothing strikes any more.")
         self._next = next(self._coming, None)
         self.slow += slows(strike) - (strike.fault == FULL_SPEED)
-        self.passed += [] if stops(strike) else [strike]
+        self.passed += [] if self.stops(strike) else [strike]
         self._switched += slows(strike)
         if len(self.passed) > MOST_PASSED or self._switched > MOST_SLOW:
             raise CannotRun(
@@ -43,6 +44,10 @@ class Ahead:
                 "shorten faults.detect_seconds and faults.restart_seconds."
             )
         return strike
+
+    def stops(self, strike: Strike) -> bool:
+        """Return whether the job ends with the strike; with a flipped bit, where rows have checksums."""
+        return (strike.fault != FULL_SPEED and strike.kind.stops) or (self._checked and flips(strike))
 
     @property
     def passed_faults(self) -> list[Strike]:
@@ -58,15 +63,10 @@ class Ahead:
         """Take everything before `end` seconds up to a strike that stops the job, and return that one, if there is one."""
         while self._next is not None and self._next.at < end:
             strike = self.pop()
-            if stops(strike):
+            if self.stops(strike):
                 return strike
             self.flipped += flips(strike)
         return None
-
-
-def stops(strike: Strike) -> bool:
-    """Return whether the job ends with the strike."""
-    return strike.fault != FULL_SPEED and strike.kind.stops
 
 
 def slows(strike: Strike) -> bool:

@@ -55,8 +55,7 @@ def books(run: Run, checkpoint: float) -> Books:
         for attempt in crash.outage.attempts:
             for name in ("detect", "repair", "restart", "restore"):
                 seconds[name] += getattr(attempt, name)
-            if attempt.restore:
-                dynamic["restore"] += sum(energy.dynamic(crash.outage.restoring, devices, attempt.restore).values())
+        dynamic["restore"] += sum(energy.dynamic(crash.outage.restoring, devices, crash.outage.restored).values())
     watts = sum(device.idle_watts for device in devices.values())
     return Books(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
 

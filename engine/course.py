@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.ahead import FULL_SPEED, Ahead, fills, flips, slows, stops
+from engine.ahead import FULL_SPEED, Ahead, fills, flips, slows
 from engine.blocks import full_checkpoint
 from engine.cut import Cut, begun_before, cut, newest_commit
 from engine.fault import Strike
@@ -132,7 +132,7 @@ def follow(course: Course, ahead: Ahead) -> tuple[Segment, Strike | None]:
     flipping, ahead.flipped = [Flip(course.begin, course.first, course.first - 1)] * ahead.flipped, 0
     while (strike := ahead.peek()) is not None and not course.over(strike.at):
         ahead.pop()
-        if stops(strike):
+        if ahead.stops(strike):
             return replace(course.segment(strike.at), flips=tuple(flipping), flipped=ahead.all_flipped), strike
         if slows(strike) or strike.fault == FULL_SPEED:
             course.switch(strike.at, ahead.slow > 0)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,16 +92,29 @@ def survived(
     written = turned(before.table, before.flipped)
     start = Start(written, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
-    granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m, down.strikes[0])
+    granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, down.strikes[0])
     media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, model, granularity)
     keep_flipped(media, layout, written, before.table, before.flipped)
     _damage(m, segment, down, media, layout, changes)
+<<<<<<< HEAD
     media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted[:MOST_REPLAYED], media)
     return recover(media, layout, m.ways.log, m.ways.bound, _scan(m))
 
 
 def _scan(m: Machinery) -> Scan:
     return "always" if m.scenario.policy.recovery_scan == "always" else "dirty"
+=======
+    scan = _scan(m, down)
+    for share in down.interrupted[:MOST_REPLAYED]:
+        media = _interrupted(m, media, layout, share, rng, scan)
+    return recover(media, layout, m.ways.log, m.ways.bound, scan)
+
+
+def _scan(m: Machinery, down: Outage) -> Scan:
+    """Return when the table is verified: always where the policy says so, or where a row's checksum stopped the job."""
+    noticed = any("bits" in strike.kind.destroys for strike in down.strikes)
+    return "always" if noticed or m.scenario.policy.recovery_scan == "always" else "dirty"
+>>>>>>> faults
 
 
 def _damage(
@@ -115,17 +127,19 @@ def _damage(
             flip_log(media, layout, m.ways.log, flip, m.scenario.faults.seed)
     logged = changes[committed].rows if committed in changes else NO_ROWS
     for strike in down.strikes:
-        if "line" in strike.kind.destroys:
+        if strike.kind.destroys & {"line", "bits"}:
             poison(media, layout, poisoned(m.scenario, strike, down), logged)
 
 
-def _interrupted(m: Machinery, media: CrashMedia, layout: Layout, share: float, rng: np.random.Generator) -> CrashMedia:
+def _interrupted(
+    m: Machinery, media: CrashMedia, layout: Layout, share: float, rng: np.random.Generator, scan: Scan
+) -> CrashMedia:
     """Return the medium after power failed when a recovery had done a `share` of its line writes."""
     rehearsed, cut_short, log = media.survivor(), media.survivor(), m.ways.log or "undo"
-    recover(rehearsed, layout, log, m.ways.bound, _scan(m))
+    recover(rehearsed, layout, log, m.ways.bound, scan)
     cut_short.power = replace(cut_short.power, cut_after=int(share * rehearsed.line_writes))
     try:
-        recover(cut_short, layout, log, m.ways.bound, _scan(m))
+        recover(cut_short, layout, log, m.ways.bound, scan)
     except PowerLost:
         return cut_short.survivor(at_random(rng))
     return cut_short
@@ -136,7 +150,7 @@ def in_miniature(m: Machinery, segment: Segment, down: Outage) -> tuple[int, int
 
     One logged row and another one tell the same as all; where fenced writes are lost, it matters how many there were.
     """
-    fenced = domain(persistence_model(m, down.strikes[0])).buffered_lines * LINE
+    fenced = domain(persistence_model(m.scenario, down.strikes[0])).buffered_lines * LINE
     count = int(np.clip(down.recovery.rows, 1, 1 + fenced // down.recovery.row_bytes))
     rows = np.zeros((count + 1, down.recovery.row_bytes), np.uint8)
     mlp = np.zeros(int(np.clip(down.recovery.mlp_bytes, 8, max(fenced, 8))), np.uint8)

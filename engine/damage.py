@@ -26,12 +26,16 @@ Where = Literal["logged row", "other row", "row log", "mlp log"]
 
 @dataclass(frozen=True)
 class Damage:
-    """Where a line is lost, and in which turn of the log slots where it is a log's; the same at any size of the table."""
+    """Where a line is lost, and in which turn of the log slots where it is a log's; the same at any size of the table.
+
+    Or where a bit of a row flips.
+    """
 
     where: Where
     turn: int
     seed: int
     stream: str
+    flip: bool = False
 
     @property
     def rng(self) -> np.random.Generator:
@@ -40,7 +44,10 @@ class Damage:
 
 
 def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
-    """Return which line a media error takes: as the knob says, anywhere by the sizes of the full tables and logs."""
+    """Return which line a media error takes: as the knob says, anywhere by the sizes of the full tables and logs.
+
+    A flipped bit that a row's checksum has noticed is in the table.
+    """
     recovery, stream = down.recovery, f"place of {strike.fault} at {strike.at!r}"
     rng = generator(scenario.faults.seed, stream)
     total = float(sum(per_table(scenario.model, "num_embeddings")))
@@ -51,13 +58,13 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
     }
     shares = np.array(list(sizes.values())) / sum(sizes.values())
     drawn = list(sizes)[int(np.searchsorted(np.cumsum(shares)[:-1], rng.random(), side="right"))]
-    asked = scenario.faults.media_error_where
+    asked = scenario.faults.media_error_where if "line" in strike.kind.destroys else "table"
     where = drawn if asked == "anywhere" else asked
     if where == "table":
         where = "logged row" if rng.random() < recovery.rows / total else "other row"
     if where == "logged row" and not recovery.rows:
         where = "other row"
-    return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream)  # type: ignore[arg-type]
+    return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
 
 
 def poison(media: CrashMedia, layout: Layout, damage: Damage, logged: NDArray[np.int64]) -> None:
@@ -67,6 +74,8 @@ def poison(media: CrashMedia, layout: Layout, damage: Damage, logged: NDArray[np
     if damage.where == "mlp log":
         return media.poison(layout.mlp_slots[damage.turn % len(layout.mlp_slots)].payload)
     rows = logged if damage.where == "logged row" else np.setdiff1d(np.arange(layout.num_rows), logged)
+    if damage.flip:
+        return _flip(media, layout.row(int(damage.rng.choice(rows if len(rows) else [layout.num_rows - 1]))), 1)
     inside = [row for row in rows if _line(layout, int(row)) + LINE <= layout.row(int(row)) + layout.row_bytes]
     row = int(damage.rng.choice(inside or (rows if len(rows) else [layout.num_rows - 1])))
     media.poison(_line(layout, row) if inside else layout.row(row))
@@ -86,9 +95,13 @@ def flip_log(media: CrashMedia, layout: Layout, log: str, flip: Flip, seed: int)
 
 def flip_bit(media: CrashMedia, slot: Slot, nbytes: int, rng: np.random.Generator) -> None:
     """Flip a random bit among the first `nbytes` of a log record."""
-    address, bit = slot.payload + int(rng.integers(nbytes)), np.uint8(1 << int(rng.integers(8)))
-    media.durable[address] ^= bit
-    media.volatile[address] ^= bit
+    address, bit = slot.payload + int(rng.integers(nbytes)), 1 << int(rng.integers(8))
+    _flip(media, address, bit)
+
+
+def _flip(media: CrashMedia, address: int, bit: int) -> None:
+    media.durable[address] ^= np.uint8(bit)
+    media.volatile[address] ^= np.uint8(bit)
 
 
 def turned(table: Octets, bits: Iterable[Bit]) -> Octets:

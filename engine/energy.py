@@ -10,9 +10,10 @@ from engine.timeline import Timeline
 from engine.work import Amount, Work, written
 
 Floats = NDArray[np.float64]
+Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended
 
 
-def dynamic(timeline: Timeline, devices: Mapping[str, Device], until: float) -> dict[str, float]:
+def dynamic(timeline: Timeline, devices: Mapping[str, Device], until: Until) -> dict[str, float]:
     """Return joules by device, beyond static power, of the work done in the first `until` seconds."""
     joules = dict.fromkeys(devices, 0.0)
     done = fraction_done(timeline, until)
@@ -21,7 +22,7 @@ def dynamic(timeline: Timeline, devices: Mapping[str, Device], until: float) -> 
     return joules
 
 
-def busy(timeline: Timeline, devices: Mapping[str, Device], until: float) -> dict[str, float]:
+def busy(timeline: Timeline, devices: Mapping[str, Device], until: Until) -> dict[str, float]:
     """Return by device the seconds of work done in the first `until` seconds."""
     seconds = dict.fromkeys(devices, 0.0)
     done = fraction_done(timeline, until)
@@ -30,7 +31,7 @@ def busy(timeline: Timeline, devices: Mapping[str, Device], until: float) -> dic
     return seconds
 
 
-def pmem_written(timeline: Timeline, until: float, bytes_of: Callable[[Work], Amount] = written) -> float:
+def pmem_written(timeline: Timeline, until: Until, bytes_of: Callable[[Work], Amount] = written) -> float:
     """Return the bytes stored into persistent memory in the first `until` seconds; `bytes_of` says what counts."""
     done = fraction_done(timeline, until)
     return sum(float(np.sum(done[:, k] * bytes_of(work))) for k, work in pmem_work(timeline))
@@ -42,9 +43,11 @@ def pmem_work(timeline: Timeline) -> Iterator[tuple[int, Work]]:
         yield from ((k, demand.work) for demand in task.demands if demand.device == "pmem")
 
 
-def fraction_done(timeline: Timeline, until: float) -> Floats:
-    """Return for each task, (N, K), the share of its work done by `until`; skipped logs did nothing."""
-    start, end, whole = timeline.start, timeline.end, timeline.template.durations
-    spent = np.where(np.isnan(end), np.minimum(until - start, whole - timeline.state.left), until - start)
-    part: Floats = np.divide(spent, whole, out=np.zeros_like(whole), where=(start < until) & (whole > 0))
-    return np.where(end <= until, 1.0, np.minimum(part, 1.0))
+def fraction_done(timeline: Timeline, until: Until) -> Floats:
+    """Return for each task, (N, K), the share of its work done by `until`, summed over several; skipped logs did nothing."""
+    at, start, end, whole = np.reshape(until, (-1, 1, 1)), timeline.start, timeline.end, timeline.template.durations
+    spent = np.where(np.isnan(end), np.minimum(at - start, whole - timeline.state.left), at - start)
+    part: Floats = np.divide(spent, whole, out=np.zeros_like(spent), where=(start < at) & (whole > 0))
+    done: Floats = np.where(end <= at, 1.0, np.minimum(part, 1.0))
+    total: Floats = done[0] if len(done) == 1 else done.sum(axis=0)
+    return total

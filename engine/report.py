@@ -97,16 +97,14 @@ def report(
     )
 
 
-def _worked(run: Run) -> Iterator[tuple[Timeline, float]]:
+def _worked(run: Run) -> Iterator[tuple[Timeline, energy.Until]]:
     """Yield every timeline that ran, recoveries too, with the seconds that it got through."""
     for segment in run.segments:
         yield segment.timeline, segment.length
         if segment.pause:
             yield segment.pause, segment.length - segment.timeline.makespan
     for crash in run.crashes:
-        for attempt in crash.outage.attempts:
-            if attempt.restore:
-                yield crash.outage.restoring, attempt.restore
+        yield crash.outage.restoring, crash.outage.restored
 
 
 def staleness(run: Run) -> int | None:

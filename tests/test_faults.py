@@ -232,6 +232,20 @@ def test_a_flip_in_a_log_is_seen_by_its_checksum_if_the_log_is_needed_and_else_d
     assert m.ways.log == "undo"
 
 
+@pytest.mark.parametrize("system", STRICT)
+def test_with_row_checksums_a_flip_in_a_table_stops_the_job_and_is_repaired_or_refused(system):
+    seen = set()
+    for share, batch in ((0.2, 16), (0.5, 16), (0.8, 16), (0.3, 400), (0.6, 400), (0.9, 400)):
+        knobs = {"policy.row_checksums": True, "data.batch_size": batch}
+        plain = quiet(system, **knobs)
+        at = {"silent_corruption_at_seconds": (share * plain.results["Elapsed [s]"],)}
+        struck, untrained = (simulate(tiny(system, **at, **knobs, **{"run.training": on})) for on in (True, False))
+        assert struck.results["Undetected corruptions"] == 0 and struck.ran == untrained.ran
+        assert "fail their checksum" in struck.outcome if not struck.ran else learned(struck) == learned(plain)
+        seen.add(struck.ran)
+    assert seen == {True, False}
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_a_flip_in_a_table_is_seen_by_its_digest_after_a_dirty_shutdown_and_not_after_a_clean_one(training):
     large = {"data.batch_size": 512, "model.bottom_mlp": (5, 8, 16), "model.embedding_dim": 16, "run.batches": 12}
