@@ -96,14 +96,6 @@ def survived(
     media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, model, granularity)
     keep_flipped(media, layout, written, before.table, before.flipped)
     _damage(m, segment, down, media, layout, changes)
-<<<<<<< HEAD
-    media = reduce(lambda found, share: _interrupted(m, found, layout, share, rng), down.interrupted[:MOST_REPLAYED], media)
-    return recover(media, layout, m.ways.log, m.ways.bound, _scan(m))
-
-
-def _scan(m: Machinery) -> Scan:
-    return "always" if m.scenario.policy.recovery_scan == "always" else "dirty"
-=======
     scan = _scan(m, down)
     for share in down.interrupted[:MOST_REPLAYED]:
         media = _interrupted(m, media, layout, share, rng, scan)
@@ -114,7 +106,6 @@ def _scan(m: Machinery, down: Outage) -> Scan:
     """Return when the table is verified: always where the policy says so, or where a row's checksum stopped the job."""
     noticed = any("bits" in strike.kind.destroys for strike in down.strikes)
     return "always" if noticed or m.scenario.policy.recovery_scan == "always" else "dirty"
->>>>>>> faults
 
 
 def _damage(

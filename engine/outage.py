@@ -87,14 +87,11 @@ def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahe
         strikes.append(strike)
 
 
-<<<<<<< HEAD
-=======
 def scans(scenario: Scenario, strike: Strike) -> bool:
     """Tell whether recovery verifies the tables: where it always does, or where the device counts a dirty shutdown."""
     return scenario.policy.recovery_scan == "always" or domain(persistence_model(scenario, strike)).announced
 
 
->>>>>>> faults
 class _Further:
     """Faults in this recovery: those that come anyway, those listed from its start, and random ones."""
 
@@ -116,34 +113,16 @@ class _Further:
         return Strike(max(own, start), "fault-in-recovery", 0, self.faults.detect_seconds, self.faults.repair_median_seconds)
 
 
-<<<<<<< HEAD
-def persistence_model(m: Machinery, strike: Strike) -> str:
-    """Return the persistence model in force at a strike: a flush that fails takes fenced writes too."""
-    return "gpf_fail" if "fenced" in strike.kind.destroys else m.scenario.machine.persistence_model
-
-
-def scans(m: Machinery, strike: Strike) -> bool:
-    """Tell whether recovery verifies the tables: where it always does, or where the device counts a dirty shutdown."""
-    return domain(persistence_model(m, strike)).announced or m.scenario.policy.recovery_scan == "always"
-=======
 def persistence_model(scenario: Scenario, strike: Strike) -> str:
     """Return the persistence model in force at a strike: a flush that fails takes fenced writes too."""
     return "gpf_fail" if "fenced" in strike.kind.destroys else scenario.machine.persistence_model
->>>>>>> faults
 
 
 def _recovery(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike) -> Recovery:
     """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
     committed = segment.cut.committed if segment.cut else -1
-<<<<<<< HEAD
-    if not m.ways.log:
-        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes)
-    scan = table_bytes(m.scenario) if scans(m, strike) else 0.0
-    rows = float(traffic.rows[segment.first + committed]) if committed >= 0 else 0.0
-=======
     scan = table_bytes(m.scenario) if m.ways.log and scans(m.scenario, strike) else 0.0
     if not m.ways.log or committed < 0:
         return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
     rows = float(traffic.rows[segment.first + committed])
->>>>>>> faults
     return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes, scan)
