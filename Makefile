@@ -37,9 +37,9 @@ run: $(COMPILED) # the explorer on http://localhost:8501 (PORT= another port, DA
 	@[ -z "$$DATA" ] || [ -r "$$DATA" ] || { echo "DATA=$$DATA cannot be read; give a Criteo file, plain or .gz." >&2; exit 2; }
 	@$(BIN)/streamlit run app.py --server.address "$$ADDRESS" --server.port "$$PORT" -- $${DATA:+--data "$$DATA"}
 
-test: $(READY) # all tests, those in the browser included
+test: $(COMPILED) # all tests, those in the browser included, a file at a time on up to four cores
 	@sh scripts/chromium.sh
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadfile
 
 check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/ruff format --check .
@@ -50,8 +50,9 @@ check: $(READY) # format, lint, types, import layers, budgets
 slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles
 	@$(BIN)/python -m pytest -m slow
 
-study: $(COMPILED) # the accuracy study anew, half an hour on two free cores; it keeps finished seeds
+study: $(COMPILED) # both accuracy studies anew, 40 minutes on two free cores; they keep finished seeds
 	@$(BIN)/python -m engine study accuracy
+	@$(BIN)/python -m engine study protections
 
 bench: $(READY) # speed beside whichever peers are installed (benchmarks/requirements.txt)
 	@$(BIN)/python -m engine bench

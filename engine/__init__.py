@@ -19,6 +19,8 @@ Beside an estimate: `moves`, how many bytes each task of a batch moves on which 
 
 Between estimates: `insight`, what each step from pmem to cxl saves, when a relaxed log pays, when the link stops to matter.
 
+Over weeks: `campaign`, which folds over faults under the `protections`, each of them one file, from the estimate of a batch.
+
 Around it: `fit` (does the scenario fit its machine?), `axes` and `service` (sweeps, kept results, worker processes),
 `study` (what a stale MLP costs, over many seeds) and `commands` (the command line). Inside the engine all amounts are SI;
 `docs/model.md` has the formulas.

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from engine import blocks
 from engine.graph import Demand, Stage, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Recovery
@@ -33,6 +34,31 @@ def update(t: Traffic, rows: Amount, after: Names, share: Amount = 1.0, after_pr
     return (
         Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", RowUpdates(rows, t.row_bytes)),), ("Gradient spreading",)),
+    )
+
+
+def step(
+    s: Scenario,
+    t: Traffic,
+    rows: Amount,
+    after: Names,
+    after_previous: Names = (),
+    reduced: bool = False,
+    spread_after: Names = (),
+) -> tuple[Task, ...]:
+    """Train a batch on rows in GPU memory, of which `rows` are updated, one kernel after the other.
+
+    Lookup waits for `after` and, of the batch before, `after_previous`; with `reduced` the GPUs sum their MLPs' gradients;
+    gradients are spread after `spread_after` of the batch before.
+    """
+    summed = all_reduce(s, t, ("Bottom MLP backward",)) if reduced else ()
+    return (
+        lookup(t, after, after_previous),
+        blocks.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
+        blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
+        blocks.bottom_backward(s, ("Top MLP",)),
+        *summed,
+        *update(t, rows, ("Top MLP",), after_previous=spread_after),
     )
 
 

@@ -14,7 +14,7 @@ from engine.errors import CannotRun
 from engine.registry import every
 from engine.workload.arrays import Floats, Ints
 
-COUNTS = 5
+COUNTS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,8 @@ class Moves:
     """What each of N batches did to a cache; every field is (N,).
 
     `lookups`, of which `missed_lookups` asked for a row that was not held when the batch began; `unique` rows, of which
-    `misses` were fetched; rows `evicted`, and rows `held` after the batch.
+    `misses` were not held; rows `evicted`, and rows `held` after the batch. Of the misses, `refused` rows found no place:
+    they count as evicted at once.
     """
 
     lookups: Ints
@@ -45,6 +46,7 @@ class Moves:
     misses: Ints
     evicted: Ints
     held: Ints
+    refused: Ints
 
     @property
     def hits(self) -> Ints:

@@ -4,7 +4,7 @@ They are held against the estimate, which is what the page shows; `validate` hol
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from engine.presets import preset, preset_names
 from engine.published import Claim, claims
@@ -67,6 +67,7 @@ def _parts(scenario: Scenario) -> tuple[str, ...]:
     return tuple(str(held[path]) for path in PARTS)
 
 
+@lru_cache(maxsize=64)
 def _nearest(scenario: Scenario) -> tuple[str, int] | None:
     """Return the claiming preset with the same parts from which the fewest knobs differ, and how many do."""
     names = [name for name in preset_names() if claims(name) and _parts(preset(name).scenario) == _parts(scenario)]

@@ -15,9 +15,10 @@ ALMOST = 1 - 2**-20
 class Cut:
     """What a power loss at `at` seconds of a timeline leaves; batches count from the timeline's first.
 
-    `started` batches had begun, sparse features sent ahead not counted; `finished` had ended; `committed` is the
-    newest committed batch or -1. `since` is a batch at whose start a checkpoint was complete, with the MLP log of
-    batch `since_mlp` the newest flagged then; `events` are the persists from there on, in the order of the protocol.
+    `started` batches had begun; features sent ahead and the loop that launches work do not count. `finished` had ended;
+    `committed` is the newest committed batch or -1. `since` is a batch at whose start a checkpoint was complete, with the
+    MLP log of batch `since_mlp` the newest flagged then; `events` are the persists from there on, in the order of the
+    protocol.
     """
 
     at: float
@@ -50,9 +51,12 @@ def begun_before(timeline: Timeline, at: float) -> int:
 
 
 def begun(timeline: Timeline) -> NDArray[np.float64]:
-    """Return when each batch begins, (N,): the first start of work that takes time, other than sending."""
-    sending = np.array([task.stage == "Transfer" for task in timeline.graph.tasks])
-    counts = ~sending & (timeline.template.durations > 0)
+    """Return when each batch begins, (N,): the first start of work on it that takes time.
+
+    Sending is none, nor is the host's training loop, which may run any number of batches ahead of what it launches.
+    """
+    ahead = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])
+    counts = ~ahead & (timeline.template.durations > 0)
     begun: NDArray[np.float64] = np.nanmin(np.where(counts, timeline.start, np.inf), axis=1)
     return begun
 

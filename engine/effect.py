@@ -18,6 +18,7 @@ from engine.knobs import Knob, check
 from engine.parts import constants, powered, readers
 from engine.registry import load
 from engine.scenario import KNOBS, Scenario, values, with_values
+from engine.serving import warm
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"
@@ -63,13 +64,17 @@ def _equal(one: float | None, other: float | None) -> bool:
 
 
 def _in_full(scenario: Scenario, knob: Knob) -> Effect:
+    system = load("systems", scenario.system)
+    filled = (system.caches and max(system.caches(scenario)) > 0) or (system.cache and warm(scenario, system.cache))
     off = {
+        "memories": "" if filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",
         "outages": "" if asked(scenario) else "no fault is asked for.",
         "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",
     }
     missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
-    return Effect(not missing, f"{NOTHING}: {missing}" if missing else "Acts in a full run, not in the estimate.")
+    where = "a campaign, on the page Faults" if knob.acts == "campaign" else "a full run"
+    return Effect(not missing, f"{NOTHING}: {missing}" if missing else f"Acts in {where}, not in the estimate.")
 
 
 def _needed(scenario: Scenario, needs: str) -> str:
@@ -147,6 +152,7 @@ def _others(scenario: Scenario, knob: Knob, own: Any) -> Iterator[Any]:
         yield (*(2 * width for width in own[:-1]), own[-1])
     elif knob.kind in ("ints", "floats"):
         yield from (tuple(2 * item for item in own), tuple(item // 2 for item in own))
+        yield from () if own else ((knob.low,), (knob.high,))
     elif knob.kind in ("int", "float"):
         near = () if own is None else (2 * own, own // 2 if knob.kind == "int" else own / 2)
         yield from chain(near, (knob.low, knob.high))

@@ -5,6 +5,7 @@ import numpy as np
 from engine.books import Books, undisturbed
 from engine.fit import Fit
 from engine.nodes import sized
+from engine.placement import levels
 from engine.report import Report
 from engine.result import Result
 from engine.run import Machinery, machinery, schedule
@@ -32,7 +33,7 @@ def estimate(scenario: Scenario) -> Result:
         return cannot_run(scenario, settled.problems)
     amounts = _expected(m)
     line = schedule(m, repeated(amounts, _window(m)))
-    accounts = _report(m, line, steady(line, m.devices), amounts.hit_rate if m.system.cache else None)
+    accounts = _report(m, line, steady(line, m.devices), amounts)
     return sketch(scenario, line, accounts, _notes(scenario))
 
 
@@ -48,7 +49,12 @@ def _throughput(settled: Scenario) -> float:
 
 def expected_line(m: Machinery, batches: int | None = None) -> Timeline:
     """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
-    return schedule(m, repeated(_expected(m), batches or _window(m)))
+    return schedule(m, expected_traffic(m, batches or _window(m)))
+
+
+def expected_traffic(m: Machinery, batches: int) -> Traffic:
+    """Return so many batches of the steady state's expected accesses."""
+    return repeated(_expected(m), batches)
 
 
 def _expected(m: Machinery) -> Traffic:
@@ -65,6 +71,8 @@ def _expected(m: Machinery) -> Traffic:
         cold=rows - accesses.shared_rows.sum(axis=1),
         popular=np.array([popular_share(s, hot(s)) if hot else 0.0]),
         missed=np.array([moved.missed_lookups]),
+        refused=np.minimum(moved.refused, rows),
+        levels=rows[:, None] * levels(s, *m.system.caches(s)) if m.system.caches else None,
     )
 
 
@@ -78,7 +86,7 @@ def _window(m: Machinery) -> int:
     return 2 + min(turns * turn, LONGEST)
 
 
-def _report(m: Machinery, line: Timeline, average: Steady, hit_rate: float | None) -> Report:
+def _report(m: Machinery, line: Timeline, average: Steady, amounts: Traffic) -> Report:
     """Scale the steady state to the scenario's number of batches."""
     batches = m.scenario.run.batches
     return Report(
@@ -93,7 +101,8 @@ def _report(m: Machinery, line: Timeline, average: Steady, hit_rate: float | Non
         pmem_media_written=average.media_written * batches,
         staleness=int(line.state.stale.max(initial=0)) if m.ways.log else None,
         books=_books(average, batches),
-        hit_rate=hit_rate,
+        hit_rate=amounts.hit_rate if m.system.cache else None,
+        drives_share=amounts.drives_share if m.system.caches else None,
     )
 
 

@@ -13,12 +13,13 @@ from numba import njit
 from numba.extending import overload
 
 from engine.cache import COUNTS, Cache, Moves, Room, moves, too_small
+from engine.dense import dense_rows
 from engine.slots import CAPACITY, FILLED, NONE, ROW, TURN, USED, Held, find, hang, unhang, with_room
 from engine.workload.arrays import Ints
 from engine.workload.hashing import GOLDEN
 
 Step = Callable[..., Any]
-UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, HELD = range(COUNTS)
+UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, HELD, REFUSED = range(COUNTS)
 
 
 def touch(policy: Any, cell: Ints, state: Ints, slot: int) -> None:
@@ -36,8 +37,11 @@ def enter(policy: Any, cell: Ints, state: Ints, slot: int) -> None:
     raise TypeError(f"{type(policy).__name__} is served by compiled code alone; call run.")
 
 
-def cache(title: str, text: str, policy: Any, empty: Callable[[int], Held], steps: tuple[Step, Step, Step]) -> Cache:
-    """Return the cache of a policy, an empty named tuple, whose `steps` are its touch, make_room and enter."""
+def cache(title: str, text: str, policy: Any, empty: Callable[[int], Held], steps: tuple[Step, Step, Step], alone: Step) -> Cache:
+    """Return the cache of a policy, an empty named tuple, whose `steps` are its touch, make_room and enter.
+
+    `alone` counts the misses of ids from 0 to below `rows`, one by one, in a cache of `capacity` rows, with an array over rows.
+    """
     kind = type(policy)
 
     @overload(touch)
@@ -52,7 +56,7 @@ def cache(title: str, text: str, policy: Any, empty: Callable[[int], Held], step
     def _enter(policy, cell, state, slot):  # type: ignore[no-untyped-def]
         return steps[2] if policy.instance_class is kind else None
 
-    return Cache(title, text, partial(run, policy, empty), partial(singly, policy, empty))
+    return Cache(title, text, partial(run, policy, empty), partial(singly, policy, empty, alone))
 
 
 def run(policy: Any, empty: Callable[[int], Held], batches: Sequence[Ints], room: Room) -> Moves:
@@ -66,9 +70,13 @@ def run(policy: Any, empty: Callable[[int], Held], batches: Sequence[Ints], room
     return moves(batches, counts)
 
 
-def singly(policy: Any, empty: Callable[[int], Held], ids: Ints, room: Room) -> int:
+def singly(policy: Any, empty: Callable[[int], Held], alone: Step, ids: Ints, room: Room) -> int:
     """Return how many of the ids miss when each is served by itself, in order; no rows hold nothing."""
-    return len(ids) if room.rows <= 0 else int(serve_singly(policy, *with_room(empty(room.rows), len(ids)), ids))
+    if room.rows <= 0 or not len(ids):
+        return len(ids)
+    if rows := dense_rows([ids]):
+        return int(alone(ids, rows, min(room.rows, rows)))
+    return int(serve_singly(policy, *with_room(empty(room.rows), len(ids)), ids))
 
 
 @njit(cache=True, nogil=True)

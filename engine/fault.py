@@ -44,7 +44,7 @@ class Strike:
 class Fault:
     """What a fault file exports; `strikes` yields its strikes in rising order, maybe without end.
 
-    `said` follows "in batch n: " on the list of events and says what happened.
+    `said` follows "in batch n: " on the list of events and says what happened. Rates are those of one `unit`.
     """
 
     id: str
@@ -54,6 +54,7 @@ class Fault:
     destroys: frozenset[Loss]
     strikes: Callable[[Scenario], Iterator[Strike]]
     said: str = "the job stopped"
+    unit: Unit = "node"
 
     @property
     def name(self) -> str:
@@ -77,12 +78,17 @@ def asked(scenario: Scenario) -> frozenset[str]:
     return frozenset(name for name, fault in every("faults").items() if next(fault.strikes(scenario), None) is not None)
 
 
+def mtbf(scenario: Scenario, name: str) -> float | None:
+    """Return the mean seconds between two strikes of a class at one unit: its own knob's, else the published rate's."""
+    hours: float | None = getattr(scenario.faults, f"{name.replace('-', '_')}_mtbf_hours", None)
+    return mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
+
+
 def struck(scenario: Scenario, name: str, unit: Unit, repaired: bool = True, nodes: int = 1) -> Iterator[Strike]:
     """Yield the strikes of class `name`: its own knobs, the trace's and the chosen rates', each node on its own stream."""
     given, faults = name.replace("-", "_"), scenario.faults
     listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
-    hours: float | None = getattr(faults, f"{given}_mtbf_hours", None)
-    every_unit = mtbfs(faults.rates).get(name) if hours is None else hours * HOUR
+    every_unit = mtbf(scenario, name)
     traced = [one for one in hazard.replay(faults.trace) if one.fault == name]
     at = {node: tuple(one.at for one in traced if one.node == node) for node in {one.node for one in traced}}
     at[0] = (*at.get(0, ()), *listed)
@@ -109,7 +115,10 @@ def _of_node(scenario: Scenario, mtbf: float | None, unit: Unit, node: int) -> f
     units = _units(scenario, unit)
     if mtbf is None or node >= len(units):
         return None
-    return mtbf / units[node] / (scenario.faults.lemon_factor if node == 0 and unit != "site" else 1.0)
+    if unit == "site":
+        return mtbf
+    faults = scenario.faults
+    return mtbf / units[node] / faults.machines / (faults.lemon_factor if node == 0 else 1.0)
 
 
 def _told(scenario: Scenario, name: str, node: int, instants: Iterator[float], repaired: bool, nodes: int) -> Iterator[Strike]:

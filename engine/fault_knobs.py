@@ -130,6 +130,26 @@ class Faults:
         choices=rate_names,
         acts="full run",
     )
+    machines: int = knob(
+        1,
+        "int",
+        "Machines together",
+        "So many such machines train together, each a replica: a fault of any one stops all.",
+        low=1,
+        high=100_000,
+        log=True,
+        acts="outages",
+    )
+    campaign_days: float = knob(
+        30.0,
+        "float",
+        "Campaign",
+        "How long training goes on, on the page Faults.",
+        unit="d",
+        low=0.01,
+        high=3650,
+        acts="campaign",
+    )
     trace: str = knob(
         "",
         "text",

@@ -1,4 +1,4 @@
-"""The groups of knobs, each declared once: model, data, policy, run; machine.py and fault_knobs.py have the others."""
+"""The groups of knobs, each declared once: model, policy, run; data.py, machine.py and fault_knobs.py have the others."""
 
 from dataclasses import dataclass
 
@@ -47,51 +47,6 @@ class Model:
         choices=("sgd", "adagrad"),
     )
     learning_rate: float = knob(0.05, "float", "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """What the model is trained on: the calibrated generator, or a Criteo file known by its digest."""
-
-    digest: str = knob(
-        "",
-        "text",
-        "Data file",
-        "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file.",
-        acts="full run",
-    )
-    popularity: str = knob(
-        "kaggle",
-        "choice",
-        "Popularity",
-        "How lookups spread over rows: fitted to Criteo Kaggle or Terabyte, or to Meta's reuse counts; a plain Zipf, or uniform; "
-        "avazu is a crude guess.",
-        choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
-    )
-    zipf_exponent: float = knob(1.05, "float", "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
-    locality: float = knob(
-        0.0, "float", "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9
-    )
-    sample_correlation: float = knob(
-        0.0,
-        "float",
-        "Sample correlation",
-        "Share of samples that are equally rare in all five largest Criteo Kaggle fields, as real ones are; 0: independent.",
-        low=0.0,
-        high=1.0,
-    )
-    batch_size: int = knob(128, "int", "Batch size", "Samples per batch.", unit="samples", low=1, high=10**6)
-    held_out_samples: int = knob(
-        8192,
-        "int",
-        "Held-out samples",
-        "Samples kept for AUC and loss (a file keeps its last tenth).",
-        unit="samples",
-        low=20,
-        high=10**7,
-        acts="training",
-    )
-    seed: int = knob(1, "int", "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +107,13 @@ class Policy:
         choices=("lru", "lfu", "frequency"),
         optional=True,
     )
+    warm_caches: bool = knob(
+        True,
+        "switch",
+        "Warm caches",
+        "A full run begins with caches as long training fills them (not with counts in sets, nor under ssd); off: they fill.",
+        acts="memories",
+    )
     prefetch_batches: int = knob(
         1,
         "int",
@@ -179,6 +141,26 @@ class Policy:
         low=0.01,
         high=1e6,
         log=True,
+    )
+
+    protection: str = knob(
+        "periodic-full",
+        "choice",
+        "Protection",
+        "What brings training back after a fault, in a campaign of days to weeks.",
+        choices=lambda: names("protections"),
+        acts="campaign",
+    )
+    checkpoint_minutes: float | None = knob(
+        None,
+        "float",
+        "Checkpoint period",
+        "Training time between two checkpoints of a protection that has them; auto: its best.",
+        unit="min",
+        low=1e-3,
+        high=1e6,
+        optional=True,
+        acts="campaign",
     )
 
 

@@ -6,14 +6,15 @@ Declared once, it is parsed, validated, written into links, listed, drawn and ex
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite
 from typing import Any, Literal
 
 from engine.errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
-# What must run for a knob to matter: the estimate, a full run, or one that trains, loses power, or reads a file.
-Acts = Literal["always", "full run", "training", "outages", "file"]
+# What must run for a knob to matter: the estimate, a full run (that trains, is struck, reads a file, fills memories), a campaign.
+Acts = Literal["always", "full run", "training", "outages", "file", "memories", "campaign"]
 AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
@@ -147,6 +148,12 @@ def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:
         raise BadKnob(f"{knob.path} is empty; write numbers separated by {SEPARATOR[knob.kind]!r}.")
     if len(items) > 20_000:
         raise BadKnob(f"{knob.path} has {len(items)} values; at most 20000 are allowed.")
+    return _in_ranges(knob, items, frozenset(map(type, items)))
+
+
+@lru_cache(maxsize=256)
+def _in_ranges(knob: Knob, items: tuple[Any, ...], types: frozenset[type]) -> tuple[Any, ...]:
+    """Check each number; hundreds of tables are checked again with each scenario. `types` tells True and 1 apart."""
     return tuple(_in_range(knob, item) for item in items)
 
 

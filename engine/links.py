@@ -1,6 +1,7 @@
 """A link is a whole scenario: a preset and what differs, plus the versions it was made with.
 
-`/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis.
+`/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis, a crash state of the log
+protocol its replay line, `crash=v1:...`.
 """
 
 import re
@@ -10,6 +11,7 @@ from urllib.parse import parse_qsl, quote
 
 from engine import axes as sweep
 from engine import knobs, version
+from engine.crashcheck.view import view
 from engine.errors import BadInput, BadLink
 from engine.presets import DEFAULT, preset
 from engine.scenario import KNOBS, Scenario, known, values, with_values
@@ -21,15 +23,16 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Opened:
-    """What a link says: its preset, the scenario, its sweep axes, and a banner where versions differ."""
+    """What a link says: preset, scenario, sweep axes, a banner where versions differ, and the crash state to look at."""
 
     preset: str
     scenario: Scenario
     axes: tuple[str, ...] = ()
     banner: str = ""
+    crash: str = ""
 
 
-def query(scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = ()) -> Pairs:
+def query(scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "") -> Pairs:
     """Return the parameters that reproduce `scenario`, as differences from preset `base`."""
     start = preset(base).scenario
     pairs: Pairs = [("preset", base)]
@@ -39,12 +42,13 @@ def query(scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = ()) -> 
     before = values(start)
     pairs += [(path, knobs.write(KNOBS[path], value)) for path, value in values(scenario).items() if value != before[path]]
     pairs += [("axis", axis) for axis in axes]
+    pairs += [("crash", crash)] if crash else []
     return [*pairs, ("v", str(version.LINK)), ("model", version.MODEL)]
 
 
-def link(scenario: Scenario, base: str = DEFAULT, page: str = "explore", axes: Iterable[str] = ()) -> str:
+def link(scenario: Scenario, base: str = DEFAULT, page: str = "explore", axes: Iterable[str] = (), crash: str = "") -> str:
     """Return the link's path and query, to be put behind a host."""
-    parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes))
+    parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes, crash))
     return f"/{page}?" + "&".join(parts)
 
 
@@ -78,9 +82,11 @@ def open_pairs(pairs: Pairs) -> Opened:
             seen[key] = value
     _check_link_version(seen.pop("v", str(version.LINK)))
     banner = _banner(seen.pop("model", version.MODEL))
-    name = seen.pop("preset", DEFAULT)
+    name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
+    if crash:
+        view(crash)
     changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
-    return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner)
+    return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash)
 
 
 def _check_link_version(text: str) -> None:

@@ -19,6 +19,7 @@ SHARED = (
     "machine.constant_power",
     "machine.num_gpus",
     "machine.gpus_per_node",
+    "machine.persistence_model",
     "machine.target_throughput",
 )
 

@@ -13,6 +13,7 @@ from engine.fit import activation_bytes
 from engine.scenario import Scenario, per_table
 from engine.traffic import mlp_bytes, row_bytes, table_bytes
 from engine.units import GiB
+from engine.work import Amount
 from engine.workload.accesses import expected
 from engine.workload.caching import expected_moves
 
@@ -29,12 +30,12 @@ class Placement(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """Shares of a batch's unique rows: in DRAM's own tables, and below, found in the cache in DRAM, in SCM, on the drives."""
+    """A batch's unique rows, or shares of them: in DRAM's own tables; below them in DRAM's cache, in SCM, on drives."""
 
-    dram: float
-    cached: float
-    scm: float
-    drives: float
+    dram: Amount
+    cached: Amount
+    scm: Amount
+    drives: Amount
 
 
 @lru_cache(maxsize=256)

@@ -29,6 +29,8 @@ class Profile:
 
     `popularity` is the share of lookups of the hottest `SHARES` of rows; `by_batch` rows are batch size, unique rows and
     lookups of the batch before's rows, both as shares of lookups; `hits` are hit rates by policy at `SHARES` of rows.
+    Tables have `table_rows` rows and `weight` of the lookups; `by_table` are hit rates of an LRU cache for each alone, of
+    `SHARES` of its rows.
     """
 
     rows: int
@@ -37,6 +39,9 @@ class Profile:
     popularity: Floats
     by_batch: Sequence[tuple[int, float, float]]
     hits: dict[str, Floats]
+    table_rows: Sequence[int]
+    weight: Floats
+    by_table: Floats
 
     def hit_rate(self, policy: str, share: float) -> float:
         """Return the hit rate of a cache of a share of rows, interpolated between the shares that were computed."""
@@ -48,10 +53,11 @@ def expectation(scenario: Scenario) -> Profile:
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
     rows, space, locality = _rows(scenario), id_space(laws, pooling), scenario.data.locality
     weight = np.array(pooling) / sum(pooling)
-    own = [_expected_hits(spectrum(law), law.rows, locality) for law in laws]
+    own = np.array([_expected_hits(spectrum(law), law.rows, locality) for law in laws])
     head = head_mass(space, SHARES * rows)
-    hits = {LRU: _expected_hits(space, rows, locality), LRU_BY_TABLE: weight @ np.array(own), STATIC: head}
-    return Profile(rows, _row_bytes(scenario), "", head, [_expected_batch(scenario, size) for size in BATCH_SIZES], hits)
+    hits = {LRU: _expected_hits(space, rows, locality), LRU_BY_TABLE: weight @ own, STATIC: head}
+    by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]
+    return Profile(rows, _row_bytes(scenario), "", head, by_batch, hits, _tables(scenario), weight, own)
 
 
 def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
@@ -60,15 +66,14 @@ def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     ids = np.concatenate(batches)
     often = -np.sort(-np.unique(ids, return_counts=True)[1])
     head = np.interp(SHARES * rows, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(ids)
-    tables = per_table(scenario.model, "num_embeddings")
-    own = np.zeros(len(SHARES))
-    for t, size in enumerate(tables):
-        part = curve([batch[layout[t] : layout[t + 1]] for batch in batches])
-        own += part.hit_rate(SHARES * size) * part.lookups / len(ids)
-    hits = {LRU: curve(batches).hit_rate(SHARES * rows), LRU_BY_TABLE: own, STATIC: head}
+    parts = [curve([batch[layout[t] : layout[t + 1]] for batch in batches]) for t in range(scenario.model.num_tables)]
+    weight = np.array([part.lookups for part in parts]) / len(ids)
+    own = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, _tables(scenario), strict=True)])
+    hits = {LRU: curve(batches).hit_rate(SHARES * rows), LRU_BY_TABLE: weight @ own, STATIC: head}
     by_batch = [_counted_batch(batches, size) for size in (1, 4, 16) if size * 2 <= len(batches)]
     sizes = [(scenario.data.batch_size * number, *found) for number, found in by_batch]
-    return Profile(rows, _row_bytes(scenario), f"{len(batches):,} batches, {len(ids):,} lookups", head, sizes, hits)
+    words = f"{len(batches):,} batches, {len(ids):,} lookups"
+    return Profile(rows, _row_bytes(scenario), words, head, sizes, hits, _tables(scenario), weight, own)
 
 
 def _counted_batch(batches: Sequence[Ints], joined: int) -> tuple[int, tuple[float, float]]:
@@ -87,8 +92,12 @@ def _expected_hits(space: Spectrum, rows: int, locality: float) -> Floats:
     return hit_rate(space, SHARES * rows, locality)
 
 
+def _tables(scenario: Scenario) -> tuple[int, ...]:
+    return per_table(scenario.model, "num_embeddings")
+
+
 def _rows(scenario: Scenario) -> int:
-    return sum(per_table(scenario.model, "num_embeddings"))
+    return sum(_tables(scenario))
 
 
 def _row_bytes(scenario: Scenario) -> int:

@@ -1,4 +1,4 @@
-"""Finds variants by looking into folders: one file is one system, device, fault, metric, cache, domain or model."""
+"""Finds variants by looking into folders: a file is a system, device, fault, metric, cache, domain, protection or model."""
 
 import tomllib
 from collections.abc import Mapping
@@ -18,12 +18,13 @@ CONSTANT = {
     "metrics": "METRIC",
     "caches": "CACHE",
     "domains": "DOMAIN",
+    "protections": "PROTECTION",
 }
 
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the names of all variants of a kind: `systems`, `devices`, `faults`, `metrics`, `caches`, `domains` or `models`."""
+    """Return the names of all variants of a kind, which is `models` or a key of CONSTANT."""
     if kind == "models":
         return tuple(sorted(path.stem for path in (HERE / "models").glob("*.toml")))
     found = (module.name for module in iter_modules([str(HERE / kind)]))

@@ -31,8 +31,9 @@ class Scores:
 class Report:
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
-    `hit_rate` is the share of lookups that a cache serves, None without one; `books` say what time and energy went
-    into. `unnoticed` bits flipped and no checksum saw them.
+    `hit_rate` is the share of lookups that a cache serves, None without one, `drives_share` the share of unique rows that
+    drives serve, None without memories above them; `books` say what time and energy went into. `unnoticed` bits flipped
+    and no checksum saw them.
     """
 
     machinery: Machinery
@@ -52,6 +53,7 @@ class Report:
     unrecoverable: bool = False
     scores: Scores = field(default_factory=Scores)
     hit_rate: float | None = None
+    drives_share: float | None = None
 
     @property
     def joules(self) -> float:
@@ -59,7 +61,9 @@ class Report:
         return sum(self.static.values()) + sum(self.dynamic.values())
 
 
-def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None) -> Report:
+def report(
+    run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None, drives_share: float | None = None
+) -> Report:
     """Close the books of a run."""
     devices = run.machinery.devices
     joules, seconds, written, media = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0, 0.0
@@ -89,6 +93,7 @@ def report(run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: flo
         unrecoverable=not run.completed,
         scores=scores,
         hit_rate=hit_rate,
+        drives_share=drives_share,
     )
 
 

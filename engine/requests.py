@@ -120,11 +120,15 @@ def renew(path: Path, request: int) -> None:
             store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (now + LEASE_SECONDS, request))
 
 
-def latest(path: Path, name: str) -> int | None:
-    """Return the newest request that asks for the point with this key, or None."""
+def latest(path: Path, names: Sequence[str]) -> int | None:
+    """Return the newest request for exactly the points with these keys, in this order, or None."""
+    holding = "SELECT request FROM points WHERE key = ? AND position = 0 ORDER BY request DESC"
+    asked = "SELECT key FROM points WHERE request = ? ORDER BY position"
     with opened(path) as store:
-        row = store.execute("SELECT max(request) FROM points WHERE key = ?", (name,)).fetchone()
-    return None if row[0] is None else int(row[0])
+        for (request,) in store.execute(holding, names[:1]).fetchall():
+            if [name for (name,) in store.execute(asked, (request,))] == list(names):
+                return int(request)
+    return None
 
 
 def status(path: Path, request: int) -> Status:

@@ -10,9 +10,10 @@ from functools import cache
 from typing import Any
 
 from engine import knobs
+from engine.data import Data
 from engine.errors import BadKnob, nearest
 from engine.fault_knobs import Faults
-from engine.groups import Data, Model, Policy, Run
+from engine.groups import Model, Policy, Run
 from engine.hazard import replay
 from engine.knobs import Knob, knob
 from engine.machine import Machine
@@ -46,6 +47,7 @@ class Scenario:
             knobs.check(KNOBS[path], value)
         _check_model(self.model)
         replay(self.faults.trace, tuple(name for name in names("faults") if name not in NOT_ALONE))
+        _check_data(self.data, self.model.num_tables)
 
 
 def _check_model(model: Model) -> None:
@@ -71,6 +73,18 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
             yield path, replace(item.metadata["knob"], path=path)
         elif is_dataclass(item.default_factory):
             yield from _declared(item.default_factory, item.name + ".")
+
+
+def _check_data(data: Data, tables: int) -> None:
+    for name in ("zipf_exponents", "hottest_shares"):
+        count = len(getattr(data, name))
+        if count not in (0, 1, tables):
+            raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one, or {tables}.")
+    most = max(data.hottest_shares, default=0.0) + data.once_share
+    if most > 0.99:
+        raise BadKnob(
+            f"data.hottest_shares and data.once_share take {most:g} of a table's lookups; leave 0.01 or more to the others."
+        )
 
 
 KNOBS: Mapping[str, Knob] = dict(_declared(Scenario))

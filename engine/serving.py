@@ -6,19 +6,23 @@ import numpy as np
 
 from engine import evict
 from engine.cache import COUNTS, Room
-from engine.caches import lfu, set_associative
+from engine.caches import lfu, set_associative, set_associative_lfu
 from engine.errors import CannotRun
+from engine.inclusive import no_rows
+from engine.inclusive import serve as use
 from engine.scenario import Scenario
 from engine.slots import with_room
 from engine.system import Cache, cache_policy
 from engine.workload import ranks, shelf
 from engine.workload.arrays import Ints
+from engine.workload.begun import before
 from engine.workload.lru import admit, lru
 from engine.workload.shelf import Moves
 from engine.workload.source import Source
 
 Server = Callable[[int, Ints], Moves]
 NOTHING = Moves(0, 0, 0, 0)
+RECENT = ("lru", "lru in sets")
 PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
 
 
@@ -28,6 +32,8 @@ def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[M
     Raises CannotRun where a batch has more unique rows than a cache that must hold them.
     """
     serve, at_once, capacity = _server(s, cache, given, batches), cache.at_once(s), int(cache.rows(s))
+    if warm(s, cache) and not given.digest and cache_policy(s, cache) in RECENT:
+        serve = _long_begun(s, serve, capacity, at_once)
     for n in range(batches):
         if n % at_once:
             yield NOTHING
@@ -49,11 +55,34 @@ def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
     )
 
 
+def warm(s: Scenario, cache: Cache) -> bool:
+    """Return whether a full run of the generator begins with the cache as long training has filled it; counts in sets cannot."""
+    return s.policy.warm_caches and cache.warm and not (cache.in_sets and s.policy.cache_policy == "lfu")
+
+
+def _long_begun(s: Scenario, serve: Server, capacity: int, at_once: int) -> Server:
+    """Let rows that were held before the run come in just before their first batch; every miss then pushes one out."""
+    guess, known = before(s, tuple(range(s.model.num_tables)), (float(capacity),), at_once), no_rows(())
+
+    def begun(n: int, ids: Ints) -> Moves:
+        nonlocal known
+        known = with_room(known, len(ids))
+        fresh = use(*known, ids, np.zeros(1, dtype=np.int64))
+        serve(n, fresh[guess(n, fresh) == 0])
+        moves = serve(n, ids)
+        return moves._replace(evicted=moves.misses)
+
+    return begun
+
+
 def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Server:
     policy, capacity = cache_policy(s, cache), cache.rows(s)
     if policy in SERVERS:
         return SERVERS[policy](s, capacity)
-    relabel, held = _ranking(s, given, batches), shelf.most_frequent(int(PRELOADED * capacity))
+    preloaded = 1.0 if warm(s, cache) and not given.digest else PRELOADED
+    relabel, held = _ranking(s, given, batches), shelf.most_frequent(int(preloaded * capacity))
+    if policy == "lfu":
+        return _count(capacity, relabel, held.rows)
 
     def serve(n: int, ids: Ints) -> Moves:
         nonlocal held
@@ -86,20 +115,34 @@ def _sets(s: Scenario, capacity: float) -> Server:
     return serve
 
 
-def _count(s: Scenario, capacity: float) -> Server:
-    cache = lfu.no_rows(int(capacity))
+def _sets_by_count(s: Scenario, capacity: float) -> Server:
+    cache = set_associative_lfu.no_rows(Room(int(capacity)))
+
+    def serve(n: int, ids: Ints) -> Moves:
+        nonlocal cache
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        cache = set_associative_lfu.served(cache, ids, counts)
+        return _moves(counts)
+
+    return serve
+
+
+def _count(capacity: float, relabel: ranks.Relabel, preloaded: Ints) -> Server:
+    cache = with_room(lfu.no_rows(int(capacity)), len(preloaded))
+    evict.serve(lfu.Lfu(), *cache, preloaded[::-1].copy(), np.zeros(COUNTS, dtype=np.int64))  # the rarest may go first
 
     def serve(n: int, ids: Ints) -> Moves:
         nonlocal cache
         cache, counts = with_room(cache, len(ids)), np.zeros(COUNTS, dtype=np.int64)
-        unique = evict.serve(lfu.Lfu(), *cache, ids, counts)
+        unique = evict.serve(lfu.Lfu(), *cache, relabel(ids), counts)
         return _moves(counts)._replace(unique=unique)
 
     return serve
 
 
 def _moves(counts: Ints) -> Moves:
-    return Moves(counts[evict.MISSED_LOOKUPS], counts[evict.MISSES], counts[evict.EVICTED], counts[evict.UNIQUE])
+    names = (evict.MISSED_LOOKUPS, evict.MISSES, evict.EVICTED, evict.UNIQUE, evict.REFUSED)
+    return Moves(*(counts[name] for name in names))
 
 
 def _recency(s: Scenario, capacity: float) -> Server:
@@ -120,7 +163,7 @@ def _ranking(s: Scenario, given: Source, batches: int) -> ranks.Relabel:
 
 SERVERS: Mapping[str, Callable[[Scenario, float], Server]] = {
     "lru": _recency,
-    "lfu": _count,
-    "set-associative": _sets,
+    "lru in sets": _sets,
+    "lfu in sets": _sets_by_count,
     "look-ahead": _look_ahead,
 }

@@ -11,6 +11,7 @@ import numpy as np
 from engine.crash import in_miniature
 from engine.errors import CannotRun
 from engine.estimate import settle
+from engine.found import finder
 from engine.learner import learner
 from engine.lessons import Lessons, follow, scores
 from engine.meter import Meter
@@ -24,7 +25,7 @@ from engine.serving import served
 from engine.single_thread import single_thread
 from engine.steady import steady
 from engine.story import cannot_run, tell
-from engine.traffic import BY_BATCH, Traffic, traffic
+from engine.traffic import BY_BATCH, LEVELS, Traffic, traffic
 from engine.training import boundaries, rows_of, scale_note, twin
 from engine.workload.criteo import CriteoFile, read
 from engine.workload.hot import hot_set, popular
@@ -58,31 +59,45 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     given, batches = source(m.scenario, file), num_batches(m.scenario, file)
     meter = Meter(progress, batches)
     amounts = _count(m, given, batches, meter)
-    hits = amounts.hit_rate if m.system.cache else None
+    near = (amounts.hit_rate if m.system.cache else None, amounts.drives_share if m.system.caches else None)
     if not m.scenario.run.training:
         done, _ = run(m, amounts, None, untrained(m))
-        accounts = report(done, steady(done.planned, m.devices), batches, Scores(), hits)
-        return tell(asked, done, accounts, (), ())
+        accounts = report(done, steady(done.planned, m.devices), batches, Scores(), *near)
+        return tell(asked, done, accounts, (), _notes(asked, given))
     first = _first_lesson(m, given, batches, meter)
     done, lessons = run(m, amounts, first, follow)
-    accounts = report(done, steady(done.planned, m.devices), batches, scores(lessons), hits)
-    note = scale_note(first.pupil.shape)
-    return tell(asked, done, accounts, lessons.rows, (note,) if note else ())
+    accounts = report(done, steady(done.planned, m.devices), batches, scores(lessons), *near)
+    return tell(asked, done, accounts, lessons.rows, _notes(asked, given, scale_note(first.pupil.shape)))
+
+
+def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:
+    """Return what a reader must know of this run, among it that a batch larger than its file holds samples several times."""
+    size, samples = asked.data.batch_size, given.training_samples or asked.data.batch_size
+    short = f"Each batch of {size:,} samples repeats the file's {samples:,}; lower data.batch_size to see its own rows."
+    return tuple(filter(None, (*others, short if size > samples else "")))
 
 
 def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
     """Count each batch's rows from its real ids, what the system's cache moves, and samples that meet hot rows alone."""
-    amounts = {name: np.zeros(batches) for name in BY_BATCH}
+    amounts = {name: np.zeros(batches) for name in BY_BATCH} | {"levels": np.zeros((batches, LEVELS))}
     near = recent(m.scenario.model, m.scenario.data.batch_size)
     flow = served(m.scenario, m.system.cache, given, batches) if m.system.cache else None
     hot = hot_set(m.scenario, m.system.hot(m.scenario), given) if m.system.hot else None
+    find = finder(m.scenario, m.system.caches(m.scenario), bool(given.digest)) if m.system.caches else None
     for n in range(batches):
         ids = given.ids(n)
         unique, shared, raw = tally(near, ids)
         counted = {"rows": unique.sum(), "raw_share": raw.sum() / ids.size, "cold": unique.sum() - shared.sum()}
         if flow:
             moves = next(flow)
-            counted |= {"misses": moves.misses, "evicted": moves.evicted, "missed": moves.missed_lookups}
+            counted |= {
+                "misses": moves.misses,
+                "evicted": moves.evicted,
+                "missed": moves.missed_lookups,
+                "refused": moves.refused,
+            }
+        if find:
+            amounts["levels"][n] = find(n, unique, ids)
         if hot:
             counted["popular"] = popular(hot, ids)
         for name, value in counted.items():

@@ -5,13 +5,14 @@ it holds at least so many. A bit marks each row's last use on a line of time, an
 counts the bits behind it. The line is squeezed when it is full, so memory follows the different rows alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
 from engine import slots
+from engine.dense import dense_rows
 from engine.slots import FILLED, NONE, ROW, USED, Held, find, hang
 from engine.workload.arrays import Floats, Ints, Words
 
@@ -40,6 +41,8 @@ class Curve:
 
 def curve(batches: Iterable[Ints], unseen: int = 0) -> Curve:
     """Return the hits at every capacity; the first `unseen` batches fill the caches and are not counted."""
+    if isinstance(batches, Sequence) and (rows := dense_rows(batches)):
+        return _of_few(np.concatenate(batches), rows, sum(map(len, batches[:unseen])))
     held, line, lookups = slots.empty(ENDLESS, 0, (0,)), _line(0, 2 * CHUNK), 0
     counts = np.zeros(1, dtype=np.int64)
     for n, ids in enumerate(batches):
@@ -52,6 +55,28 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> Curve:
             counts = np.concatenate((counts, np.zeros(max(0, len(held.cell) + 1 - len(counts)), dtype=np.int64)))
             _measure(part, *held, *line, counts, int(n >= unseen))
     return Curve(lookups, np.cumsum(counts[: int(held.state[FILLED]) + 1]))
+
+
+def _of_few(ids: Ints, rows: int, first: int) -> Curve:
+    counts, last = np.zeros(rows + 1, dtype=np.int64), np.full(rows, NONE, dtype=np.int32)
+    seen = _measure_few(ids, first, last, *_line(0, len(ids)), counts)
+    return Curve(len(ids) - first, np.cumsum(counts[: seen + 1]))
+
+
+@njit(cache=True, nogil=True)
+def _measure_few(ids, first, last, word, tree, counts):  # type: ignore[no-untyped-def]
+    """Count distances from use `first` on; `last` is each row's last use, and the line of time is long enough for all."""
+    seen = 0
+    for now in range(len(ids)):
+        before = last[ids[now]]
+        if before == NONE:
+            seen += 1
+        else:
+            counts[seen - marked_before(before, word, tree)] += now >= first
+            flip(before, -1, word, tree)
+        flip(now, 1, word, tree)
+        last[ids[now]] = now
+    return seen
 
 
 def _squeezed(held: Held) -> tuple[Words, Ints]:

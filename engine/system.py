@@ -53,7 +53,8 @@ class Cache:
     """The rows that a system keeps near: by which policy, how many over all tables, and which `others` can be chosen.
 
     `at_once` batches are fetched together, on their union. The rows of `window` batches must be held together; with 0,
-    rows that do not fit are used without being kept.
+    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32. `warm`: a full run
+    may begin as after long training.
     """
 
     policy: str
@@ -61,6 +62,8 @@ class Cache:
     others: tuple[str, ...] = ()
     at_once: Callable[[Scenario], int] = lambda s: 1
     window: Callable[[Scenario], int] = lambda s: 0
+    in_sets: bool = False
+    warm: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class System:
     `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
     logs can. `scales` says
     whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
-    that is not just the tables in `memory`. `hot` rows are those it treats as popular. Systems of one `family` are
+    that is not just the tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that
+    places tables over several memories. `hot` rows are those it treats as popular. Systems of one `family` are
     shown beside each other, measured against its `baseline`. `confidence` says how well its inner workings are known:
     "source" or "headline only".
     """
@@ -88,6 +92,7 @@ class System:
     relaxes: bool = False
     scales: bool = False
     cache: Cache | None = None
+    caches: Callable[[Scenario], tuple[float, float]] | None = None
     hot: Callable[[Scenario], float] | None = None
     places: Callable[[Scenario], Mapping[str, float]] | None = None
     constants: tuple[Constant, ...] = ()
@@ -104,7 +109,7 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
             f"policy.cache_policy={asked} is not possible: system={scenario.system} keeps rows by {' or '.join(known)}; "
             "set it to auto."
         )
-    return asked
+    return f"{asked} in sets" if cache.in_sets else asked
 
 
 def ways(scenario: Scenario, system: System) -> Ways:

@@ -23,7 +23,9 @@ class Traffic:
     `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
     the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
     samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
-    it did not hold when the batch began. Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
+    it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
+    that were used where they live; `levels` (N, 4): rows by where they are found outside HBM, of a system with several
+    memories (`engine.placement.Levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
     where it has a checksum), of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state.
     """
 
@@ -34,6 +36,8 @@ class Traffic:
     popular: Floats
     evicted: Floats
     missed: Floats
+    refused: Floats
+    levels: Floats
     lookups: float
     row_bytes: int
     vector_bytes: int
@@ -56,6 +60,17 @@ class Traffic:
         return 1 - float(self.missed.mean()) / self.lookups
 
     @property
+    def far(self) -> Floats:
+        """Unique rows outside HBM, of a system with several memories."""
+        rows: Floats = self.levels.sum(axis=1)
+        return rows
+
+    @property
+    def drives_share(self) -> float:
+        """Share of unique rows that come from drives."""
+        return float(self.levels[:, -1].sum() / self.rows.sum())
+
+    @property
     def entry_bytes(self) -> int:
         """Bytes of one row in a row log: its number and its values."""
         return self.row_bytes + INDEX_BYTES
@@ -66,7 +81,8 @@ class Traffic:
         return self.lookups * INDEX_BYTES
 
 
-BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed")
+BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused")
+LEVELS = 4  # memories outside HBM, fastest first
 
 
 def traffic(
@@ -78,6 +94,8 @@ def traffic(
     popular: Floats,
     evicted: Floats | None = None,
     missed: Floats | None = None,
+    refused: Floats | None = None,
+    levels: Floats | None = None,
 ) -> Traffic:
     """Return the traffic of batches with these amounts, one value per batch each; a row comes in for one that goes."""
     model, samples = scenario.model, scenario.data.batch_size
@@ -90,6 +108,8 @@ def traffic(
         popular=popular,
         evicted=misses if evicted is None else evicted,
         missed=misses if missed is None else missed,
+        refused=np.zeros_like(rows) if refused is None else refused,
+        levels=np.zeros((len(rows), LEVELS)) if levels is None else levels,
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
         vector_bytes=row_bytes(scenario) if scenario.policy.row_checksums else vector,
@@ -147,9 +167,9 @@ def part(amounts: Traffic, first: int, last: int) -> Traffic:
 
 def steady(amounts: Traffic, batches: int) -> Traffic:
     """Return `batches` batches of the expected amounts given as arrays of one value."""
-    return _each(amounts, lambda values: np.repeat(values, batches))
+    return _each(amounts, lambda values: np.repeat(values, batches, axis=0))
 
 
 def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
-    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
+    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in (*BY_BATCH, "levels")}
     return replace(amounts, **changed)

@@ -3,5 +3,5 @@
 GB = 1e9
 MiB, GiB = 2**20, 2**30
 US, NS, MS = 1e-6, 1e-9, 1e-3
-HOUR = 3600.0
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 FLOAT32 = 4

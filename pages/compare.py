@@ -15,6 +15,8 @@ from pages.parts import (
     downloads,
     estimates,
     frame,
+    full_runs_panel,
+    nodes_panel,
     session,
     systems_panel,
     tables,
@@ -30,7 +32,7 @@ with st.spinner("Estimating; the very first time takes some seconds more"):
 base = comparison.against(results, scenario)
 
 st.header(plain(comparison.headline(results, scenario)), anchor=False)
-st.markdown(plain(" ".join(comparison.details(results))))
+st.markdown(plain(" ".join(filter(None, (comparison.why(results, scenario), *comparison.details(results))))))
 systems_panel.draw()
 for outcome, names in tables.not_shown(results).items():
     st.caption(f"Cannot run: {', '.join(names)}. {plain(outcome)}")
@@ -51,12 +53,14 @@ with right:
     )
 
 st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
-downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, pinned="Training system")
+downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, "Training system", compare_tables.labels(base))
 with st.container(horizontal=True):
     downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
     sweep = links.link(scenario, session.base(), "sweep", (systems_panel.axis(systems),))
-    why = "Accuracy, AUC and what faults cost come from full runs; opens a sweep over these systems in a tab of its own."
-    st.link_button("Train them in full", address.host() + sweep, help=why)
+    st.link_button("Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own.")
+nodes_panel.draw(scenario, systems)
+
+full_runs_panel.draw(results)
 
 st.subheader("What moves where in one batch?", anchor=False)
 st.markdown("**One steady batch of each, on one clock** A lane per device and direction, taken for as long as a task needs it")

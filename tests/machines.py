@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.fit import fit
 from engine.meter import Meter
+from engine.placement import levels
 from engine.presets import preset, preset_names
 from engine.registry import load, names
 from engine.run import Machinery, machinery, schedule
@@ -52,7 +53,9 @@ def flow(asked: Scenario, batches: int) -> Traffic:
     """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
     rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
     amounts = (rows, raw_share, rows / 3, rows / 4, 0.4)
-    return steady(traffic(asked, *(np.array([amount]) for amount in amounts)), batches)
+    caches = load("systems", asked.system).caches
+    found = np.array([[rows * share for share in levels(asked, *caches(asked))]]) if caches else None
+    return steady(traffic(asked, *(np.array([amount]) for amount in amounts), levels=found), batches)
 
 
 def counted(asked: Scenario, batches: int) -> Traffic:

@@ -81,6 +81,33 @@ def served(cache, batches: Iterable[Sequence[int]]) -> list[list[int]]:
     return result
 
 
+def counted_in_sets(batches: Iterable[Sequence[int]], ways: int, sets: int, set_of) -> list[list[int]]:
+    """Each set holds the rows looked up most so far, as far as they asked while they were: nothing is ever forgotten."""
+    counts: dict[int, int] = {}
+    places: list[list[int | None]] = [[None] * ways for _ in range(sets)]
+    result = []
+    for ids in batches:
+        before = {row for own in places for row in own if row is not None}
+        for row in ids:
+            counts[row] = counts.get(row, 0) + 1
+        missing = sorted((row for row in dict.fromkeys(ids) if row not in before), key=lambda row: -counts[row])
+        came, evicted, refused = set(), 0, 0
+        for row in missing:
+            own = places[set_of(row)]
+            free = [way for way, other in enumerate(own) if other not in came]
+            least = min(free, key=lambda way: -1 if own[way] is None else counts[own[way]], default=None)
+            if least is None or (own[least] is not None and counts[own[least]] > counts[row]):
+                refused += 1
+                continue
+            evicted += own[least] is not None
+            own[least] = row
+            came.add(row)
+        held = sum(row is not None for own in places for row in own)
+        missed = sum(row not in before for row in ids)
+        result.append([len(set(ids)), missed, len(missing), evicted + refused, held, refused])
+    return result
+
+
 def belady(batches: Sequence[Sequence[int]], rows: int, ahead: int) -> list[list[int]]:
     """Keep what one of the next `ahead` batches uses; where room is short, drop what is used last of all."""
     held: dict[int, int] = {}

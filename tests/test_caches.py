@@ -43,7 +43,7 @@ BATCHES = st.lists(st.lists(st.integers(0, 12), max_size=6), max_size=25)
 
 
 def test_the_policies_of_the_issue_are_found():
-    assert set(NAMES) == {"clock", "lfu", "look-ahead", "lru", "set-associative", "static"}
+    assert set(NAMES) == {"clock", "lfu", "look-ahead", "lru", "set-associative", "set-associative-lfu", "static"}
 
 
 @pytest.mark.parametrize("name", BY_HAND)
@@ -68,6 +68,13 @@ def test_one_id_at_a_time_is_a_batch_of_one(name, rows):
     ids = np.concatenate(zipf(3))
     wanted = sum(row[2] for row in by_hand.served(BY_HAND[name](rows), ids[:, None].tolist()))
     assert caches()[name].singly(ids, room(rows)) == wanted
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+@given(ids=st.lists(st.integers(0, 9), max_size=80), rows=st.integers(0, 11))
+def test_ids_far_apart_miss_as_often_as_ids_close_together(name, ids, rows):
+    close = np.array(ids, dtype=np.int64)
+    assert caches()[name].singly(close * 2**40, room(rows)) == caches()[name].singly(close, room(rows))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 5, 300, 5000])
@@ -126,6 +133,24 @@ def test_a_set_full_of_the_present_batch_serves_a_conflict_without_keeping_it():
     found = caches()["set-associative"].run([one_set, one_set, one_set[4:]], size)
     assert found.misses.tolist() == [7, 3, 3]
     assert found.evicted.tolist() == [3, 3, 3] and found.held.tolist() == [4, 4, 4]
+    assert found.refused.tolist() == [3, 3, 0]
+
+
+@pytest.mark.parametrize(("rows", "ways"), [(8, 8), (12, 4), (40, 4), (128, 32), (150, 10)])
+@pytest.mark.parametrize("size", [1, 60])
+def test_a_set_by_count_keeps_the_rows_looked_up_most_and_refuses_others(rows, ways, size):
+    batches, space = zipf(rows, batches=30 * 60 // size, size=size, rows=300), room(rows, ways=ways)
+    found, number = caches()["set-associative-lfu"].run(batches, space), rows // ways
+    by_count = by_hand.counted_in_sets(
+        [ids.tolist() for ids in batches], ways, number, lambda row: set_associative.set_of(row, number)
+    )
+    assert [[*counts, refused] for counts, refused in zip(table(found), found.refused.tolist(), strict=True)] == by_count
+    assert 0 < found.refused.sum() < found.misses.sum()
+    ids = np.concatenate(batches)
+    one_by_one = [ids[n : n + 1] for n in range(len(ids))]
+    assert (
+        caches()["set-associative-lfu"].singly(ids, space) == caches()["set-associative-lfu"].run(one_by_one, space).misses.sum()
+    )
 
 
 def test_without_conflicts_a_set_serves_batches_as_lru_does():

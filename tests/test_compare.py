@@ -20,6 +20,12 @@ STEP = "Step time [ms]"
 MIXED = ("cxl", "all-hbm", "hotline", "bagpipe")
 
 
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch, tmp_path):
+    """Let no run that was kept elsewhere appear on the page."""
+    monkeypatch.chdir(tmp_path)
+
+
 def opened(page="compare", **query):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, value in query.items():

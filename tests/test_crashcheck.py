@@ -162,8 +162,15 @@ def test_a_medium_of_ones_own_is_hunted_from_its_file_and_replayed_with_it(capsy
     assert main(["crashcheck", "--broken", f"{path}:Missing"]) == 2
     assert main(["crashcheck", "--broken", f"{tmp_path}/none.py:Forgets"]) == 2
     assert main(["crashcheck", "--broken", "no_such_bug"]) == 2
+    path.write_text("raise OSError(1)")
+    assert main(["crashcheck", "--broken", f"{path}:Forgets"]) == 2
     complaints = capsys.readouterr().err.splitlines()
-    assert len(complaints) == 3 and "'Missing'" in complaints[0] and "names no Python file" in complaints[1]
+    assert (
+        len(complaints) == 4
+        and "cannot be imported: OSError" in complaints[3]
+        and "'Missing'" in complaints[0]
+        and "names no Python file" in complaints[1]
+    )
 
 
 def test_without_a_checkout_the_seeded_bugs_are_refused_with_a_sentence(capsys, monkeypatch, tmp_path):

@@ -17,6 +17,8 @@ from engine.presets import preset, preset_names
 from engine.registry import load, names
 from engine.scenario import KNOBS, Scenario, values, with_values
 from engine.simulate import simulate
+from pages.parts import campaigns
+from tests.test_scale_out import small
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
 PLACES = (
@@ -81,6 +83,12 @@ SHOWS = {
     "faults.lemon_factor": {"faults.gpu_crash_mtbf_hours": 0.1},
     "faults.weibull_shape": {"faults.gpu_crash_mtbf_hours": 0.1},
     "faults.rates": {"faults.lemon_factor": 300.0, "faults.detect_seconds": 1e5, "faults.power_loss_mtbf_hours": None},
+    "faults.machines": {
+        "faults.machines": 300,
+        "faults.rates": "llama3",
+        "faults.detect_seconds": 1e5,
+        "faults.power_loss_mtbf_hours": None,
+    },
     "faults.fault_in_recovery_at_seconds": {"faults.fault_in_recovery_at_seconds": (20.0,)},
     "faults.fail_slow_bandwidth": SLOW,
     "faults.fail_slow_latency": SLOW,
@@ -101,8 +109,13 @@ def shows_in_a_full_run(path):
     """Return whether the knob, moved, changes anything that a full run tells."""
     if path == "data.digest":
         return full(READS_FILE, True) != full(READS_FILE)
+    if KNOBS[path].acts == "campaign":
+        asked = with_values(preset("tiny").scenario, {"run.batches": 10, "faults.power_loss_mtbf_hours": 10.0})
+        return any(campaigns.of(other).protected != campaigns.of(asked).protected for other in moved(asked, KNOBS[path]))
     if path == "faults.trace":
         return full(with_values(READS_FILE, {path: "0.0001 gpu-crash"})) != full(READS_FILE)
+    if KNOBS[path].acts == "memories":
+        return full(small("mtrains")) != full(small("mtrains", **{path: False}))
     if KNOBS[path].acts == "file":
         return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
     bases = (with_values(preset("tiny").scenario, {**EVENTFUL, **struck(path), **changes}) for changes in ({}, LONG_ROWS))
@@ -145,6 +158,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     ("changes", "path", "sentence"),
     [
         ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),
+        ({"system": "cxl"}, "policy.warm_caches", f"{NOTHING}: system cxl has no cache that a run could begin with filled."),
         ({"system": "cxl"}, "machine.ssd", f"{NOTHING}: system cxl uses no SSD."),
         ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NOTHING}: near-data compute is off."),
         (

@@ -114,3 +114,11 @@ def test_without_locality_the_measured_lru_curve_of_taobao_is_missed_by_far() ->
     cached = np.array(list(TAOBAO_LRU)) / 100 * TAOBAO.rows
     found = 100 * hit_rate(spectrum.spectrum(TAOBAO), cached, 0.0)
     assert np.abs(found - list(TAOBAO_LRU.values())).max() > 10
+
+
+def test_expected_accesses_are_shared_by_what_trains_the_same_model_on_the_same_data_and_cannot_be_changed() -> None:
+    one, other = _scenario({}), _scenario({"system": "pmem", "machine.cxl_bandwidth_GBps": 3.0, "policy.cache_load_factor": 0.5})
+    assert accesses.expected(one) is accesses.expected(other)
+    assert accesses.expected(one) is not accesses.expected(_scenario({"data.locality": 0.1}))
+    with pytest.raises(ValueError, match="read-only"):
+        accesses.expected(one).unique_rows[0] = 0.0

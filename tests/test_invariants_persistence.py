@@ -192,5 +192,5 @@ def test_the_note_that_a_dirty_shutdown_was_dealt_with_needs_its_flush_and_no_fe
 
 @pytest.mark.slow
 def test_a_million_unique_states_are_consistent():
-    report = check(1_000_000)
+    report = check(1_400_000)
     assert report.unique_states >= 1_000_000 and report.inconsistent == 0, report.failures

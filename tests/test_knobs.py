@@ -175,3 +175,13 @@ def test_the_same_scenario_hashes_alike_and_another_differs():
     assert hash(with_values(base, {"data.seed": 1})) == hash(base)
     for path in ("data.seed", "run.batches", "machine.num_ssds"):
         assert with_values(base, {path: 7}) != base
+
+
+def test_numbers_that_were_good_once_are_still_told_from_switches_and_come_in_their_own_type():
+    rows = KNOBS["model.num_embeddings"]
+    assert knobs.check(rows, (1, 1, 2)) == (1, 1, 2)
+    with pytest.raises(BadKnob, match="True is not a number"):
+        knobs.check(rows, (True, 1, 2))
+    found = knobs.check(rows, (1.0, 1.0, 2.0))
+    assert found == (1, 1, 2) and {type(number) for number in found} == {int}
+    assert {type(number) for number in knobs.check(KNOBS["faults.power_loss_at_seconds"], (1, 2))} == {float}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-VARIANTS = ("systems", "devices", "faults", "metrics", "caches")
+VARIANTS = ("systems", "devices", "faults", "metrics", "caches", "protections")
 OUTSIDE = {"streamlit", "altair", "pages", "app", "tests"}
 MOST_LINES, MOST_FUNCTION_LINES = 250, 40
 SKIP = {".venv", "build", "tests"}

@@ -4,8 +4,8 @@ from math import ceil
 
 import numpy as np
 import pytest
-from scipy.stats import poisson
 
+from engine.acceptance import META_REUSE, reuse_shares
 from engine.devices.gpu import memory_bytes
 from engine.estimate import estimate, settle
 from engine.fit import activation_bytes, fit
@@ -15,13 +15,12 @@ from engine.presets import preset
 from engine.scenario import Scenario, with_values
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GiB
+from engine.workload.draw import draw, sampler
+from engine.workload.hashing import Purpose, key
 from engine.workload.popularity import popularities
-from engine.workload.spectrum import spectrum
 
 MTRAINS = preset("mtrains-capacity").scenario
 NODES, RATE = "Nodes", "Throughput [samples/s]"
-# Meta's 2021 traces: percent of touched rows, and of accesses, that are of rows accessed more than this often.
-REUSE = {1: (57.7, 94.4), 4: (24.5, 82.6), 16: (5.1, 61.5), 32: (2.0, 52.5), 128: (0.4, 40.9)}
 
 
 def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
@@ -89,13 +88,10 @@ def test_an_estimate_of_856_tables_is_quick_once_their_popularity_is_known():
     assert estimate(asked).ran
 
 
-def test_metas_popularity_has_the_reuse_of_its_traces():
-    """One number, the mean uses of a row, is free; the share of rows used once is the law's weak spot."""
-    law = popularities(with_values(Scenario(), {"data.popularity": "meta", "model.num_embeddings": (10**7,)}))[0]
-    classes = spectrum(law)
-    uses = classes.p * 10**7 * 6.25
-    touched = classes.rows @ -np.expm1(-uses)
-    for often, (rows, accesses) in REUSE.items():
-        more, met = poisson.sf(often, uses), poisson.sf(often - 1, uses)
-        assert 100 * classes.rows @ more / touched == pytest.approx(rows, abs=13 if often == 1 else 2)
-        assert 100 * classes.rows @ (uses * met) / (classes.rows @ uses) == pytest.approx(accesses, abs=3.5)
+def test_the_reuse_of_metas_rows_is_what_drawn_ids_have():
+    law = popularities(with_values(Scenario(), {"data.popularity": "meta", "model.num_embeddings": (300_000,)}))[0]
+    ids = draw(sampler((law,)), key(5, Purpose.IDS), np.array([0, 2_500_000]), np.array([0, 2**50]))
+    uses = np.unique(ids, return_counts=True)[1]
+    rows, accesses = reuse_shares(law, uses.mean())
+    assert rows == pytest.approx([(uses > often).mean() for often in META_REUSE], abs=0.004)
+    assert accesses == pytest.approx([uses[uses > often].sum() / uses.sum() for often in META_REUSE], abs=0.004)

@@ -95,7 +95,7 @@ def test_a_rows_levels_are_shares_that_sum_to_what_is_not_in_hbm():
 def test_mtrains_reads_each_missing_row_as_one_block_and_writes_one_out_with_compaction(prefetch):
     asked = small("mtrains", **{"policy.prefetch": prefetch})
     m, t, tasks = planned(asked)
-    uneven = replace(t, rows=t.rows * np.arange(1.0, 13.0))
+    uneven = replace(t, rows=t.rows * np.arange(1.0, 13.0), levels=t.levels * np.arange(1.0, 13.0)[:, None])
     tasks = {task.name: task for task in m.system.plan(m.scenario, m.ways, uneven).tasks}
     level = levels(m.scenario, cached_rows(m.scenario), scm_rows(m.scenario))
     fetch = tasks["Prefetch" if prefetch else "Fetch rows"]

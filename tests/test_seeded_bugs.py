@@ -59,6 +59,15 @@ def test_a_medium_that_spins_without_end_is_stopped_and_caught(monkeypatch):
     assert "does not end" in report.failures[0].problem and report.seconds < 5
 
 
+def exits_when_made(media):
+    raise SystemExit(0)
+
+
+def test_a_medium_that_wants_to_leave_is_caught_and_does_not_end_the_check():
+    report = explore("undo", exits_when_made, ("adr",), Effort(2))
+    assert "SystemExit" in report.failures[0].problem
+
+
 def test_patience_leaves_the_alarm_clock_as_it_was():
     import signal
 

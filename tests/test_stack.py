@@ -25,8 +25,8 @@ def _by_list(ids):
 @given(ids=st.lists(st.integers(0, 9), max_size=60), cut=st.integers(1, 9))
 def test_the_curve_counts_distances_in_a_list_of_rows(ids, cut):
     batches = [np.array(ids[first : first + cut], dtype=np.int64) for first in range(0, len(ids), cut)]
-    found = stack.curve(batches)
-    assert found.hits.tolist() == _by_list(ids) and found.lookups == len(ids)
+    for found in (stack.curve(batches), stack.curve(iter(batches)), stack.curve([ids * 2**40 for ids in batches])):
+        assert found.hits.tolist() == _by_list(ids) and found.lookups == len(ids)
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def test_every_size_agrees_with_an_exact_cache_of_that_size_on_half_a_million_lo
 
 
 def test_batches_that_only_fill_the_caches_are_not_counted(long):
-    found = stack.curve(long, unseen=12)
     for size in (100, 20_000):
-        assert found.misses(size) == lru.cache_misses(long, size)[12:].sum()
+        for batches in (long, iter(long)):
+            assert stack.curve(batches, unseen=12).misses(size) == lru.cache_misses(long, size)[12:].sum()
 
 
 def test_no_ids_have_a_curve_too():

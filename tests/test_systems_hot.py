@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from machines import scenario
 
 from engine.__main__ import main
 from engine.estimate import estimate
@@ -179,3 +180,12 @@ def test_a_system_known_by_its_headline_alone_says_so_where_systems_are_listed(c
 def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None:
     bench = machinery(fit(with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl"})).scenario)
     assert "ssd" in bench.devices and not {"gatherer", "network"} & set(bench.devices)
+
+
+@pytest.mark.parametrize("system", ["hotline", "bagpipe", "torchrec-uvm", "all-hbm", "scratchpipe"])
+def test_a_training_loop_that_runs_ahead_begins_no_batch_that_a_power_loss_could_take(system):
+    lean = {"run.batches": 200, "run.training": False}
+    calm = simulate(scenario("dlrm-kaggle", system, **lean))
+    step = calm.results["Elapsed [s]"] / 200
+    struck = simulate(scenario("dlrm-kaggle", system, **lean, **{"faults.power_loss_at_seconds": (50 * step,)}))
+    assert 50 <= struck.results["Lost batches"] <= 58

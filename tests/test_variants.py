@@ -62,6 +62,12 @@ from engine.cache import Cache
 
 CACHE = Cache("Top hat", "All that goes in is gone.", lambda batches, room: None, lambda ids, room: len(ids))
 """,
+    "protections/carbon_copy.py": """
+from engine.protection import LOSSES, Plan, Protection
+
+KEEPS = dict.fromkeys(LOSSES, "exact")
+PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: Plan(1.0, 1.0, 1))
+""",
     "domains/stone_tablet.py": """
 from engine.domain import Domain, in_order
 
@@ -103,7 +109,7 @@ def forget():
 @pytest.fixture
 def beads(tmp_path, monkeypatch):
     """Copy the folders of variants, add one file to each, and let the registry look there."""
-    for kind in ("systems", "devices", "faults", "metrics", "caches", "domains", "models"):
+    for kind in ("systems", "devices", "faults", "metrics", "caches", "domains", "protections", "models"):
         shutil.copytree(registry.HERE / kind, tmp_path / kind, ignore=shutil.ignore_patterns("__pycache__"))
         if kind != "models":
             monkeypatch.setattr(import_module(f"engine.{kind}"), "__path__", [str(tmp_path / kind)])

@@ -2,10 +2,14 @@
 
 from typing import NamedTuple
 
+import numpy as np
+from numba import njit
+
 from engine import evict
 from engine.slots import FILLED, OWN, OWN_STATE, TURN, USED, Held, empty
 
 MARKED, HAND = OWN, OWN_STATE
+ABSENT, HELD, AGAIN = range(3)
 
 
 class Clock(NamedTuple):
@@ -36,10 +40,34 @@ def _enter(policy, cell, state, slot):  # type: ignore[no-untyped-def]
     cell[slot, MARKED] = 0
 
 
+@njit(cache=True, nogil=True)
+def _alone(ids, rows, capacity):  # type: ignore[no-untyped-def]
+    """Count misses; a row is ABSENT, HELD or AGAIN used since the hand's last visit."""
+    state, ring = np.full(rows, ABSENT, dtype=np.uint8), np.empty(capacity, dtype=np.int64)
+    misses, held, hand = 0, 0, 0
+    for row in ids:
+        if state[row] != ABSENT:
+            state[row] = AGAIN
+            continue
+        misses += 1
+        state[row] = HELD
+        if held < capacity:
+            ring[held] = row
+            held += 1
+            continue
+        while state[ring[hand]] == AGAIN:
+            state[ring[hand]] = HELD
+            hand = hand + 1 if hand + 1 < capacity else 0
+        state[ring[hand]], ring[hand] = ABSENT, row
+        hand = hand + 1 if hand + 1 < capacity else 0
+    return misses
+
+
 CACHE = evict.cache(
     "CLOCK",
     "A hand goes round the rows; the first that was not used since its last visit goes.",
     Clock(),
     _empty,
     (_touch, _make_room, _enter),
+    _alone,
 )

@@ -5,6 +5,7 @@ Rows of equal count form a group, a list from the first to reach the count to th
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
 from engine import evict
@@ -118,10 +119,54 @@ def _enter(policy, cell, state, slot):  # type: ignore[no-untyped-def]
     _join(cell, slot, own)
 
 
+@njit(cache=True, nogil=True)
+def _alone(ids, rows, capacity):  # type: ignore[no-untyped-def]
+    """Count misses; each count has a list of uses, in which a use that is not its row's last is passed over."""
+    used = np.zeros((rows, 2), dtype=np.int32)  # how often since the row came in, and when last
+    later = np.empty(len(ids), dtype=np.int32)
+    ends = np.empty((len(ids) + 2, 2), dtype=np.int32)  # of the list of each count, written when the count is first reached
+    misses, held, most = 0, 0, 0
+    for now in range(len(ids)):
+        row = ids[now]
+        count = used[row, 0] + 1
+        if count == 1:
+            misses += 1
+            if held < capacity:
+                held += 1
+            else:
+                _forget_lowest(ids, used, later, ends)
+        if count > most:
+            most, ends[count, 0] = count, NONE
+        if ends[count, 0] == NONE:
+            ends[count, 0] = now
+        else:
+            later[ends[count, 1]] = now
+        ends[count, 1], later[now] = now, NONE
+        used[row, 0], used[row, 1] = count, now
+    return misses
+
+
+@njit(cache=True, nogil=True)
+def _forget_lowest(ids, used, later, ends):  # type: ignore[no-untyped-def]
+    """Take the row out that was the first to reach the lowest count."""
+    lowest = 1  # the row that came in last stands here, so that few empty counts are ever passed
+    while True:
+        use = ends[lowest, 0]
+        while use != NONE and used[ids[use], 1] != use:
+            use = later[use]
+        if use != NONE:
+            break
+        ends[lowest, 0] = NONE
+        lowest += 1
+    ends[lowest, 0] = later[use]
+    used[ids[use], 0], used[ids[use], 1] = 0, NONE
+
+
 CACHE = evict.cache(
     "LFU",
     "The row used in the fewest batches since it came in goes; counts do not age.",
     Lfu(),
     no_rows,
     (_touch, _make_room, _enter),
+    _alone,
 )

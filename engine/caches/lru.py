@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
 from engine import evict
@@ -59,4 +60,26 @@ def _enter(policy, cell, state, slot):  # type: ignore[no-untyped-def]
     _first(cell, state, slot)
 
 
-CACHE = evict.cache("LRU", "The row that has not been used for longest goes.", Lru(), _empty, (_touch, _make_room, _enter))
+@njit(cache=True, nogil=True)
+def _alone(ids, rows, capacity):  # type: ignore[no-untyped-def]
+    """Count misses; the ids themselves are the order of age: the oldest use that is its row's last is the row to go."""
+    last = np.full(rows, NONE, dtype=np.int32)
+    misses, held, oldest = 0, 0, 0
+    for now in range(len(ids)):
+        row = ids[now]
+        if last[row] == NONE:
+            misses += 1
+            if held < capacity:
+                held += 1
+            else:
+                while last[ids[oldest]] != oldest:
+                    oldest += 1
+                last[ids[oldest]] = NONE
+                oldest += 1
+        last[row] = now
+    return misses
+
+
+CACHE = evict.cache(
+    "LRU", "The row that has not been used for longest goes.", Lru(), _empty, (_touch, _make_room, _enter), _alone
+)

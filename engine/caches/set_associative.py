@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from engine.cache import COUNTS, Cache, Moves, Room, moves
-from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, UNIQUE, is_new
+from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, is_new
 from engine.slots import NONE
 from engine.workload.arrays import Ints
 from engine.workload.hashing import GOLDEN, fold, mix
@@ -84,6 +84,7 @@ def serve(ids, held, used, clock, counts):  # type: ignore[no-untyped-def]
             held[own, way], used[own, way] = row + 1, clock
         else:
             counts[EVICTED] += 1  # a conflict goes home at once
+            counts[REFUSED] += 1
     return clock
 
 

@@ -7,7 +7,7 @@ from numba import njit
 
 from engine.cache import COUNTS, Cache, Moves, Room, moves
 from engine.errors import BadInput
-from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, UNIQUE, is_new
+from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, is_new
 from engine.slots import NONE, Held, find, holding
 from engine.workload.arrays import Ints
 
@@ -43,7 +43,7 @@ def _serve(cell, bucket, ids, counts):  # type: ignore[no-untyped-def]
         counts[MISSED_LOOKUPS] += cold
         counts[UNIQUE] += new
         counts[MISSES] += new and cold
-    counts[EVICTED] = counts[MISSES]
+    counts[EVICTED], counts[REFUSED] = counts[MISSES], counts[MISSES]
 
 
 CACHE = Cache("Frequency-static", "The rows most frequent in the data stay for good; no other row does.", run, singly)

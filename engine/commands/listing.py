@@ -83,6 +83,18 @@ def _constants(kind: Kind) -> list[Entry]:
     return [{"part": part, **asdict(constant)} for part, constants in kind.parts().items() for constant in constants]
 
 
+def _protections() -> list[Entry]:
+    """Each protection with what comes back of each loss, and the constants that its plan hangs on."""
+    return [
+        {
+            **_variant("protections", name),
+            "keeps": dict(one.keeps),
+            "constants": [{"part": "", **asdict(c)} for c in one.constants],
+        }
+        for name, one in registry.every("protections").items()
+    ]
+
+
 def _presets() -> list[Entry]:
     found = (presets.preset(name) for name in presets.preset_names())
     return [{"name": one.name, "title": one.title, "description": one.description, "paper": one.paper} for one in found]
@@ -126,7 +138,7 @@ def _sources(device: str, one: Entry) -> Iterator[str]:
 
 def _line(device: str, part: str, name: str, one: Entry) -> str:
     extent = f"{one['low']:g} to {one['high']:g}, {one['confidence']}: {one['source']}"
-    return f"{device:9} {part:12} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
+    return f"{device:19} {part:12} {name:44} {one['value']:>10g} {one['unit']:12} {extent}"
 
 
 def _cell(entry: Entry, column: str) -> str:
@@ -140,6 +152,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "faults": (_faults, ("id", "name", "title", "destroys", "help")),
     "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
     "caches": (_variants("caches"), ("name", "title", "help")),
+    "protections": (_protections, ("name", "title", "help")),
     "metrics": (_variants("metrics"), ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),
     "knobs": (_knobs, ("path", "default", "unit", "help")),

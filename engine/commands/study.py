@@ -3,50 +3,70 @@
 import argparse
 import sys
 import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from joblib import cpu_count
 
 from engine.commands import bar, output
 from engine.commands.parser import Subparsers, jobs, whole
 from engine.presets import preset_names
-from engine.study import accuracy, findings, kept
+from engine.study import accuracy, effects, findings, kept, protections
+from engine.study.kept import KINDS
 
-OUT = Path("accuracy_study.jsonl")
-SEEDS = 24
+SEEDS = {"accuracy": 24, "protections": 10}
+CHECKS: Mapping[str, Callable[[Any], None]] = {"accuracy": accuracy.check, "protections": protections.check}
+TABLES: Mapping[str, Callable[[kept.Study], str]] = {"accuracy": findings.table, "protections": effects.table}
 
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
-    usual = accuracy.Plan()
-    parser = commands.add_parser("study", help="measure what a stale MLP log costs in accuracy, over many seeds")
-    parser.add_argument("which", choices=("accuracy",), help="the study: accuracy against the MLP log's staleness")
-    parser.add_argument("--preset", choices=preset_names(), default=usual.preset, metavar="NAME", help=f"model ({usual.preset})")
-    parser.add_argument("--seeds", type=_seeds, default=SEEDS, metavar="N", help=f"seeds 1 to N ({SEEDS})")
-    parser.add_argument("--batches", type=_batches, default=usual.batches, metavar="N", help=f"batches ({usual.batches})")
-    parser.add_argument(
-        "--crash-at", type=_batches, metavar="N", help=f"the batch that loses power ({accuracy.CRASH_SHARE:.0%} of them)"
-    )
-    parser.add_argument(
-        "--held-out", type=_samples, default=usual.held_out_samples, metavar="N", help=f"samples ({usual.held_out_samples})"
-    )
-    parser.add_argument("--staleness", type=_ages, default=usual.staleness, metavar="G,...", help="ages of the MLPs in batches")
+    parser = commands.add_parser("study", help="measure what lossy recoveries cost in accuracy, over many seeds")
+    parser.add_argument("which", choices=tuple(KINDS), help="accuracy: an old MLP log; protections: old or rounded rows")
+    parser.add_argument("--preset", choices=preset_names(), metavar="NAME", help=f"model ({_usual('preset')})")
+    parser.add_argument("--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(SEEDS.values())})")
+    parser.add_argument("--batches", type=_batches, metavar="N", help=f"batches ({_usual('batches')})")
+    parser.add_argument("--crash-at", type=_batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
+    parser.add_argument("--held-out", type=_samples, metavar="N", help=f"samples ({_usual('held_out_samples')})")
+    parser.add_argument("--staleness", type=_ages, metavar="G,...", help="study accuracy: ages of the MLPs in batches")
+    parser.add_argument("--variants", type=_names, metavar="V,...", help="study protections: cpr-BATCHES, bits-BITS, mlp-BATCHES")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="seeds trained at once (one per core)")
-    parser.add_argument("--out", type=Path, default=OUT, metavar="FILE", help=f"keep finished seeds here ({OUT})")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="keep finished seeds here (WHICH_study.jsonl)")
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
     """Train the seeds that the file lacks, then print the table of differences."""
-    crash_at = arguments.crash_at or round(accuracy.CRASH_SHARE * arguments.batches)
-    plan = accuracy.Plan(arguments.preset, arguments.batches, crash_at, arguments.held_out, arguments.staleness)
-    accuracy.check(plan)
+    arguments.out = arguments.out or Path(f"{arguments.which}_study.jsonl")
+    arguments.seeds = arguments.seeds or SEEDS[arguments.which]
+    plan = _plan(arguments)
+    CHECKS[arguments.which](plan)
     output.check(str(arguments.out))
     study = kept.begin(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    print(findings.table(kept.read(arguments.out)), end="")
+    print(TABLES[arguments.which](kept.read(arguments.out)), end="")
     return 0
+
+
+def _plan(arguments: argparse.Namespace) -> Any:
+    """Return the study's usual plan with what the words change; more batches move the struck one along."""
+    usual = KINDS[arguments.which].plan()
+    words = {"held_out_samples": "held_out"}
+    said = {field.name: getattr(arguments, words.get(field.name, field.name)) for field in fields(usual)}
+    given = {name: value for name, value in said.items() if value is not None}
+    crash_at = round(usual.crash_at / usual.batches * given.get("batches", usual.batches))
+    return replace(usual, **{"crash_at": crash_at, **given})
+
+
+def _usual(name: str) -> str:
+    return _listed(getattr(kind.plan(), name) for kind in KINDS.values())
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return " or ".join(dict.fromkeys(map(str, values)))
 
 
 def _train(arguments: argparse.Namespace, study: kept.Study) -> None:
@@ -89,3 +109,7 @@ def _samples(text: str) -> int:
 
 def _ages(text: str) -> tuple[int, ...]:
     return tuple(0 if part == "0" else whole(part, "batches", 10**6) for part in text.split(","))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))

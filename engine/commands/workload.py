@@ -39,7 +39,7 @@ def table(figures: Sequence[Figure]) -> str:
             lines.append(f"{figure.group} [%]")
             group = figure.group
         verdict = "pass" if figure.passed else "FAIL"
-        lines.append(f"  {figure.name:16} ours {figure.ours:8.2f}   published {figure.published:14} {verdict}")
+        lines.append(f"  {figure.name:20} ours {figure.ours:8.2f}   published {figure.published:14} {verdict}")
     missed = sum(not figure.passed for figure in figures)
     lines.append(f"{len(figures)} figures, {missed} outside their tolerance.")
     return "\n".join(lines) + "\n"

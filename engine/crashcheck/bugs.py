@@ -101,7 +101,10 @@ def _from_file(name: str) -> Broken:
         raise BadFile(f"--broken {name!r} names no Python file; write path/to/file.py:function.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise BadInput(f"{place} cannot be imported: {type(error).__name__}: {error}; mend it first.") from error
     wrap = getattr(module, function, None)
     if not callable(wrap):
         raise BadInput(f"{place} has no function or class {function!r} that takes a medium and returns one.")

@@ -7,13 +7,14 @@ from random import Random
 import numpy as np
 
 from engine.crashcheck import judge, states
-from engine.crashcheck.leash import Stuck
+from engine.crashcheck.leash import BREAKS
 from engine.crashcheck.states import Counts, Observer, Point
 from engine.crashcheck.story import Journal, Story, Wrap, train
 from engine.crashcheck.visit import Search, look, power
 from engine.domain import domain
 from engine.errors import CannotRun
 from engine.persistence import CrashMedia, recover
+from engine.persistence.media import HEALTH
 
 AFTERWARDS = 1  # batches of training in which power may be lost the second time
 
@@ -38,14 +39,14 @@ def after_recovery(tale: Story, model: str, point: Point, counts: Counts, granul
     journal = Journal(0 if domain(model).announced else point.acknowledged)
     observer = Observer(lambda: journal.acknowledged, counts != point.sizes)
     media = CrashMedia(np.frombuffer(point.image(counts), np.uint8), power(model, granularity), watch=observer)
-    seen = judge.leashed(tale, media, wrap)
     try:
+        seen = judge.leashed(tale, media, wrap)
         found = recover(seen, tale.layout, tale.log, tale.bound)
         journal.acknowledged = found.embedding_batch
         train(tale, seen, found.embedding_batch, journal, AFTERWARDS)
     except CannotRun:
         return []
-    except (Exception, Stuck):
+    except BREAKS:
         return observer.points
     observer.end(media)
     return observer.points
@@ -62,9 +63,9 @@ def resume(search: Search, model: str, point: Point, counts: Counts) -> None:
 
 
 def lose_flag(search: Search, model: str, point: Point, counts: Counts) -> None:
-    """Lose each flag, one at a time: an older record must not be taken for the newest (I5, I7)."""
-    for slot in search.tale.layout.slots:
-        _damage(search, model, point, counts, f"p{slot.header}", poisons=(slot.header,))
+    """Lose each flag, and the dirty-shutdown counter, one at a time: nothing older must be taken for the newest (I5, I7)."""
+    for address in (HEALTH, *(slot.header for slot in search.tale.layout.slots)):
+        _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
 
 def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
@@ -74,14 +75,14 @@ def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
     for address in lines:
         bit = 8 * address + rng.randrange(512)
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
-        _damage(search, model, point, counts, f"f{bit}", flips=(bit,))
+        if address != HEALTH:  # the device's own register, whose flips only the device could see
+            _damage(search, model, point, counts, f"f{bit}", flips=(bit,))
     _damage(search, model, point, counts, ",".join(f"p{address}" for address in lines), poisons=lines)
 
 
 def _damage(search: Search, model: str, point: Point, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
     search.report.damaged += 1
-    acknowledged = 0 if domain(model).announced else point.acknowledged
-    verdict = judge.damaged(search.tale, point.image(counts), acknowledged, **lost, wrap=search.wrap)
+    verdict = judge.damaged(search.tale, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
     if verdict.problem:
         search.fail(model, f"{point.operation}:{point.name(counts)},{name}", verdict.problem)
 

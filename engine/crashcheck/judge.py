@@ -9,7 +9,7 @@ from struct import unpack_from
 
 import numpy as np
 
-from engine.crashcheck.leash import Leash, Stuck
+from engine.crashcheck.leash import BREAKS, Leash
 from engine.crashcheck.story import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
 from engine.errors import CannotRun
 from engine.persistence import CrashMedia, FunctionalMedia, Power, protocol, records, recover
@@ -47,7 +47,7 @@ def judged(
         found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound)
     except CannotRun as refusal:
         return Verdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
-    except (Exception, Stuck) as error:
+    except BREAKS as error:
         return Verdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
     if announced and not found.dirty:
         return Verdict(found.embedding_batch, "I5: a dirty shutdown was not reported")
@@ -92,15 +92,15 @@ def two_live_logs(tale: Story, image: bytes | bytearray) -> str:
 def resumed(tale: Story, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> Verdict:
     """Recover, train to the end from where the reader stands, lose power, recover: as if nothing had happened (I3)."""
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
-    seen = leashed(tale, media, wrap)
     try:
+        seen = leashed(tale, media, wrap)
         found = recover(seen, tale.layout, tale.log, tale.bound)
         if problem := wrong(tale, found, acknowledged):
             return Verdict(found.embedding_batch, problem)
         train(tale, seen, found.reader_position // BATCH_SIZE, journal)
         if protocol.read_table(media, tale.layout).tobytes() != tale.images[0][-1]:
             return Verdict(found.embedding_batch, "I3: the resumed run ends with other embeddings than the fault-free one")
-    except (Exception, Stuck) as error:
+    except BREAKS as error:
         return Verdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
     again = judged(tale, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
     return Verdict(again.batch, again.problem and f"I3: after resuming, {again.problem}")
@@ -117,8 +117,8 @@ def damaged(
 ) -> Verdict:
     """Recover with lines lost and bits (numbered over all bytes) flipped: exactly, or by a refusal (I5).
 
-    Where the report names damaged records, an older exact state is honest. Flips of rows are only seen by a recovery that
-    scans, so it does where there are any.
+    Where it reports damaged records or a dirty shutdown, an older exact state is honest. Flips of rows are only seen by a
+    recovery that scans, so it does where there are any.
     """
     bytes_ = bytearray(image)
     for bit in flips:
@@ -131,7 +131,7 @@ def damaged(
         found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound, scan)
     except CannotRun:
         return Verdict(None, "", True)
-    except (Exception, Stuck) as error:
+    except BREAKS as error:
         return Verdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
-    problem = wrong(tale, found, 0 if found.damaged else acknowledged)
+    problem = wrong(tale, found, 0 if found.damaged or found.dirty else acknowledged)
     return Verdict(found.embedding_batch, problem and f"I5: a damage passed in silence: {problem}")

@@ -15,6 +15,9 @@ class Stuck(BaseException):
     """A run of the protocol does not end; not an Exception, so that no handler inside it takes it for its own."""
 
 
+BREAKS = (Exception, Stuck, SystemExit)  # whatever a broken medium does; an interrupt is the user's
+
+
 class Leash:
     """Passes everything on until there have been too many operations."""
 

@@ -79,7 +79,7 @@ def replay(line: str, wrap: Wrap | None = None) -> Verdict:
     if last.poisons or last.flips:
         if max(*last.poisons, *(bit // 8 for bit in last.flips), 0) >= tale.layout.nbytes:
             raise BadInput(f"The replay line damages what lies outside the medium of {tale.layout.nbytes} bytes; copy one whole.")
-        return judge.damaged(tale, image, 0 if announced else point.acknowledged, last.poisons, last.flips, wrap)
+        return judge.damaged(tale, image, point.acknowledged, last.poisons, last.flips, wrap)
     lossy = announced and (point.after_loss or counts != point.sizes)
     return judge.judged(tale, image, point.acknowledged, wrap, announced, lossy)
 

@@ -47,7 +47,7 @@ class Report:
         """Say in words what was left out."""
         said = [
             "no third power loss inside the recovery of a recovery",
-            "damage to more than one line at a time",
+            "damage to more than one line at a time, or flips in the device's own dirty-shutdown counter",
             "only runs of a few rows and batches, and media whose words of 8 B are atomic or larger",
         ]
         if self.cut_short:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from engine.crashcheck import judge
 from engine.crashcheck.judge import Verdict
-from engine.crashcheck.leash import Stuck
+from engine.crashcheck.leash import BREAKS
 from engine.crashcheck.report import Failure, Report
 from engine.crashcheck.states import Counts, Observer, Point
 from engine.crashcheck.story import Journal, Story, Wrap, begin, train
@@ -75,7 +75,7 @@ def observed(tale: Story, model: str, granularity: int, wrap: Wrap | None) -> tu
     problem = ""
     try:
         train(tale, judge.leashed(tale, media, wrap), 0, journal)
-    except (Exception, Stuck) as error:
+    except BREAKS as error:
         problem = f"I1: training ended in {type(error).__name__}: {error}"
     observer.end(media)
     return observer.points, problem

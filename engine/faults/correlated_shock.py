@@ -18,5 +18,6 @@ FAULT = Fault(
     kind="fail-stop",
     destroys=frozenset({"gpu", "host"}),
     strikes=strikes,
+    unit="site",
     said="several nodes crashed at once",
 )

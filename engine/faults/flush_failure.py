@@ -27,5 +27,6 @@ FAULT = Fault(
     kind="fail-stop",
     destroys=frozenset({"gpu", "host", "device", "link", "fenced"}),
     strikes=strikes,
+    unit="site",
     said="power was lost and the flush failed",
 )

@@ -18,5 +18,6 @@ FAULT = Fault(
     kind="fail-stop",
     destroys=frozenset({"gpu"}),
     strikes=strikes,
+    unit="gpu",
     said="a GPU crashed",
 )

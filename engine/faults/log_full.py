@@ -18,5 +18,6 @@ FAULT = Fault(
     kind="report",
     destroys=frozenset(),
     strikes=strikes,
+    unit="site",
     said="the log region was full",
 )

@@ -26,5 +26,6 @@ FAULT = Fault(
     kind="fail-stop",
     destroys=frozenset({"gpu", "host", "device", "link"}),
     strikes=strikes,
+    unit="site",
     said="power was lost",
 )

@@ -18,5 +18,6 @@ FAULT = Fault(
     kind="damage",
     destroys=frozenset({"bits"}),
     strikes=strikes,
+    unit="gpu",
     said="a bit flipped unnoticed",
 )

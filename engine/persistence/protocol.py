@@ -188,8 +188,11 @@ def verify(media: Media, layout: Layout, table: int) -> int:
 
 
 def is_dirty(media: Media) -> bool:
-    """Say whether the medium counted a shutdown, after the last that was dealt with, that may have lost fenced lines."""
-    return media.load(HEALTH, WORD) != media.load(SEEN, WORD)
+    """Say whether the medium counted a shutdown, after the last that was dealt with, that may have lost fenced lines.
+
+    A count that cannot be read may be any.
+    """
+    return media.poisoned(HEALTH, WORD) or media.load(HEALTH, WORD) != media.load(SEEN, WORD)
 
 
 def accept_dirty(media: Media) -> None:

@@ -6,7 +6,7 @@ training goes on in the same order to the end. Each such run is paired with the 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engine.errors import BadInput, CannotRun
 from engine.presets import preset
@@ -56,15 +56,15 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Seed:
-    """One seed's scores by staleness, right after the recovery and at the end; staleness 0 is the run without a fault.
+    """One seed's scores by variant, right after the recovery and at the end; staleness 0 is the run without a fault.
 
     `twin` says how the trained model is smaller than the preset's; "" where it is the model itself.
     """
 
     seed: int
     twin: str
-    at_recovery: Mapping[int, Score]
-    at_end: Mapping[int, Score]
+    at_recovery: Mapping[Any, Score]
+    at_end: Mapping[Any, Score]
 
 
 def check(plan: Plan) -> None:
@@ -108,11 +108,11 @@ def one_seed(plan: Plan, seed: int) -> Seed:
         at_recovery, at_end = {}, {}
         for g in plan.staleness:
             weights = recovered(struck, b, g)
-            at_recovery[g] = _score(shape, weights, test)
+            at_recovery[g] = score(shape, weights, test)
             done = train(shape, weights, given.batch, b, plan.batches).weights
             if g == 0:
                 check_same(done, ends, seed)
-            at_end[g] = _score(shape, done, test)
+            at_end[g] = score(shape, done, test)
     return Seed(seed, scale_note(shape), at_recovery, at_end)
 
 
@@ -131,7 +131,8 @@ def check_same(ours: Weights, other: Weights, seed: int) -> None:
             raise RuntimeError(f"Seed {seed}: after a strict recovery `{name}` differs from the run without a fault.")
 
 
-def _score(shape: Shape, weights: Weights, test: LocalBatch) -> Score:
+def score(shape: Shape, weights: Weights, test: LocalBatch) -> Score:
+    """Score a model on held-out samples; raises CannotRun where they are of one kind alone."""
     found: Evaluation = evaluate(shape, weights, test)
     if found.auc is None:
         raise CannotRun(f"All of the {len(test.labels)} held-out samples have the same label, so there is no AUC; take more.")

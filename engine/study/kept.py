@@ -5,7 +5,7 @@ A seed's line is durable before the next one is waited for, so a study that is s
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,30 @@ from joblib.externals.loky import get_reusable_executor
 
 from engine import version
 from engine.errors import BadFile
-from engine.study.accuracy import Plan, Score, Seed, one_seed
+from engine.study import accuracy, protections
+from engine.study.accuracy import Score, Seed
 from engine.table import write_atomically
 from engine.worker import polite
 
 STORED = Path(__file__).parent / "accuracy_dlrm_kaggle.jsonl"
+STORED_PROTECTIONS = Path(__file__).parent / "protections_dlrm_kaggle.jsonl"
+Plan = Any  # one of the plans in KINDS
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A study that can be made: its plan's type, how one seed is computed, and what its scores are named by, in which field."""
+
+    plan: type[Any]
+    one_seed: Callable[[Any, int], Seed]
+    key: Callable[[str], Any]
+    varied: str
+
+
+KINDS = {
+    "accuracy": Kind(accuracy.Plan, accuracy.one_seed, int, "staleness"),
+    "protections": Kind(protections.Plan, protections.one_seed, str, "variants"),
+}
 
 
 @dataclass(frozen=True)
@@ -32,19 +51,28 @@ class Study:
     seeds: Mapping[int, Seed]
 
     @property
+    def which(self) -> str:
+        """The study's name."""
+        return next(name for name, kind in KINDS.items() if isinstance(self.plan, kind.plan))
+
+    @property
     def command(self) -> str:
         """The command that computes these seeds anew."""
-        plan, usual = self.plan, Plan()
-        options = {
-            "preset": plan.preset,
-            "batches": plan.batches,
-            "crash-at": plan.crash_at,
-            "held-out": plan.held_out_samples,
-            "staleness": ",".join(map(str, plan.staleness)),
-        }
-        usually = (usual.preset, usual.batches, usual.crash_at, usual.held_out_samples, ",".join(map(str, usual.staleness)))
-        others = [f" --{name} {ours}" for (name, ours), other in zip(options.items(), usually, strict=True) if ours != other]
-        return f"python -m engine study accuracy --seeds {len(self.seeds)}{''.join(others)}"
+        kind = KINDS[self.which]
+        ours, usual = _options(self.plan, kind), _options(kind.plan(), kind)
+        others = [f" --{name} {value}" for name, value in ours.items() if value != usual[name]]
+        return f"python -m engine study {self.which} --seeds {len(self.seeds)}{''.join(others)}"
+
+
+def _options(plan: Plan, kind: Kind) -> dict[str, Any]:
+    """Return the plan as the command's options."""
+    return {
+        "preset": plan.preset,
+        "batches": plan.batches,
+        "crash-at": plan.crash_at,
+        "held-out": plan.held_out_samples,
+        kind.varied: ",".join(map(str, getattr(plan, kind.varied))),
+    }
 
 
 def read(path: Path) -> Study:
@@ -52,8 +80,10 @@ def read(path: Path) -> Study:
     try:
         head, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
         said = json.loads(head)
-        plan = Plan(**{**said["plan"], "staleness": tuple(said["plan"]["staleness"])})
-        return Study(plan, said["date"], said["model_version"], {seed.seed: seed for seed in map(_seed, lines)})
+        kind = KINDS[said["study"]]
+        plan = kind.plan(**{name: tuple(value) if isinstance(value, list) else value for name, value in said["plan"].items()})
+        seeds = {seed.seed: seed for seed in (_seed(kind, line) for line in lines)}
+        return Study(plan, said["date"], said["model_version"], seeds)
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; check the path.") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -82,7 +112,7 @@ def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterat
     missing = [seed for seed in seeds if seed not in study.seeds]
     with parallel_config("loky", initializer=polite, initargs=(os.getpid(),), inner_max_num_threads=1):
         pool = Parallel(jobs, pre_dispatch=jobs, batch_size=1, return_as="generator_unordered")
-        finished = pool(delayed(one_seed)(study.plan, seed) for seed in missing)
+        finished = pool(delayed(KINDS[study.which].one_seed)(study.plan, seed) for seed in missing)
     try:
         for seed in finished:
             _append(path, seed)
@@ -103,7 +133,7 @@ def _append(path: Path, seed: Seed) -> None:
 
 
 def _text(study: Study) -> str:
-    head = {"study": "accuracy", "date": study.date, "model_version": study.model, "plan": asdict(study.plan)}
+    head = {"study": study.which, "date": study.date, "model_version": study.model, "plan": asdict(study.plan)}
     return json.dumps(head) + "\n" + "".join(_line(study.seeds[number]) for number in sorted(study.seeds))
 
 
@@ -112,10 +142,9 @@ def _line(seed: Seed) -> str:
     return json.dumps({"seed": seed.seed, "twin": seed.twin, **scores}) + "\n"
 
 
-def _seed(line: str) -> Seed:
+def _seed(kind: Kind, line: str) -> Seed:
     said = json.loads(line)
-    return Seed(said["seed"], said["twin"], _scores(said["at_recovery"]), _scores(said["at_end"]))
-
-
-def _scores(said: Mapping[str, Any]) -> Mapping[int, Score]:
-    return {int(g): Score(**score) for g, score in said.items()}
+    at_recovery, at_end = (
+        {kind.key(name): Score(**score) for name, score in said[moment].items()} for moment in ("at_recovery", "at_end")
+    )
+    return Seed(said["seed"], said["twin"], at_recovery, at_end)

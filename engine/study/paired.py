@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import atan, cos, pi, sin, sqrt
+from math import cos, pi, sin, sqrt
 from statistics import fmean, stdev
 
 CONFIDENCE = 0.95
@@ -39,19 +39,15 @@ def quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
     low, high = 0.0, pi / 2
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _enclosed(middle, freedom) < confidence else (low, middle)
+        low, high = (middle, high) if enclosed(middle, freedom) < confidence else (low, middle)
     return sqrt(freedom) * sin(low) / cos(low)
 
 
-def enclosed(t: float, freedom: int) -> float:
-    """Return the share of Student's distribution between -t and t, by its finite series for whole degrees of freedom.
+def enclosed(angle: float, freedom: int) -> float:
+    """Return the share of Student's distribution between -t and t, for t the angle's tangent times sqrt(freedom).
 
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    By its finite series for whole degrees of freedom: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3-4.
     """
-    return _enclosed(atan(t / sqrt(freedom)), freedom)
-
-
-def _enclosed(angle: float, freedom: int) -> float:
     odd = freedom % 2
     term, total = (cos(angle) if odd else 1.0), 0.0
     for k in range(2 + odd, freedom + 1, 2):

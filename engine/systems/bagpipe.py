@@ -1,6 +1,6 @@
 """Bagpipe: looking ahead over coming batches, trainers keep a remote row in HBM as long as it will be used again."""
 
-from engine import blocks, blocks_gpu, blocks_remote
+from engine import blocks_gpu, blocks_remote
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Cache, Recovery, System, Ways
@@ -14,19 +14,20 @@ BULK = 50  # batches between two write-backs
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once."""
     copies = spread(s, s.machine.num_gpus)
-    now, later, reduced = _synchronise(s, t, copies)
+    now, later = _synchronise(s, t, copies)
     return TaskGraph(
         (
             blocks_gpu.training_loop(),
             *blocks_remote.fetch(t, t.misses, (), ("Embedding lookup",)),
             blocks_gpu.features(t, "Embedding lookup"),
-            blocks_gpu.lookup(t, ("Rows to GPU", "Sparse features"), ("Embedding update", *(task.name for task in now))),
-            blocks.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in reduced))),
-            blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
-            blocks.bottom_backward(s, ("Top MLP",)),
-            *reduced,
-            *blocks_gpu.update(
-                t, copies * t.rows, ("Top MLP",), after_previous=("Scatter remote rows", *(task.name for task in later))
+            *blocks_gpu.step(
+                s,
+                t,
+                copies * t.rows,
+                ("Rows to GPU", "Sparse features"),
+                ("Embedding update", *(task.name for task in now)),
+                reduced=True,
+                spread_after=("Scatter remote rows", *(task.name for task in later)),
             ),
             *now,
             *later,
@@ -35,17 +36,16 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def _synchronise(s: Scenario, t: Traffic, copies: float) -> tuple[tuple[Task, ...], tuple[Task, ...], tuple[Task, ...]]:
+def _synchronise(s: Scenario, t: Traffic, copies: float) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
     """Rows that several trainers hold: gradients to the row's owner and new values back; one trainer has nothing to say."""
     if s.machine.num_gpus == 1:
-        return (), (), ()
+        return (), ()
     each = 2 * copies * t.vector_bytes
     soon = (Demand("network", AllToAll(each * (t.rows - t.cold))),)
     rest = (Demand("network", AllToAll(each * t.cold)),)
     return (
         (Task("Sync rows used next", "Transfer", soon, ("Gradient spreading",)),),
         (Task("Sync other rows", "Transfer", rest, ("Sync rows used next",), background=True),),
-        blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",)),
     )
 
 

@@ -1,6 +1,6 @@
 """CachedEmbedding: all rows in host memory, the most frequent ones cached in HBM, fetched before each batch."""
 
-from engine import blocks, blocks_gpu
+from engine import blocks_gpu
 from engine.constants import Constant
 from engine.graph import Demand, Stage, Task, TaskGraph
 from engine.scenario import Scenario
@@ -24,11 +24,7 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
             blocks_gpu.training_loop(("Missing rows to GPU",)),
             blocks_gpu.features(t, "Find misses"),
             *_tend(t, 1 / s.policy.prefetch_batches),
-            blocks_gpu.lookup(t, ("Scatter missing rows",)),
-            blocks.bottom_forward(s, ("Bottom MLP backward",)),
-            blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
-            blocks.bottom_backward(s, ("Top MLP",)),
-            *blocks_gpu.update(t, t.rows, ("Top MLP",)),
+            *blocks_gpu.step(s, t, t.rows, ("Scatter missing rows",)),
         )
     )
 
@@ -75,7 +71,12 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     cache=Cache(
-        "frequency", cached_rows, ("lru", "lfu"), lambda s: s.policy.prefetch_batches, lambda s: s.policy.prefetch_batches
+        "frequency",
+        cached_rows,
+        ("lru", "lfu"),
+        lambda s: s.policy.prefetch_batches,
+        lambda s: s.policy.prefetch_batches,
+        warm=True,
     ),
     places=places,
     constants=(BUFFERS,),

@@ -2,7 +2,7 @@
 
 from engine import blocks_far, blocks_gpu
 from engine.graph import TaskGraph
-from engine.placement import USABLE, hbm_and_dram, placement, share_of_rows
+from engine.placement import USABLE, hbm_and_dram
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.traffic import Traffic
@@ -10,11 +10,9 @@ from engine.traffic import Traffic
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Rows of tables in DRAM are read when their batch needs them, and nothing else runs meanwhile."""
-    dense = placement(s)
-    far = t.rows * share_of_rows(s, dense.dram + dense.below)
     arrived = blocks_far.index_exchange(s, t)[1]
-    fetch = blocks_far.read(t, "Read rows from DRAM", far, arrived, blocks_far.end_of_batch(s))
-    return TaskGraph((fetch, *blocks_far.step(s, t, far, (fetch.name,))))
+    fetch = blocks_far.read(t, "Read rows from DRAM", t.far, arrived, blocks_far.end_of_batch(s))
+    return TaskGraph((fetch, *blocks_far.step(s, t, t.far, (fetch.name,))))
 
 
 def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
@@ -34,6 +32,7 @@ SYSTEM = System(
     baseline="dram-hbm-nodes",
     scales=True,
     places=hbm_and_dram,
+    caches=lambda s: (0.0, 0.0),
     constants=(USABLE,),
     cites=("pytorch/torchrec, unified virtual memory",),
 )

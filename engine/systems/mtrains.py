@@ -4,7 +4,7 @@ from engine import blocks_far, blocks_gpu
 from engine.cluster import nodes
 from engine.constants import Constant
 from engine.graph import Demand, Task, TaskGraph
-from engine.placement import USABLE, levels, nbytes, placement
+from engine.placement import USABLE, Levels, nbytes, placement
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
 from engine.traffic import Traffic, cached_rows, row_bytes
@@ -21,35 +21,30 @@ def scm_rows(s: Scenario) -> float:
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
-    level = levels(s, cached_rows(s), scm_rows(s))
-    far = t.rows * (level.dram + level.cached + level.scm + level.drives)
     if s.policy.prefetch:
-        fetch = _fetch(s, t, ("Embedding lookup",), (), ahead=True)
-        return TaskGraph((fetch, _evict(s, t), *blocks_far.step(s, t, far, updated_after=(fetch.name,))))
-    fetch = _fetch(s, t, blocks_far.index_exchange(s, t)[1], blocks_far.end_of_batch(s), ahead=False)
-    return TaskGraph((fetch, _evict(s, t), *blocks_far.step(s, t, far, (fetch.name,))))
+        fetch = _fetch(t, ("Embedding lookup",), (), ahead=True)
+        return TaskGraph((fetch, _evict(t), *blocks_far.step(s, t, t.far, updated_after=(fetch.name,))))
+    fetch = _fetch(t, blocks_far.index_exchange(s, t)[1], blocks_far.end_of_batch(s), ahead=False)
+    return TaskGraph((fetch, _evict(t), *blocks_far.step(s, t, t.far, (fetch.name,))))
 
 
-def _fetch(s: Scenario, t: Traffic, after: tuple[str, ...], after_previous: tuple[str, ...], ahead: bool) -> Task:
+def _fetch(t: Traffic, after: tuple[str, ...], after_previous: tuple[str, ...], ahead: bool) -> Task:
     """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
-    level = levels(s, cached_rows(s), scm_rows(s))
-    rows = blocks_far.next_batch(t.rows) if ahead else t.rows
-    lower = rows * (level.scm + level.drives)
-    far = rows * (level.dram + level.cached) + lower
+    level = Levels(*(blocks_far.next_batch(rows) if ahead else rows for rows in t.levels.T))
     demands = (
-        Demand("ssd", RowReads(rows * level.drives, t.row_bytes)),
-        Demand("pmem", RowReads(rows * level.scm, t.row_bytes)),
-        Demand("dram", RowReads(far + lower, t.row_bytes)),
-        Demand("pcie", Copy(far * t.row_bytes), blocks_gpu.UP),
+        Demand("ssd", RowReads(level.drives, t.row_bytes)),
+        Demand("pmem", RowReads(level.scm, t.row_bytes)),
+        Demand("dram", RowReads(sum(level) + level.scm + level.drives, t.row_bytes)),
+        Demand("pcie", Copy(sum(level) * t.row_bytes), blocks_gpu.UP),
     )
     return Task("Prefetch" if ahead else "Fetch rows", "Embedding", demands, after, after_previous)
 
 
-def _evict(s: Scenario, t: Traffic) -> Task:
+def _evict(t: Traffic) -> Task:
     """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
-    level = levels(s, cached_rows(s), scm_rows(s))
-    written = t.rows * level.drives * t.row_bytes * COMPACTION.value
-    lower = RowUpdates(t.rows * (level.scm + level.drives), t.row_bytes)
+    level = Levels(*t.levels.T)
+    written = level.drives * t.row_bytes * COMPACTION.value
+    lower = RowUpdates(level.scm + level.drives, t.row_bytes)
     return Task("Evict rows", "Embedding", (Demand("ssd", Stream(written)), Demand("pmem", lower)), ("Embedding update",))
 
 
@@ -78,6 +73,7 @@ SYSTEM = System(
     baseline="dram-hbm-nodes",
     scales=True,
     places=places,
+    caches=lambda s: (cached_rows(s), scm_rows(s)),
     constants=(USABLE, COMPACTION),
     cites=("MTrainS, arXiv 2305.01515 (abstract)", "pytorch/FBGEMM, SSD table-batched embeddings"),
     confidence="headline only",

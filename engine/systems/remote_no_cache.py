@@ -1,6 +1,6 @@
 """Remote tables without a cache: every batch fetches its rows from embedding servers and sends their gradients back."""
 
-from engine import blocks, blocks_gpu, blocks_remote
+from engine import blocks_gpu, blocks_remote
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
 from engine.system import Recovery, System, Ways
@@ -16,12 +16,7 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
             blocks_gpu.training_loop(("Rows to GPU",)),
             *blocks_remote.fetch(t, rows, (), ("Scatter remote rows", "Training loop")),
             blocks_gpu.features(t, "Embedding lookup"),
-            blocks_gpu.lookup(t, ("Rows to GPU", "Sparse features")),
-            blocks.bottom_forward(s, ("Bottom MLP backward", *(("All-reduce",) if s.machine.num_gpus > 1 else ()))),
-            blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
-            blocks.bottom_backward(s, ("Top MLP",)),
-            *blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",)),
-            *blocks_gpu.update(t, rows, ("Top MLP",)),
+            *blocks_gpu.step(s, t, rows, ("Rows to GPU", "Sparse features"), reduced=True),
             *blocks_remote.send_back(t, rows, ("Embedding update", "Training loop")),
         )
     )

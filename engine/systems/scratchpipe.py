@@ -1,6 +1,6 @@
 """ScratchPipe: a scratchpad in HBM that sees coming batches, filled by a pipeline, so that training always hits."""
 
-from engine import blocks, blocks_gpu
+from engine import blocks_gpu
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Cache, Recovery, System, Ways
@@ -27,11 +27,7 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
             Task("Collect", "Embedding", collect, ("Plan",)),
             Task("Exchange", "Transfer", exchange, ("Collect",)),
             Task("Insert", "Embedding", insert, ("Exchange",)),
-            blocks_gpu.lookup(t, ("Insert",), ("Embedding update",)),
-            blocks.bottom_forward(s, ("Bottom MLP backward",)),
-            blocks.top(s, ("Bottom MLP forward", "Embedding lookup")),
-            blocks.bottom_backward(s, ("Top MLP",)),
-            *blocks_gpu.update(t, t.rows, ("Top MLP",)),
+            *blocks_gpu.step(s, t, t.rows, ("Insert",), ("Embedding update",)),
         )
     )
 
@@ -51,7 +47,7 @@ SYSTEM = System(
     ways=Ways("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
-    cache=Cache("lru", cached_rows, window=lambda s: WINDOW),
+    cache=Cache("lru", cached_rows, window=lambda s: WINDOW, warm=True),
     places=lambda s: {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s)},
     cites=("Kwon and Rhu, arXiv 2205.04702",),
     confidence="headline only",

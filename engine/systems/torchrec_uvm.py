@@ -4,24 +4,24 @@ from engine import blocks, blocks_gpu
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
 from engine.system import Cache, Recovery, System, Ways
-from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
+from engine.traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 from engine.work import Amount, Direct, Pool
-from engine.workload.caching import conflicts
 
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
-TAGS = 16  # bytes a cached row: its number and when it was last used
+TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
+TABLE = 4  # bytes for each row: the table that it belongs to
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     """Four stages in flight: input copy, input all-to-all, cache prefetch, and forward with backward of the batch before.
 
-    GPU threads move rows across the link themselves; a row whose set is full of its own batch stays in host memory, where
-    it is read once and, by its update, read and written again.
+    GPU threads move rows across the link themselves; a row that its set refuses, being full of its own batch or of rows used
+    more often, stays in host memory, where it is read once and, by its update, read and written again.
     """
     indices, arrived = blocks_gpu.exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
     pooled, forward = blocks_gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
     gradients, backward = blocks_gpu.exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
-    homeless = conflicts(t.rows, cached_rows(s)) * t.row_bytes
+    homeless = t.refused * t.row_bytes
     return TaskGraph(
         (
             blocks_gpu.training_loop(),
@@ -34,18 +34,18 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
                 arrived,
                 ("Embedding lookup",),
             ),
-            _direct("Evicted rows to host", t.evicted * t.row_bytes, blocks_gpu.DOWN, ("Find misses",)),
-            _direct("Missing rows to GPU", t.misses * t.row_bytes, blocks_gpu.UP, ("Evicted rows to host",)),
+            _direct("Evicted rows to host", t.evicted * t.row_bytes - homeless, blocks_gpu.DOWN, ("Find misses",)),
+            _direct("Missing rows to GPU", t.misses * t.row_bytes - homeless, blocks_gpu.UP, ("Evicted rows to host",)),
             blocks_gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",)),
-            _direct("Conflicting lookups", homeless, "uvm", ("Embedding lookup",)),
+            _direct("Refused lookups", homeless, "uvm", ("Embedding lookup",)),
             *pooled,
             blocks.bottom_forward(s, ("Bottom MLP backward", *(("All-reduce",) if pooled else ()))),
-            blocks.top(s, ("Bottom MLP forward", "Conflicting lookups", *forward)),
+            blocks.top(s, ("Bottom MLP forward", "Refused lookups", *forward)),
             *gradients,
             blocks.bottom_backward(s, ("Top MLP",)),
             *blocks_gpu.all_reduce(s, t, ("Bottom MLP backward",)),
-            _direct("Conflicting updates", 2 * homeless, "uvm", backward),
-            *blocks_gpu.update(t, t.rows, ("Conflicting updates",)),
+            _direct("Refused updates", 2 * homeless, "uvm", backward),
+            *blocks_gpu.update(t, t.rows, ("Refused updates",)),
         )
     )
 
@@ -59,6 +59,13 @@ def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
     return blocks_gpu.start_again("pcie", recovery)
 
 
+def places(s: Scenario) -> dict[str, float]:
+    """All rows in host memory; on the GPU the cached ones with their tags, and what is kept of every row."""
+    counted = s.policy.cache_policy == "lfu"
+    cached = cached_rows(s) * (row_bytes(s) + TAG + (0 if counted else STAMP))
+    return {"dram": table_bytes(s), "hbm": cached + num_rows(s) * (TABLE + (COUNT if counted else 0))}
+
+
 SYSTEM = System(
     title="TorchRec, UVM caching",
     summary="Rows in host memory behind a 32-way set-associative cache in HBM, prefetched while the batch before trains.",
@@ -70,7 +77,7 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,
-    cache=Cache("set-associative", cached_rows),
-    places=lambda s: {"dram": table_bytes(s), "hbm": cached_rows(s) * (row_bytes(s) + TAGS)},
+    cache=Cache("lru", cached_rows, ("lfu",), in_sets=True, warm=True),
+    places=places,
     cites=("pytorch/torchrec; pytorch/FBGEMM",),
 )

@@ -20,10 +20,11 @@ from engine.workload.spectrum import Spectrum, id_space, spectra
 
 
 class Moves(NamedTuple):
-    """Per batch: unique rows that a cache must fetch, and lookups of rows that it did not hold when the batch began."""
+    """Per batch: unique rows that a cache does not hold when it begins, lookups of these, and those it has no place for."""
 
     misses: float
     missed_lookups: float
+    refused: float = 0.0
 
 
 NOTHING = Moves(0.0, 0.0)
@@ -47,11 +48,19 @@ def expected_moves(
     rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
     x, c = gap_rate(space.p), s.data.locality
     unused_so_far = unused(stays * x, c)
-    near = -np.expm1(-CLOSENESS * served * x) / (CLOSENESS * served * x)  # a use's forerunner is in its own batch: 1 - near
-    alone = 1 - c * near * -np.expm1(-CLOSENESS * stays * x)
+    pace = CLOSENESS * (1 - c) * served * x
+    reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
+    alone = 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
     misses = rows @ (unused_so_far - unused((stays + served) * x, c))
     missed = served * float((rows * space.p) @ (unused_so_far * alone))
-    return Moves(float(misses) / at_once, missed / at_once)
+    return Moves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)
+
+
+def _refused(s: Scenario, policy: str, capacity: float, misses: float) -> float:
+    """By recency, rows of a set that is full of its own batch; by count, in the end, all that are not held."""
+    if policy == "lfu in sets":
+        return misses
+    return float(min(misses, conflicts(expected_unique(s, 1), capacity))) if policy == "lru in sets" else 0.0
 
 
 def expected_unique(s: Scenario, batches: int) -> float:
@@ -102,6 +111,12 @@ def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> t
     return space.rows - head(space, low), batch
 
 
+def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+    """The most popular rows of each set stay, and no other row comes in; rows lie at random over the sets."""
+    hottest = np.concatenate(([0.0], np.cumsum(space.rows)))
+    return np.diff(conflicts(hottest, capacity)), 0.0
+
+
 def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
     """A row has stayed if one of the batches before has used it: those are what it was seen for."""
     return space.rows, s.policy.look_ahead_batches * batch
@@ -109,7 +124,8 @@ def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> 
 
 STAYS: Mapping[str, Stays] = {
     "lru": _recency,
-    "set-associative": _recency,  # 32 ways are as good as any way: a test holds it to 2 points
+    "lru in sets": _recency,  # 32 ways are as good as any way: a test holds it to 2 points
+    "lfu in sets": _most_used,
     "lfu": _frequency,  # counts that never age end up as frequencies
     "frequency": _frequency,
     "look-ahead": _look_ahead,
@@ -120,11 +136,6 @@ def head(space: Spectrum, capacity: float) -> Floats:
     """Return how many rows of each class are among the `capacity` most popular ones."""
     before = np.concatenate(([0.0], np.cumsum(space.rows)[:-1]))
     return np.clip(capacity - before, 0.0, space.rows)
-
-
-def hot_mass(s: Scenario, capacity: float) -> Floats:
-    """Return (T,) the share of each table's lookups that the `capacity` most popular rows of all tables take."""
-    return hottest(s, capacity)[1]
 
 
 def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:

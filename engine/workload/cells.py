@@ -14,6 +14,7 @@ from engine.workload.popularity import Popularity
 
 ALONE = 1024
 STEPS = 128
+ENDLESS = 2**40  # ranks of ids that hardly come back
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +41,12 @@ def _cells(popularity: Popularity) -> Cells:
     heavy = np.array(popularity.heavy)
     edges = _edges(popularity.V) if popularity.mass > 0 else np.array([1])
     weight = zipf_mass(edges[:-1], edges[1:], popularity.s, popularity.q)
-    whole = heavy.sum() + popularity.mass
+    once = np.full(int(popularity.once > 0), popularity.once)
+    whole = heavy.sum() + popularity.mass + popularity.once
     scale = popularity.mass / whole / weight.sum() if len(weight) else 0.0
-    first = np.concatenate((np.arange(len(heavy)), len(heavy) + edges[:-1] - 1))
-    width = np.concatenate((np.ones(len(heavy), dtype=np.int64), np.diff(edges)))
-    mass = np.concatenate((heavy / whole, scale * weight))
+    first = np.concatenate((np.arange(len(heavy)), len(heavy) + edges - 1))[: len(heavy) + len(weight) + len(once)]
+    width = np.concatenate((np.ones(len(heavy), dtype=np.int64), np.diff(edges), np.full(len(once), ENDLESS)))
+    mass = np.concatenate((heavy / whole, scale * weight, once / whole))
     return Cells(first, width, mass, float(scale), len(heavy) + min(len(weight), ALONE))
 
 

@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     TEACHER = 105
     PROFILE = 106
     LINKS = 107
+    CACHES = 108
 
 
 def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:

@@ -139,6 +139,15 @@ def row_share(row, shares, folded):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def shares_of(rows, shares, folded):  # type: ignore[no-untyped-def]
+    """Return the share of a table's lookups that goes to each of some rows."""
+    found = np.empty(len(rows))
+    for number, row in enumerate(rows):
+        found[number] = row_share(row, shares, folded)
+    return found
+
+
+@njit(cache=True, nogil=True)
 def push(due, row, size, when, what):  # type: ignore[no-untyped-def]
     """Put a repeat into the binary heap and return its new size."""
     at = size

@@ -8,12 +8,17 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+from engine.data import Data
 from engine.scenario import Scenario, per_table
 
 FOLDER = Path(__file__).parent / "data"
 FIELDS = 26
-# One Zipf law for every table, fitted to how often rows of Meta's published 2021 traces are used again.
-META = 0.867
+# One law for every table, fitted to how often rows of Meta's published 2021 traces are used again: exponent, share used once.
+META, META_ONCE = 0.84, 0.04
+# Fitted to shares of rows and lookups: exponent of the small fields, share of the one large device id. Ranks a row: the
+# larger population of which 40.4 million samples are expected to hold as many ids as there are rows.
+AVAZU, AVAZU_DEVICE, AVAZU_SLOW = 1.46, 0.83, 0.76
+AVAZU_UNSEEN = {"device-id": 2.147, "device-ip": 1.131}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,8 @@ class Popularity:
     """The distribution of one table's lookups (Zipf-Mandelbrot with heavy hitters).
 
     `heavy` are the shares of rows 0, 1, ...; `mass` is the share of the V ranks that follow, rank r with weight
-    (r+q)^-s. Ranks beyond the table's `rows` share rows by a stable hash, so V may exceed them by far.
+    (r+q)^-s. Ranks beyond the table's `rows` share rows by a stable hash, so V may exceed them by far. The share `once` goes
+    to ids that hardly come back, as many as any run needs; they too share the table's rows by hash.
     """
 
     heavy: tuple[float, ...]
@@ -30,6 +36,7 @@ class Popularity:
     q: float
     V: int
     rows: int
+    once: float = 0.0
 
 
 def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
@@ -41,11 +48,25 @@ def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
     if data.popularity == "terabyte":
         return tuple(_terabyte(table % FIELDS + 1, n) for table, n in enumerate(rows))
     if data.popularity == "meta":
-        return tuple(Popularity((), 1.0, META, 0.0, n, n) for n in rows)
+        return tuple(Popularity((), 1.0 - META_ONCE, META, 0.0, n, n, META_ONCE) for n in rows)
     if data.popularity == "avazu":
         return tuple(_avazu(n) for n in rows)
-    exponent = data.zipf_exponent if data.popularity == "zipf" else 0.0
-    return tuple(Popularity((), 1.0, exponent, 0.0, n, n) for n in rows)
+    if data.popularity == "uniform":
+        return tuple(Popularity((), 1.0, 0.0, 0.0, n, n) for n in rows)
+    exponents = _each(data.zipf_exponents or (data.zipf_exponent,), len(rows))
+    return tuple(
+        _zipf(data, *table) for table in zip(exponents, _each(data.hottest_shares or (0.0,), len(rows)), rows, strict=True)
+    )
+
+
+def _each(given: tuple[float, ...], tables: int) -> tuple[float, ...]:
+    return given if len(given) == tables else given * tables
+
+
+def _zipf(data: Data, exponent: float, hottest: float, rows: int) -> Popularity:
+    heavy = (hottest,) if hottest else ()
+    mass = 1.0 - hottest - data.once_share
+    return Popularity(heavy, mass, exponent, data.zipf_shift, max(rows - len(heavy), 1), rows, data.once_share)
 
 
 @lru_cache(maxsize=4096)
@@ -71,14 +92,16 @@ def _kaggle_field_like(distinct: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _avazu(rows: int) -> Popularity:
-    """A crude guess: one value of the large device-id field takes most lookups, the larger device-ip field falls slowly.
+    """One value of the large device-id field takes most lookups, the larger device-ip field falls slowly, small ones fast.
 
-    Fields are told apart by their size alone; what the small ones are like is unsourced, s=1.1.
+    Fields are told apart by their size alone, and all small ones share one exponent.
     """
     if rows > 5_000_000:
-        return Popularity((), 1.0, 0.76, 0.0, rows, rows)
-    heavy, s = ((0.85,), 0.76) if rows > 1_000_000 else ((), 1.1)
-    return Popularity(heavy, 1.0 - sum(heavy), s, 0.0, max(rows - len(heavy), 1), rows)
+        return Popularity((), 1.0, AVAZU_SLOW, 0.0, round(AVAZU_UNSEEN["device-ip"] * rows), rows)
+    if rows > 1_000_000:
+        ranks = round(AVAZU_UNSEEN["device-id"] * rows)
+        return Popularity((AVAZU_DEVICE,), 1.0 - AVAZU_DEVICE, AVAZU_SLOW, 0.0, ranks, rows)
+    return Popularity((), 1.0, AVAZU, 0.0, rows, rows)
 
 
 @cache

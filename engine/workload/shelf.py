@@ -13,12 +13,16 @@ from engine.workload.arrays import Ints
 
 
 class Moves(NamedTuple):
-    """What a batch did: lookups of rows not held when it began, rows fetched, rows that went home, unique rows."""
+    """What a batch did: lookups of rows not held when it began, rows fetched, rows that went home, unique rows.
+
+    Rows `refused` were neither: they had no place in the cache, though they count as fetched and gone.
+    """
 
     missed_lookups: float
     misses: float
     evicted: float
     unique: float
+    refused: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,6 +33,7 @@ def open_link() -> str:
     except BadInput as error:
         return str(error)
     st.session_state.update({session.AXES: opened.axes, session.SYSTEMS: systems_panel.of_link(opened.axes)})
+    st.session_state[session.CRASH] = opened.crash
     st.session_state.update({BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
     return ""
 
@@ -69,9 +70,9 @@ def _touched() -> bool:
         return True
 
 
-def write(axes: tuple[str, ...] = ()) -> None:
-    """Put the link of the session's scenario, and of the page's axes, into the address bar."""
-    pairs = links.query(session.scenario(), session.base(), axes)
+def write(axes: tuple[str, ...] = (), crash: str = "") -> None:
+    """Put the link of the session's scenario, and of the page's axes or crash state, into the address bar."""
+    pairs = links.query(session.scenario(), session.base(), axes, crash)
     if pairs == st.session_state.get(WRITTEN) and st.query_params:
         return
     st.query_params.from_dict({key: [value for name, value in pairs if name == key] for key, _ in pairs})
@@ -84,9 +85,9 @@ def host() -> str:
     return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
 
 
-def bar(page: str, axes: tuple[str, ...] = ()) -> None:
+def bar(page: str, axes: tuple[str, ...] = (), crash: str = "") -> None:
     """Keep the address current; draw how many knobs differ from the preset, the way back, and the link to copy."""
-    write(axes)
+    write(axes, crash)
     start, now = values(preset(session.base()).scenario), values(session.scenario())
     differing = [KNOBS[path].label for path in KNOBS if now[path] != start[path]]
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
@@ -94,7 +95,7 @@ def bar(page: str, axes: tuple[str, ...] = ()) -> None:
         st.button("Reset", on_click=session.to_preset, disabled=not differing)
         with st.popover("Share"):
             st.caption("This link holds every knob and the seed; whoever opens it gets the same numbers.")
-            st.code(host() + links.link(session.scenario(), session.base(), page, axes), language=None, wrap_lines=True)
+            st.code(host() + links.link(session.scenario(), session.base(), page, axes, crash), language=None, wrap_lines=True)
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
     try:

@@ -23,7 +23,7 @@ def draw(found: Profile, share: float) -> None:
         key=FIELD,
         on_change=_take_over,
         args=(whole,),
-        help=f"The tables have {whole:.4g} GB. The link keeps it as the share of rows, knob {KNOBS[PATH].label}.",
+        help=f"All tables together have {whole:.4g} GB. The link keeps it as the share of rows, knob {KNOBS[PATH].label}.",
         width=260,
     )
     if refused:

@@ -36,7 +36,14 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
     """
     order = list(palette.systems())
     named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
-    bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": axis("Training system", labelFontSize=13)}}
+    bar = {
+        "y": {
+            "field": "system",
+            "type": "nominal",
+            "sort": order,
+            "axis": axis("Training system", labelFontSize=13, labelLimit=150),
+        }
+    }
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {

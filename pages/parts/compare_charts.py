@@ -4,7 +4,7 @@ from functools import cache
 
 from engine.result import STAGES
 from pages.parts import palette, sweep_charts
-from pages.parts.charts import INK, Spec, axis, rows
+from pages.parts.charts import AGAINST, FIGURE, INK, Spec, axis, rows
 
 OWN_LANE = "indexof(datum.{0}, '|') < 0"
 
@@ -62,3 +62,87 @@ def bytes_moved() -> Spec:
     plain = {**cells["encoding"], "color": {**cells["encoding"]["color"], "legend": None}}  # each cell says its figure
     layers = [{**cells, "encoding": plain}, figures]
     return {**spec, **rows(30), "encoding": {"x": across, "y": up}, "layer": layers}
+
+
+@cache
+def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec:
+    """Loss or AUC of each system over one of AGAINST, a triangle at each power loss; needs full_runs.CURVES."""
+    colour = {"field": "system", "type": "nominal", "scale": palette.colours(names), "title": None}
+    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
+    tip = [
+        {"field": "system", "title": "Training system"},
+        {"field": "batch", "title": "Batch"},
+        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
+    ]
+    value = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
+    line = {
+        "transform": [{"filter": f"isValid(datum.{field})"}],
+        "mark": {"type": "line", "strokeWidth": 1.5, "point": {"size": 24} if field == "auc" else False},
+        "encoding": {
+            "y": value,
+            "order": {"field": "elapsed"},
+            "tooltip": [*tip, {"field": field, "title": title, "type": "quantitative", "format": ".6f"}],
+        },
+    }
+    fault = {
+        "transform": [{"filter": "isValid(datum.kind)"}],
+        "mark": {"type": "point", "shape": "triangle-down", "filled": True, "size": 90, "y": 6},
+        "encoding": {"tooltip": [*tip, {"field": "what", "title": "What happened"}]},
+    }
+    legend = {"legend": {"orient": "top", "columns": 4, "labelLimit": 150}}
+    fit = {"type": "fit-x", "contains": "padding"}
+    return {"height": 220, "autosize": fit, "encoding": {"x": time, "color": colour}, "layer": [line, fault], "config": legend}
+
+
+@cache
+def lost(names: tuple[str, ...]) -> Spec:
+    """Batches run again after power losses, a bar a system; needs system, amount."""
+    value = {"field": "amount", "type": "quantitative"}
+    bar = {
+        "mark": {"type": "bar", "height": {"band": 0.72}},
+        "encoding": {
+            "x": {**value, "axis": axis("Lost batches")},
+            "color": {"field": "system", "type": "nominal", "scale": palette.colours(names), "legend": None},
+            "tooltip": [{"field": "system", "title": "Training system"}, {**value, "title": "Lost batches", "format": ",.0f"}],
+        },
+    }
+    figure = {
+        "transform": [{"calculate": FIGURE.format("amount"), "as": "label"}],
+        "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
+        "encoding": {"x": value, "text": {"field": "label"}},
+    }
+    system = {"field": "system", "type": "nominal", "sort": list(names), "axis": axis("Training system", labelLimit=150)}
+    return {**rows(26), "encoding": {"y": system}, "layer": [bar, figure]}
+
+
+@cache
+def nodes(names: tuple[str, ...]) -> Spec:
+    """Nodes over the throughput asked for, a line a system; needs target, system, nodes."""
+    log = {"type": "log", "nice": False}
+    tip = [
+        {"field": "system", "title": "Training system"},
+        {"field": "target", "title": "Asked for [samples/s]", "type": "quantitative", "format": ".3s"},
+        {"field": "nodes", "title": "Nodes"},
+    ]
+    return {
+        "height": 220,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "mark": {"type": "line", "point": {"size": 40}},
+        "encoding": {
+            "x": {
+                "field": "target",
+                "type": "quantitative",
+                "scale": log,
+                "axis": axis("Throughput asked for [samples/s]", format="~s", tickCount=6),
+            },
+            "y": {"field": "nodes", "type": "quantitative", "scale": log, "axis": axis("Nodes", format="d", tickCount=4)},
+            "color": {
+                "field": "system",
+                "type": "nominal",
+                "scale": palette.colours(names),
+                "title": None,
+                "legend": {"orient": "top"},
+            },
+            "tooltip": tip,
+        },
+    }

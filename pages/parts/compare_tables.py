@@ -14,23 +14,29 @@ from pages.parts.numbers import change, label, readable
 from pages.parts.tables import most_drawn
 
 STEP = "Step time [ms]"
-# Each result that is read, and whether its change against the baseline stands beside it.
+# Each result that is read, the weightiest first, and whether its change against the baseline stands beside it.
 SHOWN = {
     STEP: True,
     "Throughput [samples/s]": False,
     "Energy per batch [J]": True,
-    "Average power [W]": False,
     "Capital cost [USD]": True,
+    "Nodes": False,
     "GPU memory [GiB]": False,
+    "Average power [W]": False,
     "PMEM media written [GB]": False,
 }
+POLICY, KNOWN = "A power loss", "Known by"
 FORMATS = {**dict.fromkeys(SHOWN, "%.4g"), "Capital cost [USD]": "%,.0f", "Throughput [samples/s]": "%,.0f"}
 LANES = ["lane", "says", "system", "part", "task", "batch", "start", "end", "background", "moves"]
+LEAST_BYTES = 0.5  # an expected part of a byte is none
 of = lru_cache(maxsize=512)(moves.moves)
 
 
 def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
-    """Return one row a system that runs: results, changes against `base`, what a power loss costs, how well it is known."""
+    """Return one row a system that runs: results, changes against `base`, what a power loss costs, how well it is known.
+
+    Left out is what none of them has, and nodes where each has one.
+    """
     before = results[base].results if base else {}
     rows = []
     for system, result in ran(results).items():
@@ -39,8 +45,18 @@ def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
             row[name] = result.results.get(name)
             if compared:
                 row[f"{label(name)}, change"] = change(result.results.get(name), before.get(name))
-        rows.append(row | {"A power loss": policies(result.scenario).loses, "Known by": palette.known_by(system)})
-    return pd.DataFrame(rows)
+        rows.append(row | {POLICY: policies(result.scenario).loses, KNOWN: palette.known_by(system)})
+    frame = pd.DataFrame(rows)
+    return frame.drop(columns=[name for name in frame if not _told(name, frame[name])])
+
+
+def _told(name: str, column: pd.Series) -> bool:
+    return bool(column.notna().any()) and (name != "Nodes" or bool((column > 1).any()))
+
+
+def labels(base: str) -> dict[str, str]:
+    """Return the short titles under which changes against `base` stand beside their results."""
+    return {f"{label(name)}, change": f"vs {base}" for name, compared in SHOWN.items() if compared}
 
 
 def ran(results: Mapping[str, Result]) -> dict[str, Result]:
@@ -98,7 +114,7 @@ def bytes_moved(results: Mapping[str, Result]) -> pd.DataFrame:
         {"first": system, "second": one.place, "metric": one.nbytes}
         for system, result in ran(results).items()
         for one in of(result.scenario)
-        if one.nbytes
+        if one.nbytes >= LEAST_BYTES
     ]
     frame = pd.DataFrame(rows, columns=["first", "second", "metric"])
     order = {system: number for number, system in enumerate(palette.systems())}

@@ -7,11 +7,13 @@ from engine.result import Result
 from engine.scenario import Scenario
 from engine.system import Ways, ways
 from pages.parts.estimates import baseline
+from pages.parts.headline import NODES, RATE, counted, fewer
 from pages.parts.numbers import readable
 from pages.parts.palette import known_by
 
 STEP, ENERGY, COST = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 EQUAL = 1 + 5e-4
+TELLING = 0.1  # of a difference: what is less is not worth a word
 Results = Mapping[str, Result]
 
 
@@ -31,27 +33,86 @@ def headline(results: Results, scenario: Scenario) -> str:
     if len(ran) == 1:
         only = f", the only one of {len(results)} that can" if len(results) > 1 else ""
         return f"{title(first[0])} trains {model} in {readable(step)} ms a batch{only}"
+    if found := _by_nodes(ran, scenario):
+        return found
     start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step)} ms a batch"
-    slowest = max(ran, key=_values(ran, STEP).__getitem__)
-    other, why = (slowest, ", the slowest") if base in first else (base, "")
-    return start if other in first else f"{start}, {_values(ran, STEP)[other] / step:.1f}× faster than {other}{why}"
+    other = _beaten(ran, first, base)
+    most = ", the slowest" if base in first else ""
+    return f"{start}, {_values(ran, STEP)[other] / step:.1f}× faster than {other}{most}" if other else start
+
+
+def _beaten(ran: Results, first: list[str], base: str) -> str:
+    """Return whom the fastest are compared with: the baseline, or the slowest where it is among them; "" if all are equal."""
+    other = max(ran, key=_values(ran, STEP).__getitem__) if base in first else base
+    return "" if other in first else other
+
+
+def why(results: Results, scenario: Scenario) -> str:
+    """Return for what the beaten system waits more than the fastest, and for what that one waits; "" for a single system."""
+    ran = {name: result for name, result in results.items() if result.ran}
+    first = best(ran, STEP)
+    other = _beaten(ran, first, against(results, scenario)) if len(ran) > 1 else ""
+    if not first:
+        return ""
+    ours, step = _waits(ran[first[0]]), _values(ran, STEP)[first[0]]
+    longest = max(ours, key=ours.__getitem__, default="")
+    itself = (
+        f"waits longest for {longest}, {readable(ours[longest])} of its {readable(step)} ms" if longest else "waits for nothing"
+    )
+    if not other:
+        return f"{first[0]} {itself}."
+    more = {what: amount - ours.get(what, 0.0) for what, amount in _waits(ran[other]).items()}
+    lost = sorted((what for what, amount in more.items() if amount > TELLING * sum(more.values())), key=lambda what: -more[what])
+    told = listed(f"{readable(more[what])} ms for {what}" for what in lost[:3])
+    start = "Why" if scenario.machine.target_throughput is None else "In a batch on those nodes"
+    return f"{start}: {other} waits longer, {told}; {first[0]} {itself}." if told else f"{first[0]} {itself}."
+
+
+def _waits(result: Result) -> dict[str, float]:
+    """Return the exposed milliseconds of a batch by what is waited for: a stage on a device, or a task of no stage."""
+    found: dict[str, float] = {}
+    for row in result.breakdown:
+        tasks = [
+            one["Task"] for one in result.timeline if one["Stage"] == row["Stage"] and one["Device"].startswith(row["Device"])
+        ]
+        what = tasks[0] if row["Stage"] == "Other" and tasks else row["Stage"]
+        name = f"{what} on {row['Device']}"
+        found[name] = found.get(name, 0.0) + 1e3 * row["Exposed [s]"]
+    return {name: amount for name, amount in found.items() if amount > 0}
+
+
+def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
+    """Return who reaches the throughput asked for on fewest nodes; "" where none is asked for."""
+    target = scenario.machine.target_throughput
+    able = {name: result for name, result in ran.items() if target and (result.results.get(RATE) or 0.0) >= target}
+    if target is None or len(able) < 2:
+        return ""
+    first, count = best(able, NODES), _values(able, NODES)
+    start = f"{_trains(first)} {scenario.model.name} at {readable(target)} samples/s"
+    if len(first) == len(able):
+        return f"{start} on {counted(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
+    base = against(able, scenario)
+    other = base if base not in first else max(able, key=count.__getitem__)
+    return f"{start} on the fewest nodes, {count[first[0]]:.0f}: {fewer(able[first[0]], able[other].results, other)}"
 
 
 def details(results: Results) -> list[str]:
     """Return what the headline leaves out: how well the fastest is known, which survives a power loss, which is frugal."""
     ran = {name: result for name, result in results.items() if result.ran}
-    found = [f"{title(name)} is known by its headline only." for name in best(ran, STEP) if "headline" in known_by(name)]
+    sized = any(result.scenario.machine.target_throughput is not None for result in ran.values())
+    winners = best(ran, NODES if sized else STEP)
+    found = [f"{title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
     if len(ran) < 2:
         return found
     first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
     if logged and not set(first) & set(logged):
         fastest = best(logged, STEP)
         step = readable(_values(logged, STEP)[fastest[0]])
-        again = f"{_listed(first)} start{'s' * (len(first) == 1)} again"
-        found.append(f"After a power loss {again}; fastest that recovers: {_listed(fastest)}, {step} ms.")
+        again = f"{listed(first)} start{'s' * (len(first) == 1)} again"
+        found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step} ms.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "USD")):
         names = best(ran, name)
-        found += [f"{words}: {_listed(names)}, {readable(_values(ran, name)[names[0]])} {unit}."] if names else []
+        found += [f"{words}: {listed(names)}, {readable(_values(ran, name)[names[0]])} {unit}."] if names else []
     return found
 
 
@@ -72,15 +133,16 @@ def title(system: str) -> str:
     return str(load("systems", system).title)
 
 
+def listed(names: Iterable[str]) -> str:
+    """Return names as a sentence lists them."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def _values(results: Results, name: str) -> dict[str, float]:
     found = {system: result.results.get(name) for system, result in results.items()}
     return {system: value for system, value in found.items() if value is not None}
 
 
-def _listed(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def _trains(names: list[str]) -> str:
-    return f"{_listed(map(title, names))} {'train' if len(names) > 1 else 'trains'}"
+    return f"{listed(map(title, names))} {'train' if len(names) > 1 else 'trains'}"

@@ -15,9 +15,9 @@ CALIBRATED = "calibrated"
 def note(*scenarios: Scenario) -> None:
     """Say to what the constants in use were calibrated, where any were, and lead to the evidence."""
     if to := calibrated_to(*scenarios):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(plain(f"Some constants here are calibrated ({to});"), width="content")
-            st.page_link("pages/reproduce.py", label="see Reproduce", width="content")
+        words, link = st.columns((5, 1), vertical_alignment="center")
+        words.caption(plain(f"Some constants here are calibrated ({to});"))
+        link.page_link("pages/reproduce.py", label="see Reproduce")
 
 
 def draw(scenario: Scenario) -> None:

@@ -39,12 +39,18 @@ def rows(frame: pd.DataFrame, name: str, label: str) -> None:
     st.download_button(label, frame_text(frame), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
 
-def show(frame: pd.DataFrame, formats: Mapping[str, str] = MappingProxyType({}), pinned: str = "") -> None:
+def show(
+    frame: pd.DataFrame,
+    formats: Mapping[str, str] = MappingProxyType({}),
+    pinned: str = "",
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Draw a table to read and sort; `formats` says how columns of numbers are written, as in printf.
 
-    The `pinned` column stays in sight while one scrolls to the side.
+    The `pinned` column stays in sight while one scrolls to the side; `labels` are short titles of narrow columns.
     """
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
+    columns |= {name: st.column_config.Column(short, width="small") for name, short in labels.items()}
     columns |= {pinned: st.column_config.TextColumn(pinned=True)} if pinned else {}
     height = "content" if len(frame) <= MOST_ROWS else "auto"
     st.dataframe(frame, hide_index=True, width="stretch", height=height, column_config=columns)

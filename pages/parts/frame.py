@@ -18,6 +18,7 @@ def pages() -> list[StreamlitPage]:
         st.Page("pages/explore.py", title="Explore", url_path="explore"),
         st.Page("pages/compare.py", title="Compare", url_path="compare"),
         st.Page("pages/why.py", title="Why", url_path="why"),
+        st.Page("pages/faults.py", title="Faults", url_path="faults"),
         st.Page("pages/sweep.py", title="Sweep", url_path="sweep"),
         st.Page("pages/workload.py", title="Workload", url_path="workload"),
         st.Page("pages/reproduce.py", title="Reproduce", url_path="reproduce"),

@@ -121,7 +121,9 @@ def _good(knob: Knob, text: str) -> Any:
 
 
 def _help(knob: Knob) -> str:
-    return knob.help if knob.acts == "always" else f"{knob.help} Acts in a full run, not in the estimate."
+    if knob.acts == "always":
+        return knob.help
+    return f"{knob.help} Acts in a {'campaign' if knob.acts == 'campaign' else 'full run'}, not in the estimate."
 
 
 def _extent(knob: Knob) -> str:

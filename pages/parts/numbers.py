@@ -25,6 +25,12 @@ def readable(value: float | None, unit: str = "") -> str:
     return f"{value:.3g} {unit}".rstrip()
 
 
+def size(nbytes: float) -> str:
+    """Return a number of bytes in three digits: "1.94 GB", "21.6 MB"."""
+    value, prefix = next(((nbytes / by, prefix) for by, prefix in PREFIXES if nbytes >= by), (nbytes, ""))
+    return f"{value:.3g} {prefix}B"
+
+
 def change(ours: float | None, other: float | None) -> str:
     """Return the change against another value in percent, or as a factor from double on, or "same"; "" without one."""
     if ours is None or not other:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 
 import streamlit as st
 
@@ -19,13 +20,13 @@ STORE = store.DEFAULT
 REFRESH_SECONDS = 1.0
 FORESEEABLE = 0.03  # the share from which on the time left is more than a guess
 Scenarios = Sequence[Scenario]
+key_of = lru_cache(maxsize=8192)(key)
 
 
 def request(scenarios: Scenarios, how: How) -> Status | None:
-    """Return the newest request for exactly as many points that starts like these, or None."""
-    number = service.latest(STORE, key(scenarios[0], how))
-    status = None if number is None else service.status(STORE, number)
-    return status if status and status.total == len(scenarios) and status.how == how else None
+    """Return the newest request for exactly these points, or None."""
+    number = service.latest(STORE, [key_of(scenario, how) for scenario in scenarios])
+    return None if number is None else service.status(STORE, number)
 
 
 def results(scenarios: Scenarios, how: How) -> list[Result | None]:
@@ -77,12 +78,12 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
     st.fragment(look, run_every=REFRESH_SECONDS if running else None)()
 
 
-def progress(status: Status) -> None:
-    """Draw how far a request is, how long it still takes, and the way to stop it."""
+def progress(status: Status, what: str = "points") -> None:
+    """Draw how far a request is, of how many of `what`, how long it still takes, and the way to stop it."""
     running = [point.progress for point in status.running if point.progress]
     share = (status.done + sum(point.share for point in running)) / status.total
     left = "" if status.eta_seconds is None or share < FORESEEABLE else f", about {duration(status.eta_seconds)} left"
-    points = f"{status.done} of {status.total} points, " if status.total > 1 else ""
+    points = f"{status.done} of {status.total} {what}, " if status.total > 1 else ""
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")
     bar.progress(
         min(share, 1.0), f"Running: {points}{share:.0%}{left}" if status.state == "running" else "Waiting for a free core"
@@ -90,12 +91,12 @@ def progress(status: Status) -> None:
     stop.button("Cancel", key=f"cancel {status.request}", on_click=cancel, args=(status.request,), width="stretch")
 
 
-def note(status: Status | None) -> None:
-    """Say why a request ended without all its points, where it did."""
+def note(status: Status | None, what: str = "points") -> None:
+    """Say why a request ended without all of `what` it asked for, where it did."""
     if status and status.state == "cancelled":
-        kept_so_far = f"after {status.done} of {status.total} points, which are kept; running again goes on from there."
+        kept_so_far = f"after {status.done} of {status.total} {what}, which are kept; running again goes on from there."
         st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end; running again starts from the first batch.'}")
     elif status and (status.state == "failed" or status.failed):
-        why = f"{status.failed} of {status.total} points have no result; the table says why." if status.total > 1 else ""
+        why = f"{status.failed} of {status.total} {what} have no result; the table says why." if status.total > 1 else ""
         if status.note or why:
             st.warning(plain(status.note or why))

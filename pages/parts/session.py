@@ -11,7 +11,7 @@ from engine.knobs import Knob
 from engine.presets import preset
 from engine.scenario import KNOBS, Scenario, values, with_values
 
-PRESET, SCENARIO, AXES, SYSTEMS = "preset", "scenario", "axes", "systems"
+PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
 
 
 def widget(path: str) -> str:
@@ -33,6 +33,11 @@ def base() -> str:
 def axes() -> tuple[str, ...]:
     """Return the axes of the sweep that the session holds, as links write them."""
     return tuple(st.session_state.get(AXES, ()))
+
+
+def crash() -> str:
+    """Return the crash state that a link asked for, as its replay line, or ""."""
+    return str(st.session_state.get(CRASH, ""))
 
 
 def put(start: str, new: Scenario) -> None:
@@ -67,6 +72,11 @@ def to_preset() -> None:
 def to_model() -> None:
     """Set the model's knobs to the named model that was just chosen."""
     show(with_values(scenario(), {"model.name": st.session_state[widget("model.name")]}))
+
+
+def put_data(digest: str) -> None:
+    """Train on the data file of this digest, or on the generator with ""; only in a callback."""
+    st.session_state[widget("data.digest")] = digest
 
 
 def refusals() -> Mapping[str, str]:

@@ -44,10 +44,10 @@ def _data_switch() -> None:
     file = data_file.served()
     if not file:
         return
-    held = session.widget("data.digest")
-    using = st.session_state[held] == file.digest
+    using = st.session_state[session.widget("data.digest")] == file.digest
     st.button(
         f"{'Train on generated data' if using else 'Train on ' + file.path.name}",
-        on_click=lambda: st.session_state.update({held: "" if using else file.digest}),
+        on_click=session.put_data,
+        args=("" if using else file.digest,),
         width="stretch",
     )

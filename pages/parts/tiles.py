@@ -22,6 +22,8 @@ OF_AN_ESTIMATE = {
     "Capital cost [USD]": 10,
     "Effective training time ratio": 12,
 }
+# Where a throughput is asked for, the number of nodes is the answer.
+OF_NODES = {"Nodes": 8, **{name: width for name, width in OF_AN_ESTIMATE.items() if "ratio" not in name}}
 OF_A_RUN = {"Elapsed [s]": 9, "AUC": 9, "Loss": 9, "Energy [J]": 9, "Effective training time ratio": 12}
 
 
@@ -29,13 +31,14 @@ def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
     """Draw the tiles of an estimate; how sure each one is follows once the scenario has stood still for a moment."""
     waiting = sureness.known(result.scenario) is None
     turns: list[None] = []
+    shown = OF_AN_ESTIMATE if result.scenario.machine.target_throughput is None else OF_NODES
 
     def look() -> None:
         if waiting and turns:  # a turn of the timer, not of the page
             sureness.found(result.scenario)
             address.redraw()
         turns.append(None)
-        draw(result, others, sure=sureness.known(result.scenario))
+        draw(result, others, shown, sure=sureness.known(result.scenario))
 
     st.fragment(look, run_every=STILL_SECONDS if waiting else None)()
 

@@ -13,9 +13,10 @@ from engine.scenario import Scenario
 from engine.workload.criteo import CriteoFile, read
 from engine.workload.source import source
 from pages.parts import data_file
-from pages.parts.numbers import readable
+from pages.parts.numbers import readable, size
 
-MOST_LOOKUPS = 1_000_000
+MOST_LOOKUPS, MANY_LOOKUPS = 1_000_000, 8_000_000
+MOST_TABLES, SMALL_TABLE = 30, 10_000
 UNIQUE, AGAIN = "unique rows", "lookups of a row of the batch before"
 PLANNER, REAL = "planner's formula", "what the hits give"
 
@@ -37,13 +38,13 @@ def expected(scenario: Scenario) -> Profile:
 
 
 @lru_cache(maxsize=8)
-def counted(scenario: Scenario) -> Profile:
-    """Return what the first batches of `asked(scenario)` do, up to a million lookups; of a file, one pass at most."""
+def counted(scenario: Scenario, most: int = MOST_LOOKUPS) -> Profile:
+    """Return what the first batches of `asked(scenario)` do, up to `most` lookups; of a file, one pass at most."""
     path = data_file.path_for(scenario)
     file = _file(str(path), scenario.data.digest) if path else None
     origin = source(scenario, file)
     first = origin.ids(0)
-    number = max(1, MOST_LOOKUPS // len(first))
+    number = max(1, most // len(first))
     if origin.training_samples:
         number = max(1, min(number, origin.training_samples // scenario.data.batch_size))
     return profile.counted(scenario, [first, *(origin.ids(n) for n in range(1, number))])
@@ -51,10 +52,35 @@ def counted(scenario: Scenario) -> Profile:
 
 def answer(found: Profile, share: float) -> str:
     """Return what a cache of a share of all rows hits."""
-    size = readable(share * found.rows * found.row_bytes / 1e9, "GB")
     lru, static = (100 * found.hit_rate(policy, share) for policy in (LRU, STATIC))
-    rows = f"{readable(100 * share)} % of the rows"
-    return f"A cache of {size}, {rows}, hits {lru:.1f} % of lookups as LRU, {static:.1f} % with the hottest rows"
+    cache = f"A cache of {size(share * found.rows * found.row_bytes)}, {readable(100 * share)} % of the rows,"
+    return f"{cache} hits {lru:.1f} % of lookups as LRU, {static:.1f} % with the hottest rows"
+
+
+def whence(found: Profile, file: bool) -> str:
+    """Return where the numbers come from, and for counted ones what bounds their hits."""
+    if not found.counted:
+        return "Expected of the generator in its steady state, from the popularity and locality in the sidebar's Data group."
+    first = 100 * (1 - float(found.hits[LRU][-1]))
+    origin = "of the data file, in its own order" if file else "drawn from the generator"
+    return (
+        f"Counted in {found.counted} {origin}. {first:.2g} % of these lookups are the first of their row and miss in an LRU "
+        "cache of any size; longer counts have fewer. The hottest rows are those of these very lookups."
+    )
+
+
+def on_sizes(found: Profile) -> str:
+    """Return from which sizes on an LRU cache hits 90, 95 and 99 % of the lookups, where it ever does."""
+    hits = np.maximum.accumulate(found.hits[LRU])
+    reached = [part for part in (0.9, 0.95, 0.99) if hits[-1] >= part]
+    if not reached:
+        return f"As LRU, a cache of any size hits at most {100 * hits[-1]:.3g} % of these lookups"
+    shares = [float(np.exp(np.interp(part, hits, np.log(SHARES)))) for part in reached]
+    told = [
+        f"{100 * part:.0f} % from {size(share * found.rows * found.row_bytes)}"
+        for part, share in zip(reached, shares, strict=True)
+    ]
+    return f"As LRU, a cache hits {', '.join(told)} on"
 
 
 def on_popularity(found: Profile) -> str:
@@ -71,11 +97,55 @@ def on_batches(found: Profile) -> str:
 
 
 def on_planner(found: Profile, share: float) -> str:
-    """Return by how much the planner's formula misses."""
+    """Return by how much the planner's formula misses, and what taking the share of rows for the hit rate costs of it."""
     one = planner.Overlay(share, found.hit_rate(STATIC, share))
-    steps = " × ".join(f"{factor:.3g} ({name[0].lower()}{name[1:]})" for name, factor in one.factors.items())
-    ours, theirs = one.real / 1e9, one.planner / 1e9
-    return f"TorchRec's planner expects {theirs:.3g} GB/s, the hits give {ours:.3g}: {ours / theirs:.3g} times = {steps}"
+    ours, theirs, alone = one.real / 1e9, one.planner / 1e9, one.with_real_hits / one.without_derating
+    start = (
+        f"TorchRec's planner expects {theirs:.3g} GB/s of this cache, its hits give {ours:.3g}: {ours / theirs:.3g} times as much"
+    )
+    return f"{start}. Taking the share of rows for the hit rate alone costs a factor of {alone:.3g}"
+
+
+def planner_steps(found: Profile, share: float) -> pd.DataFrame:
+    """Return the way from the planner's bandwidth to that of the hits: bandwidth after each step in GB/s, factor, step."""
+    hit_rate = found.hit_rate(STATIC, share)
+    one = planner.Overlay(share, hit_rate)
+    words = (
+        "Derating by ten left out",
+        f"The hit rate, {100 * hit_rate:.3g} %, instead of the share of rows, {readable(100 * share)} %",
+        "Rates mixed by time (harmonic) instead of by share (arithmetic)",
+    )
+    after = (one.without_derating, one.with_real_hits, one.real)
+    rows = [(one.planner / 1e9, 1.0, "Planner's formula")]
+    rows += [(rate / 1e9, factor, word) for word, factor, rate in zip(words, one.factors.values(), after, strict=True)]
+    return pd.DataFrame(rows, columns=["Bandwidth [GB/s]", "Factor [x]", "Step"])
+
+
+def on_tables(found: Profile, share: float) -> str:
+    """Return which tables a cache of the same share of each serves worst, and what it would take to keep them whole."""
+    hits = np.array([np.interp(np.log(max(share, 1e-9)), np.log(SHARES), own) for own in found.by_table])
+    lost, rows = found.weight * (1 - hits), np.array(found.table_rows)
+    small = rows <= SMALL_TABLE
+    part = lost[small].sum() / lost.sum() if lost.sum() > 0 else 0.0
+    start = f"With {readable(100 * share)} % of each table cached"
+    if part > 0.5:
+        whole = size(float(rows[small].sum()) * found.row_bytes)
+        return f"{start}, {100 * part:.0f} % of the misses are in the {small.sum()} smallest tables; whole, they take {whole}"
+    worst = int(lost.argmax())
+    among = 100 * lost[worst] / lost.sum() if lost.sum() > 0 else 0.0
+    misses = f"misses {100 * (1 - hits[worst]):.3g} % of its lookups: {among:.2g} % of all misses"
+    return f"{start}, table {worst} ({readable(rows[worst])} rows) {misses}"
+
+
+def by_table(found: Profile) -> pd.DataFrame:
+    """Return misses of an LRU cache of each of the largest tables, by its share of rows: x, table, y (both in %), rows."""
+    largest = sorted(range(len(found.table_rows)), key=lambda t: -found.table_rows[t])[:MOST_TABLES]
+    rows = [
+        (100 * x, f"{t}: {readable(found.table_rows[t])} rows", 100 * (1 - hit), found.table_rows[t])
+        for t in largest
+        for x, hit in zip(SHARES, found.by_table[t], strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["x", "table", "y", "rows"])
 
 
 def popularity(found: Profile) -> pd.DataFrame:
@@ -92,28 +162,47 @@ def batches(found: Profile) -> pd.DataFrame:
 
 
 def hits(found: Profile, share: float, more: Mapping[str, Profile]) -> pd.DataFrame:
-    """Return misses in percent by share of rows, of this profile and of others by their prefix, and the asked share."""
+    """Return misses in percent by cache size in GB, of this profile and of others by their prefix, and the asked size."""
     parts = [_misses(found, "")] + [_misses(other, prefix) for prefix, other in more.items()]
-    return _marked(pd.concat(parts, ignore_index=True), share)
+    return _marked(pd.concat(parts, ignore_index=True), found, share)
 
 
 def _misses(found: Profile, prefix: str) -> pd.DataFrame:
     rows = [
-        (100 * x, 100 * (1 - y), prefix + name) for name, all_y in found.hits.items() for x, y in zip(SHARES, all_y, strict=True)
+        (_size(found, x), 100 * x, 100 * (1 - y), prefix + name)
+        for name, all_y in found.hits.items()
+        for x, y in zip(SHARES, all_y, strict=True)
     ]
-    return pd.DataFrame(rows, columns=["x", "y", "name"])
+    return pd.DataFrame(rows, columns=["x", "share", "y", "name"])
 
 
 def bandwidth(found: Profile, share: float) -> pd.DataFrame:
-    """Return GB/s by the planner and by the hits, over the share of rows cached."""
+    """Return GB/s by the planner and by the hits, over the cache's size in GB."""
     steps = [(x, planner.Overlay(x, found.hit_rate(STATIC, x))) for x in SHARES]
-    rows = [(100 * x, one.planner / 1e9, PLANNER) for x, one in steps] + [(100 * x, one.real / 1e9, REAL) for x, one in steps]
-    return _marked(pd.DataFrame(rows, columns=["x", "y", "name"]), share)
+    rows = [
+        (_size(found, x), 100 * x, rate / 1e9, name)
+        for name, rates in ((PLANNER, "planner"), (REAL, "real"))
+        for x, one in steps
+        for rate in (getattr(one, rates),)
+    ]
+    return _marked(pd.DataFrame(rows, columns=["x", "share", "y", "name"]), found, share)
 
 
-def _marked(frame: pd.DataFrame, share: float) -> pd.DataFrame:
-    inside = SHARES[0] <= share <= 1
-    return pd.concat([frame, pd.DataFrame([{"x": 100 * share, "y": 1.0, "name": ""}])], ignore_index=True) if inside else frame
+def _size(found: Profile, share: float) -> float:
+    """Return the gigabytes of a share of all rows."""
+    return share * found.rows * found.row_bytes / 1e9
+
+
+def _marked(frame: pd.DataFrame, found: Profile, share: float) -> pd.DataFrame:
+    asked = {"x": _size(found, share), "share": 100 * share, "y": 1.0, "name": ""}
+    return pd.concat([frame, pd.DataFrame([asked])], ignore_index=True) if SHARES[0] <= share <= 1 else frame
+
+
+def numbers(misses: pd.DataFrame) -> pd.DataFrame:
+    """Return the misses of `hits` side by side, one row a cache size."""
+    table = misses[misses["name"] != ""].pivot(index=["x", "share"], columns="name", values="y").reset_index()
+    titles = {"x": "Cache size [GB]", "share": "Cache size, share of rows [%]"}
+    return table.rename(columns=titles | {name: f"Misses, {name} [%]" for name in table.columns[2:]})
 
 
 def names(prefixes: Sequence[str]) -> tuple[str, ...]:

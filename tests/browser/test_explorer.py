@@ -11,7 +11,7 @@ from engine import links
 from tests.browser.conftest import READY
 
 ANSWER_MS = 60_000
-PAGES = ["Explore", "Compare", "Why", "Sweep", "Workload", "Reproduce"]
+PAGES = ["Explore", "Compare", "Why", "Faults", "Sweep", "Workload", "Reproduce"]
 
 
 def settled(page):

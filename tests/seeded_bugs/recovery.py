@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.errors import CannotRun
 from engine.persistence import protocol
+from engine.persistence.media import HEALTH, WORD
 from engine.persistence.recovery import Recovered, choose, logged, recover, settle, survey
 from seeded_bugs import bug
 
@@ -95,3 +96,8 @@ def permanent_loss_is_reported_as_success(media, layout, log, bound=0, scan="dir
 @bug("recovery.survey", on="undo")
 def the_oldest_checkpoint_is_taken(found, kinds):
     return survey(found, kinds)[:1]
+
+
+@bug("protocol.is_dirty")
+def a_lost_dirty_shutdown_counter_is_read_as_zero(media):
+    return media.load(HEALTH, WORD) != media.load(protocol.SEEN, WORD)

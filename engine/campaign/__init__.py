@@ -1,0 +1,10 @@
+"""Campaigns: training for days to weeks under faults and a protection, from the estimate of one batch.
+
+Read in this order: `pace` (a batch with and without its log), `site` (where state lies and where it can go), `closed_form`,
+`clock` (a stretch without a fault), `fold` (the faults), `books`, `trace` (when faults strike), `simulate`, `compare`.
+"""
+
+from engine.campaign.compare import many, period_curve
+from engine.campaign.simulate import Campaign, campaign
+
+__all__ = ["Campaign", "campaign", "many", "period_curve"]

@@ -1,0 +1,55 @@
+"""What a protection's recovery costs in accuracy: nothing if it is exact, else what the stored studies measured."""
+
+from dataclasses import dataclass
+
+from engine.protection import Plan, Protection
+from engine.registry import load
+from engine.study import effects, kept
+from engine.study.effects import Effect
+from engine.study.findings import findings
+from engine.study.protections import parsed
+
+
+@dataclass(frozen=True)
+class AccuracyEffect:
+    """Differences to a run without a fault, right after one recovery and at the study's end; none where nothing was measured.
+
+    `exact` says that recovery gives back the very state, so that there is no difference to measure; `said` says which
+    measured variant stands for this recovery, and what is farther than that.
+    """
+
+    protection: str
+    exact: bool
+    said: str
+    effects: tuple[Effect, ...] = ()
+
+
+def accuracy_effect(protection: str, plan: Plan | None = None) -> AccuracyEffect:
+    """Return what one recovery by a protection costs; with a plan, the measured variant nearest to what it gives back."""
+    chosen: Protection = load("protections", protection)
+    if "lossy" not in chosen.keeps.values():
+        return AccuracyEffect(protection, True, "What comes back is exact, so one recovery changes no later result.")
+    if protection == "relaxed":
+        return _stale(plan.stale if plan else 100)
+    if protection == "cpr":
+        return _nearest(protection, "cpr", float(plan.every) / 2 if plan else 500.0, "batches")
+    return _nearest(protection, "bits", 4.0, "bits")
+
+
+def _nearest(protection: str, kind: str, amount: float, unit: str) -> AccuracyEffect:
+    """Return the measured variant of a kind whose amount is nearest."""
+    known = {parsed(one.variant)[1] for one in effects.stored() if parsed(one.variant)[0] == kind}
+    best = min(known, key=lambda one: abs(one - amount))
+    found = tuple(one for one in effects.stored() if one.variant == f"{kind}-{best}")
+    far = f" A recovery here is about {amount:,.0f} {unit}, more than was measured." if amount > 2 * max(known) else ""
+    return AccuracyEffect(protection, False, f"Measured: {effects.told(f'{kind}-{best}')}.{far}", found)
+
+
+def _stale(age: int) -> AccuracyEffect:
+    """Return the accuracy study's differences for the age nearest to that of the MLP log."""
+    study = kept.read(kept.STORED)
+    ages = sorted(set(study.plan.staleness) - {0})
+    best = min(ages, key=lambda one: abs(one - age))
+    rows = (one for one in findings(study) if one.staleness == best)
+    found = tuple(Effect(f"mlp-{best}", one.moment, one.measure, one.difference, one.spread) for one in rows)
+    return AccuracyEffect("relaxed", False, f"Measured: {effects.told(f'mlp-{best}')}; the log here is up to {age:,} old.", found)

@@ -1,0 +1,169 @@
+"""Campaigns side by side: protections under the same faults over many seeds, and one protection over checkpoint periods."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf, sqrt
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from engine.campaign import trace
+from engine.campaign.closed_form import daly, effective, young
+from engine.campaign.fold import Terms
+from engine.campaign.simulate import Campaign, campaign, struck, terms_of
+from engine.campaign.wear import wear
+from engine.errors import BadKnob, CannotRun
+from engine.hazard import Hazard
+from engine.registry import load
+from engine.scenario import Scenario
+from engine.study.paired import quantile
+from engine.units import GB, HOUR
+
+Row = Mapping[str, Any]
+NORMAL = 1.959964  # encloses 95 % of a normal distribution
+CURVE_FAULTS = 800
+
+
+def many(
+    scenario: Scenario,
+    protections: Sequence[str],
+    hazards: Mapping[str, Hazard],
+    hours: float,
+    seeds: Sequence[int],
+    period: float | None = None,
+) -> tuple[Row, ...]:
+    """Return a row per protection: means over seeds, each seed the same faults for all of them.
+
+    A protection that the scenario cannot have, or that does not fit, has its sentence under `Refused` and no numbers.
+    """
+    trace.check(hazards)
+    runs = {name: partial(_run, scenario, name, hazards, hours, period) for name in protections}
+    return tuple(_row(name, run, seeds) for name, run in runs.items())
+
+
+def _run(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], hours: float, period: float | None, seed: int) -> Campaign:
+    return campaign(scenario, name, hazards, hours, seed, period)
+
+
+def _row(name: str, run: Callable[[int], Campaign], seeds: Sequence[int]) -> Row:
+    title = load("protections", name).title
+    try:
+        runs = [run(seed) for seed in seeds]
+    except (BadKnob, CannotRun) as error:
+        return {"Protection": name, "Title": title, "Refused": str(error)}
+    return {"Protection": name, "Title": title, "Refused": "", **summary(runs)}
+
+
+def summary(runs: Sequence[Campaign]) -> Row:
+    """Return the means of campaigns that differ in their seed alone, with 95 % intervals where it matters."""
+    shares = [run.ettr for run in runs]
+    half = quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs)) if len(runs) > 1 else None
+    fatal = sum(run.unrecoverable > 0 for run in runs)
+    low, high = wilson(fatal, len(runs))
+    return {
+        "Effective training time ratio": fmean(shares),
+        "Half width of its 95 % interval": half,
+        "Goodput [samples/s]": fmean(run.goodput for run in runs),
+        "Checkpoint overhead [%]": 100 * fmean(run.checkpoint_overhead for run in runs),
+        "Lost work [h]": fmean(run.seconds["lost"] + run.seconds["replay"] for run in runs) / HOUR,
+        "Faults": fmean(run.faults for run in runs),
+        **_recoveries(runs),
+        "Unrecoverable [%]": 100 * fatal / len(runs),
+        "Unrecoverable, low [%]": 100 * low,
+        "Unrecoverable, high [%]": 100 * high,
+        **_bytes(runs),
+        **_energy(runs),
+    }
+
+
+def _recoveries(runs: Sequence[Campaign]) -> Row:
+    """Return what one recovery cost on average; None where there was none."""
+    found = [recovery for run in runs for recovery in run.recoveries]
+    columns = {
+        "RPO of embeddings [batches]": "embedding_batches",
+        "RPO of the MLP [batches]": "mlp_batches",
+        "Detect [s]": "detect",
+        "Restart [s]": "restart",
+        "Restore [s]": "restore",
+        "Replay [s]": "replay",
+    }
+    return {title: fmean(getattr(one, name) for one in found) if found else None for title, name in columns.items()}
+
+
+def _bytes(runs: Sequence[Campaign]) -> Row:
+    """Return bytes that the protection wrote a day, and the PMEM wear of a year, training's own updates included."""
+    days = runs[0].elapsed / (24 * HOUR)
+    media = ("pmem", "ssd", "remote", "network")
+    daily = {f"Written to {name} [GB/day]": fmean(run.written.get(name, 0.0) for run in runs) / GB / days for name in media}
+    worn = fmean(wear(run.site, run.written.get("pmem", 0.0) + run.trained_written) for run in runs)
+    return {**daily, "PMEM wear [% of endurance a year]": 100 * worn * 365 / days if runs[0].site.pmem else None}
+
+
+def _energy(runs: Sequence[Campaign]) -> Row:
+    """Return joules per sample that counts, and where they went."""
+    parts = {
+        "useful": ("useful",),
+        "checkpoint": ("checkpoint",),
+        "lost": ("lost", "replay", "slow"),
+        "recovery": ("detect", "restart", "restore"),
+    }
+    samples = sum(run.batches * run.site.scenario.data.batch_size for run in runs)
+    every = sum(run.energy for run in runs)
+    shares = {
+        f"Energy, {title} [%]": 100 * sum(run.joules[name] for run in runs for name in names) / every
+        for title, names in parts.items()
+    }
+    return {"Energy per sample [J]": every / samples if samples else None, **shares}
+
+
+def wilson(hits: int, of: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of `hits` in `of` trials (Wilson, JASA 22, 1927)."""
+    share, square = hits / of, NORMAL**2 / of
+    middle = (share + square / 2) / (1 + square)
+    half = sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+class Point(NamedTuple):
+    """One checkpoint period in seconds of training: the share of useful time as simulated, and by the closed form or None."""
+
+    period: float
+    simulated: float
+    closed_form: float | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Useful time against checkpoint period; `young` and `daly` are their best periods, None where no fault is random."""
+
+    points: tuple[Point, ...]
+    young: float | None
+    daly: float | None
+
+
+def period_curve(
+    scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], periods: Sequence[float], seed: int = 1
+) -> Curve:
+    """Return the share of useful time at each period, all under the same faults, some hundreds of them."""
+    if not load("protections", protection).periodic:
+        raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
+    mtbf = trace.rollback_mtbf(hazards)
+    end = CURVE_FAULTS * (mtbf or max(periods, default=1.0))
+    blows = trace.blows(scenario, hazards, seed, end)
+    points = []
+    for period in periods:
+        terms, site = terms_of(scenario, protection, mtbf, period)
+        share = struck(terms, site, protection, blows, end, seed).ettr
+        points.append(Point(terms.plan.every * terms.plan.step, share, closed_form(terms, hazards, mtbf)))
+    pause = terms.plan.pause
+    return Curve(tuple(points), young(pause, mtbf) if mtbf else None, daly(pause, mtbf) if mtbf else None)
+
+
+def closed_form(terms: Terms, hazards: Mapping[str, Hazard], mtbf: float | None) -> float | None:
+    """Return the exact share of useful time where every fault is exponential and rolls back; None elsewhere."""
+    plan = terms.plan
+    lossy = [terms.protection.gives_back(trace.destroyed(name)) for name in hazards]
+    listed = any(hazard.at or hazard.shape != 1 for hazard in hazards.values())
+    if listed or "lost" in lossy or (plan.partial and "lossy" in lossy) or not all(map(trace.destroyed, hazards)):
+        return None
+    return effective(plan, terms.useful, mtbf or inf, terms.detect + terms.restart + plan.restore)

@@ -1,0 +1,161 @@
+"""One campaign: a scenario's machine trains for days under a protection and faults; and many of them, by seed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp
+
+from engine.campaign import pace, trace
+from engine.campaign.books import closed
+from engine.campaign.fold import Blow, Event, Recovery, State, Terms, fold
+from engine.campaign.site import site
+from engine.errors import BadKnob, nearest
+from engine.hazard import Hazard
+from engine.protection import Plan, Protection, Site
+from engine.registry import load, names
+from engine.scenario import Scenario
+from engine.units import HOUR
+
+MOST_HOURS = 1e6
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign came to. Seconds and joules by bucket (see `books.BUCKETS`), bytes by medium.
+
+    `batches` count at the end; `useful_step` are a batch's seconds without any protection, `trained_written` the bytes that
+    training itself stored in persistent memory, whatever became of it.
+    """
+
+    protection: str
+    plan: Plan
+    site: Site
+    seed: int
+    elapsed: float
+    batches: float
+    useful_step: float
+    seconds: Mapping[str, float]
+    joules: Mapping[str, float]
+    written: Mapping[str, float]
+    read: Mapping[str, float]
+    trained_written: float
+    events: tuple[Event, ...]
+    recoveries: tuple[Recovery, ...]
+    faults: int
+
+    @property
+    def ettr(self) -> float:
+        """Share of the elapsed time in which batches were trained that count at the end, logs and checkpoints not included."""
+        return self.seconds["useful"] / self.elapsed
+
+    @property
+    def goodput(self) -> float:
+        """Samples per second that count."""
+        return self.batches * self.site.scenario.data.batch_size / self.elapsed
+
+    @property
+    def checkpoint_overhead(self) -> float:
+        """Seconds of logs and checkpoints per second of training."""
+        trained = sum(self.seconds[name] for name in ("useful", "lost", "replay"))
+        return self.seconds["checkpoint"] / trained if trained else 0.0
+
+    @property
+    def unrecoverable(self) -> int:
+        """How often nothing came back and training started again."""
+        return sum(recovery.keeps == "lost" for recovery in self.recoveries)
+
+    @property
+    def energy(self) -> float:
+        """All joules."""
+        return sum(self.joules.values())
+
+    @property
+    def outcome(self) -> str:
+        """How it went, as a sentence."""
+        return _outcome(self)
+
+
+def campaign(
+    scenario: Scenario,
+    protection: str,
+    hazards: Mapping[str, Hazard],
+    hours: float,
+    seed: int,
+    period: float | None = None,
+) -> Campaign:
+    """Simulate `hours` of training under a protection; `period` are the seconds between its checkpoints, None the best ones.
+
+    Raises BadKnob for a protection that the scenario's system cannot have, CannotRun where the scenario does not fit.
+    """
+    terms, where = terms_of(scenario, protection, trace.rollback_mtbf(hazards), period)
+    end = _seconds(hours)
+    return struck(terms, where, protection, trace.blows(scenario, hazards, seed, end), end, seed)
+
+
+def struck(terms: Terms, where: Site, protection: str, blows: list[Blow], end: float, seed: int = 0) -> Campaign:
+    """Simulate `end` seconds under these very faults."""
+    state, batches = fold(terms, blows, end)
+    return _closed(terms, where, protection, state, batches, seed, len(blows))
+
+
+def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None) -> tuple[Terms, Site]:
+    """Return what a campaign goes by, and the site that it follows from."""
+    if protection not in names("protections"):
+        raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'))}")
+    if period is not None and not 0 < period < MOST_HOURS * HOUR:
+        raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
+    chosen: Protection = load("protections", protection)
+    knobs = chosen.log(scenario)
+    where = site(scenario, None if knobs is None else pace.logged(scenario, knobs), mtbf, period)
+    plan = chosen.plan(where)
+    useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
+    waits = (*_waits(scenario), max(plan.restore, plan.backup_drain, where.state / where.home.write))
+    return Terms(chosen, plan, useful, joules, where.watts, *waits, {"pmem": where.bare.written}), where
+
+
+def _waits(scenario: Scenario) -> tuple[float, float]:
+    """Return the mean seconds until a fault is noticed, and from then until the restore begins: repair and restart."""
+    faults = scenario.faults
+    late = faults.late_detection_share * faults.late_detection_seconds
+    noticed = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late
+    return noticed, faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
+
+
+def _seconds(hours: float) -> float:
+    if not 0 < hours <= MOST_HOURS:
+        raise BadKnob(f"A campaign of {hours:g} h is not possible; give more than 0 and at most {MOST_HOURS:g} h.")
+    return hours * HOUR
+
+
+def _closed(terms: Terms, where: Site, protection: str, state: State, batches: float, seed: int, faults: int) -> Campaign:
+    ledger = state.ledger
+    return Campaign(
+        protection=protection,
+        plan=terms.plan,
+        site=where,
+        seed=seed,
+        elapsed=state.now,
+        batches=batches,
+        useful_step=terms.useful,
+        seconds=closed(ledger.seconds),
+        joules=closed(ledger.joules),
+        written=closed(ledger.written),
+        read=closed(ledger.read),
+        trained_written=closed(ledger.trained).get("pmem", 0.0),
+        events=tuple(state.events),
+        recoveries=tuple(state.recoveries),
+        faults=faults,
+    )
+
+
+def _outcome(done: Campaign) -> str:
+    lost = done.unrecoverable
+    if lost:
+        times = "once" if lost == 1 else f"{lost} times"
+        return f"unrecoverable {times}: nothing was left to restore, and training started again at batch 0"
+    older = sum(recovery.keeps == "older" for recovery in done.recoveries)
+    if older:
+        return f"went on after {done.faults} faults, {older} of which cost the newest copy: training went back to a rarer one"
+    lossy = sum(recovery.keeps == "lossy" for recovery in done.recoveries)
+    if lossy:
+        return f"went on after {done.faults} faults, {lossy} times with old or rounded parameters"
+    return f"went on after {done.faults} faults as if there had been none" if done.faults else "no fault struck"

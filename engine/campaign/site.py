@@ -1,0 +1,105 @@
+"""The machine as protections see it: how fast all state can leave the memory it lies in, and where it can go."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.assumptions import assumed
+from engine.campaign import pace
+from engine.cluster import gpus_in_node, nodes
+from engine.device import Device
+from engine.devices.network import FABRICS
+from engine.devices.ssd import DRIVES
+from engine.machinery import Machinery
+from engine.protection import STORE, Pace, Path, Site
+from engine.scenario import Scenario
+from engine.traffic import mlp_bytes, table_bytes
+from engine.units import GB
+from engine.work import Copy, Move, Stream, Work
+
+PROBE = 1e9
+
+
+def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float | None) -> Site:
+    """Return the site of a scenario; `own` is its pace under a protection's log. Raises CannotRun where it does not fit."""
+    m = pace.ready(scenario)
+    machine, bare = m.scenario.machine, pace.bare(scenario)
+    keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
+    card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
+    wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn(m)
+    remote, network = keepers * min(STORE.value * GB, card), keepers * card
+    return Site(
+        scenario=m.scenario,
+        bare=bare,
+        pace=own or bare,
+        watts=sum(device.idle_watts for device in m.devices.values()),
+        tables=table_bytes(m.scenario),
+        mlp=mlp_bytes(m.scenario),
+        nodes=keepers,
+        shards=machine.num_gpus if m.system.memory == "hbm" else keepers,
+        home=_home(m),
+        remote=Path(remote, remote, wire),
+        ssd=_drives(m),
+        ssd_watts=0.0 if "ssd" in m.devices else _drive_watts(m),
+        in_dram=m.system.memory == "dram" and "cxl" not in m.devices,
+        pmem="pmem" in m.devices,
+        network=Path(network, network, wire),
+        mtbf=mtbf,
+        period=period,
+    )
+
+
+def _drawn(m: Machinery) -> float:
+    """Return what a device's joule costs at the meter."""
+    return float(np.prod([device.drawn_per_joule for device in m.devices.values()]))
+
+
+def _drives(m: Machinery) -> Path:
+    """Return the drives of all nodes; a machine without any is given those that its knobs name."""
+    machine = m.scenario.machine
+    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds * nodes(machine)
+    write, read = count * drive.write.value * GB, count * drive.read.value * GB
+    return Path(write, read, _drawn(m) * count * (drive.active.value - drive.idle.value) / write)
+
+
+def _drive_watts(m: Machinery) -> float:
+    machine = m.scenario.machine
+    return _drawn(m) * machine.num_ssds * nodes(machine) * assumed(machine, "ssd", DRIVES[machine.ssd]).idle.value
+
+
+def _home(m: Machinery) -> Path:
+    """Return how fast all tables can be read and written where they lie: every memory at once, so as fast as the slowest."""
+    held = m.system.places(m.scenario) if m.system.places else {m.system.memory: table_bytes(m.scenario)}
+    rates = {place: _rates(m, place) for place, nbytes in held.items() if nbytes > 0}
+    total = sum(held[place] for place in rates)
+    slowest = [max(held[place] / rates[place][way] for place in rates) for way in (0, 1)]
+    return Path(total / slowest[0], total / slowest[1], sum(held[place] * rates[place][2] for place in rates) / total)
+
+
+def _rates(m: Machinery, place: str) -> tuple[float, float, float]:
+    """Return bytes per second written and read, and joules per byte read, of one memory and of the links before it."""
+    ways = [
+        (_rate(device, work(True)), _rate(device, work(False)), _joules(device, work(False))) for device, work in _on(m, place)
+    ]
+    write, read, joules = zip(*ways, strict=True)
+    return min(write), min(read), sum(joules)
+
+
+def _on(m: Machinery, place: str) -> Iterator[tuple[Device, Callable[[bool], Work]]]:
+    """Yield the devices that state passes on its way out of a memory."""
+    if place == "hbm":
+        yield m.devices["pcie"], lambda write: Copy(PROBE)
+        return
+    yield m.devices["remote" if place == "servers" else place], lambda write: Stream(PROBE, write=write)
+    if "cxl" in m.devices:
+        yield m.devices["cxl"], lambda write: Move(PROBE)
+
+
+def _rate(device: Device, work: Any) -> float:
+    return PROBE / float(device.seconds[type(work)](work))
+
+
+def _joules(device: Device, work: Any) -> float:
+    amounts = float(device.joules[type(work)](work)) if type(work) in device.joules else 0.0
+    return (amounts + float(device.seconds[type(work)](work)) * device.busy_watts) / PROBE

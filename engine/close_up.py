@@ -1,0 +1,93 @@
+"""A power loss from near: the batches around it, what was logged and committed by then, and what is run again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import isnan
+
+from engine.course import Segment
+from engine.errors import CannotRun
+from engine.estimate import expected_traffic, settle
+from engine.fault_knobs import Faults
+from engine.result import Row
+from engine.run import Crash, Run, machinery, run, schedule
+from engine.scenario import Scenario
+from engine.simulate import untrained
+from engine.units import MS
+
+BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5
+LANES = {
+    "embedding log": "Row log",
+    "mlp log": "MLP log",
+    "commit": "Commit",
+    "embedding update": "Row update",
+    "home write": "Home write",
+}
+
+
+@dataclass(frozen=True)
+class CloseUp:
+    """Rows of lane, batch, fate, start and end in ms from the fault; the outage is drawn `gap` ms long, whatever it lasts."""
+
+    rows: tuple[Row, ...]
+    gap: float
+    crash: Crash
+
+
+def close_up(scenario: Scenario, share: float = 0.6) -> CloseUp:
+    """Lose power when `share` of a steady-state batch has passed; raises CannotRun for a scenario that does not fit."""
+    settled = settle(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False)))
+    if settled.problems:
+        raise CannotRun(settled.problems[0])
+    calm = machinery(replace(settled.scenario, faults=Faults()))
+    amounts = expected_traffic(calm, BATCHES)
+    ends = schedule(calm, amounts).batch_ends
+    step = float(ends[STRUCK] - ends[STRUCK - 1])
+    faults = Faults(
+        power_loss_at_seconds=(float(ends[STRUCK - 1]) + share * step,),
+        detect_seconds=scenario.faults.detect_seconds,
+        restart_seconds=scenario.faults.restart_seconds,
+    )
+    m = machinery(replace(settled.scenario, faults=faults))
+    done, _ = run(m, amounts, None, untrained(m))
+    return CloseUp(tuple(_rows(done, 1.2 * step)), 1.2 * step / MS, done.crashes[0])
+
+
+def _rows(done: Run, gap: float) -> Iterator[Row]:
+    before, after = done.segments[:2]
+    crash = done.crashes[0]
+    for row in (*_segment(before, crash, False), *_segment(after, crash, True)):
+        shift = gap if row["After"] else -before.length
+        yield {**row, "Start [ms]": (row["Start"] + shift) / MS, "End [ms]": (row["End"] + shift) / MS}
+
+
+def _segment(segment: Segment, crash: Crash, again: bool) -> Iterator[Row]:
+    """Yield the batches and persists of one segment, times in its own seconds; what the fault cut is torn."""
+    line = segment.timeline
+    low = 0.0 if again else _ended(segment, crash.begun - 1 - BEFORE)
+    high = min(_ended(segment, crash.embedding_batch + AFTER - 1), segment.length) if again else segment.length
+    for n in range(len(line.batch_ends)):
+        batch = segment.first + n
+        fate = _fate(batch, crash, again)
+        spans = [("Batch", _ended(segment, batch - 1), float(line.batch_ends[n]), fate)]
+        for k, task in enumerate(line.graph.tasks):
+            start, end = float(line.start[n, k]), float(line.end[n, k])
+            if task.persists and not isnan(start):
+                cut = not again and (isnan(end) or end > segment.length)
+                spans.append((LANES[task.persists], start, segment.length if isnan(end) else end, "torn" if cut else fate))
+        for lane, start, end, told in spans:
+            if max(start, low) < min(end, high):
+                held = {"Lane": lane, "Batch": batch, "Fate": told, "After": again}
+                yield {**held, "Start": max(start, low), "End": min(end, high)}
+
+
+def _ended(segment: Segment, batch: int) -> float:
+    """Return when a batch of the run ended, in the segment's seconds; 0 for one before it."""
+    n = batch - segment.first
+    return 0.0 if n < 0 else float(segment.timeline.batch_ends[min(n, len(segment.timeline.batch_ends) - 1)])
+
+
+def _fate(batch: int, crash: Crash, again: bool) -> str:
+    """Return whether a batch counts, is lost, or is run a second time."""
+    if again:
+        return "run again" if batch < crash.begun else "counts"
+    return "counts" if batch < crash.embedding_batch else "lost"

@@ -1,0 +1,129 @@
+"""`campaign`: weeks of training under faults, one row per protection, all under the same faults."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from engine import links, version
+from engine.campaign import many, trace
+from engine.campaign.yardsticks import YARDSTICKS, llama
+from engine.commands import choosing, output
+from engine.commands.parser import Subparsers, whole
+from engine.errors import BadInput, nearest
+from engine.hazard import Hazard
+from engine.registry import names
+from engine.scenario import Scenario
+from engine.units import HOUR
+
+COLUMNS = {
+    "Effective training time ratio": ("useful", "9.4f"),
+    "Goodput [samples/s]": ("samples/s", "12,.0f"),
+    "Checkpoint overhead [%]": ("checkpoint %", "14.3f"),
+    "Lost work [h]": ("lost h", "9.2f"),
+    "RPO of embeddings [batches]": ("RPO rows", "12,.0f"),
+    "RPO of the MLP [batches]": ("RPO MLP", "12,.0f"),
+    "Unrecoverable [%]": ("unrecov. %", "12.1f"),
+    "PMEM wear [% of endurance a year]": ("wear %/year", "13.2f"),
+}
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("campaign", help="weeks of training under faults, protections beside each other")
+    choosing.add(parser)
+    parser.add_argument("--protection", metavar="NAME,...", help=f"of {', '.join(names('protections'))} (all)")
+    parser.add_argument(
+        "--mtbf", action="append", default=[], metavar="FAULT=HOURS", help="of the whole machine; otherwise the fault knobs hold"
+    )
+    parser.add_argument("--days", type=_days, default=14.0, metavar="N", help="how long to train (14)")
+    parser.add_argument("--seeds", type=_seeds, default=8, metavar="N", help="seeds 1 to N (8)")
+    parser.add_argument("--period", type=_period, metavar="SECONDS", help="between checkpoints (the best by Daly)")
+    parser.add_argument("--json", metavar="FILE", help="write rows, hazards and yardsticks as JSON; - for standard output")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Simulate the campaigns and write their table."""
+    output.check(arguments.json)
+    scenario = choosing.chosen(arguments).scenario
+    hazards = _hazards(arguments.mtbf) or trace.hazards_of(scenario)
+    if not hazards:
+        raise BadInput("No fault can strike; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
+    chosen = arguments.protection.split(",") if arguments.protection else names("protections")
+    for name in chosen:
+        if name not in names("protections"):
+            raise BadInput(f"--protection {name!r} is not known; {nearest(name, names('protections'))}")
+    seeds = range(1, arguments.seeds + 1)
+    rows = many(scenario, chosen, hazards, arguments.days * 24, seeds, arguments.period)
+    if arguments.json:
+        output.write(arguments.json, json.dumps(_content(scenario, hazards, arguments, rows), indent=1) + "\n")
+    if arguments.json != output.STANDARD:
+        output.write(output.STANDARD, table(rows))
+    return 0
+
+
+def _content(scenario: Scenario, hazards: Mapping[str, Hazard], arguments: argparse.Namespace, rows: Sequence[Any]) -> Any:
+    return {
+        "link": links.link(scenario),
+        "model_version": version.MODEL,
+        "days": arguments.days,
+        "seeds": arguments.seeds,
+        "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
+        "rows": rows,
+        "yardsticks": [asdict(one) for one in YARDSTICKS],
+        "llama3": {**asdict(llama()), "sentence": llama().sentence},
+    }
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write the rows for people; under them why a protection cannot be had."""
+    head = "".join(f"{title:>{form.split('.')[0].rstrip(',')}}" for title, form in COLUMNS.values())
+    lines = [row["Refused"] or _line(row) for row in sorted(rows, key=lambda row: bool(row["Refused"]))]
+    return "\n".join([f"{'protection':22}{head}", *lines]) + "\n"
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return f"{row['Protection']:22}" + "".join(_cell(row[name], form) for name, (_, form) in COLUMNS.items())
+
+
+def _cell(value: float | None, form: str) -> str:
+    return f"{'-':>{form.split('.')[0].rstrip(',')}}" if value is None else format(value, form)
+
+
+def _hazards(words: Sequence[str]) -> dict[str, Hazard]:
+    return dict(_hazard(text) for text in words)
+
+
+def _hazard(text: str) -> tuple[str, Hazard]:
+    name, _, hours = text.partition("=")
+    try:
+        mtbf = float(hours)
+    except ValueError:
+        mtbf = 0.0
+    if not 0 < mtbf < float("inf"):
+        raise BadInput(f"--mtbf {text!r} is not a fault with its hours; write FAULT=HOURS, such as gpu-crash=24.")
+    return name, Hazard(mtbf * HOUR)
+
+
+def _days(text: str) -> float:
+    return _positive(text, "days", 40_000)
+
+
+def _period(text: str) -> float:
+    return _positive(text, "seconds", 1e9)
+
+
+def _positive(text: str, what: str, most: float) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} above 0 and up to {most:g}")
+    return number
+
+
+def _seeds(text: str) -> int:
+    return whole(text, "seeds", 10_000)

@@ -1,0 +1,127 @@
+"""One crash state to look at: what each line of the medium holds, what was on its way, and what recovery makes of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.crashcheck import lines, states, visit
+from engine.crashcheck.judge import Verdict
+from engine.crashcheck.states import Counts, Point
+from engine.crashcheck.story import Configuration, Story, story
+from engine.errors import BadInput
+from engine.persistence import FunctionalMedia, records
+from engine.persistence.layout import DATA
+from engine.persistence.media import LINE
+
+KEPT = {"nothing": "none", "everything": "all", "some": ""}
+SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
+
+
+class Cell(NamedTuple):
+    """A line of 64 B: its lane and number in it; `state` is settled, kept, torn or lost; `holds` says what is in it."""
+
+    lane: str
+    line: int
+    state: str
+    holds: str
+
+
+@dataclass(frozen=True)
+class View:
+    """A crash state: power is lost at the `number`th of `points` moments; `line` replays it."""
+
+    line: str
+    number: int
+    points: int
+    acknowledged: int
+    cells: tuple[Cell, ...]
+    verdict: Verdict
+
+    def count(self, *found: str) -> int:
+        """Return how many lines are in one of these states."""
+        counted = Counter(cell.state for cell in self.cells)
+        return sum(counted[state] for state in found)
+
+
+@lru_cache(maxsize=64)
+def moments(of: Configuration, model: str, granularity: int = 8, seed: int = 0) -> tuple[Point, ...]:
+    """Return the moments of a small run at which power can be lost with writes pending."""
+    points, _ = visit.observed(story(of, seed), model, granularity, None)
+    return tuple(point for point in points if point.streams)
+
+
+def line_of(of: Configuration, model: str, number: int, kept: str, draw: int = 0) -> str:
+    """Return the replay line of a moment; `kept` is a key of KEPT, and `draw` numbers the random choices of `some`."""
+    point = moments(of, model)[number]
+    choice = KEPT[kept] or point.name(states.drawn(point.sizes, Random(draw)))
+    return f"v1:{of.name}~{model}:0:{point.operation}:{choice}"
+
+
+def view(line: str) -> View:
+    """Look at the state that a replay line of one power loss names; raises BadInput."""
+    asked = lines.read(line)
+    if len(asked.operations) != 1 or asked.choices[0].run or asked.bug:
+        raise BadInput(
+            "Only a line of one power loss in the unbroken protocol can be looked at; replay others on the command line."
+        )
+    points = moments(asked.configuration, asked.model, asked.granularity, asked.seed)
+    number = next((n for n, point in enumerate(points) if point.operation == asked.operations[0]), None)
+    if number is None:
+        near = ", ".join(str(point.operation) for point in points[:40])
+        raise BadInput(f"The run cannot lose power with writes pending at operation {asked.operations[0]}; it can at {near}.")
+    tale, point, words = story(asked.configuration, asked.seed), points[number], asked.choices[0].words
+    counts = point.sizes if words is None else point.counts(words)
+    verdict = lines.replay(line)
+    return View(line, number, len(points), point.acknowledged, tuple(_cells(tale, point, counts)), verdict)
+
+
+def _cells(tale: Story, point: Point, counts: Counts) -> Iterator[Cell]:
+    pending, kept = Counter[int](), Counter[int]()
+    for words, count in zip(point.words, counts, strict=True):
+        pending.update(address // LINE for address, _ in words)
+        kept.update(address // LINE for address, _ in words[:count])
+    image = FunctionalMedia(np.frombuffer(point.image(counts), np.uint8))
+    for lane, start, stop, holds in _lanes(tale, image):
+        for line in range(start // LINE, -(-stop // LINE)):
+            yield Cell(lane, line - start // LINE, _state(pending[line], kept[line]), holds)
+
+
+def _state(pending: int, kept: int) -> str:
+    if not pending:
+        return "settled"
+    return "kept" if kept == pending else "torn" if kept else "lost"
+
+
+def _lanes(tale: Story, image: FunctionalMedia) -> Iterator[tuple[str, int, int, str]]:
+    """Yield the table and each slot: lane, first address, end, and what it holds."""
+    place = tale.layout
+    yield "Table", DATA, place.row(place.num_rows), f"{place.num_rows} rows"
+    for lane, slot in zip(SLOTS, place.slots, strict=True):
+        record = records.read(image, slot)
+        empty = records.is_free(image, slot)
+        told = (
+            f"{record.kind.name.lower().replace('_', ' ')}, batch {record.batch}"
+            if record
+            else "free"
+            if empty
+            else "no whole record"
+        )
+        yield lane, slot.header, slot.stop, told
+
+
+def said(found: View) -> str:
+    """Return what recovery does from here, as a sentence."""
+    on_way, survive = found.count("kept", "torn", "lost"), found.count("kept")
+    torn = found.count("torn")
+    state = f"{on_way} lines of 64 B are on their way: {survive} survive whole, {torn} in part"
+    if found.verdict.problem:
+        return f"{state}. {found.verdict.problem}"
+    if found.verdict.batch is None:
+        return f"{state}. Fenced lines are gone, and recovery says so: it refuses"
+    promised = f"batch {found.acknowledged} was promised"
+    return f"{state}; {promised}. Recovery restores the start of batch {found.verdict.batch}, bit for bit"

@@ -1,0 +1,22 @@
+"""Periodic SSD: all tables and the MLP go to each node's own drives while training stands."""
+
+from dataclasses import replace
+
+from engine.protection import Plan, Protection, Site
+from engine.protections.periodic_full import COPY_ELSEWHERE, to
+
+
+def plan(site: Site) -> Plan:
+    """Checkpoint to local drives; they draw idle power all the time."""
+    written = to(site, "ssd", site.ssd)
+    return replace(written, watts=site.ssd_watts)
+
+
+PROTECTION = Protection(
+    "Periodic checkpoint to SSD",
+    "All tables and the MLP are written to each node's drives while training stands.",
+    COPY_ELSEWHERE,
+    plan,
+    periodic=True,
+    cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
+)

@@ -1,0 +1,116 @@
+"""Campaigns of the sidebar's scenario, kept while scenarios repeat: all protections under the same faults, one over periods."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from engine.campaign import Campaign, campaign, period_curve
+from engine.campaign.compare import Curve, summary
+from engine.campaign.trace import hazards_of
+from engine.errors import EmberpoolError
+from engine.hazard import Hazard
+from engine.registry import load, names
+from engine.scenario import Scenario
+from engine.units import DAY, HOUR, MINUTE
+
+SEEDS = 8
+MOST_FAULTS = 3000
+CURVE = "periodic-full"
+PERIODS = 25
+
+
+@dataclass(frozen=True)
+class Protected:
+    """One protection's campaigns, one a seed, and their means; or the sentence that says why it cannot be had here."""
+
+    name: str
+    title: str
+    refused: str
+    runs: tuple[Campaign, ...]
+    means: Mapping[str, Any]
+
+    @property
+    def share(self) -> float:
+        """Mean share of the time that was useful."""
+        return float(self.means["Effective training time ratio"]) if self.runs else -1.0
+
+
+@dataclass(frozen=True)
+class Campaigns:
+    """All protections, the best first, and the seconds between faults of the whole machine, None without random ones."""
+
+    protected: tuple[Protected, ...]
+    hazards: Mapping[str, Hazard]
+    mtbf: float | None
+
+    def of(self, name: str) -> Protected:
+        """Return one protection's campaigns."""
+        return next(one for one in self.protected if one.name == name)
+
+
+def faults_expected(hazards: Mapping[str, Hazard], seconds: float) -> float:
+    """Return how many faults are to be expected in so many seconds."""
+    return sum((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.at) for hazard in hazards.values())
+
+
+def too_many(scenario: Scenario) -> str:
+    """Return the sentence for a campaign of more faults than a page can wait for, or ""."""
+    expected = faults_expected(hazards_of(scenario), scenario.faults.campaign_days * DAY)
+    if expected <= MOST_FAULTS:
+        return ""
+    return (
+        f"{expected:,.0f} faults are to be expected in {scenario.faults.campaign_days:g} days, more than the {MOST_FAULTS:,} "
+        "that the page draws; shorten faults.campaign_days, lengthen the MTBFs, or lower faults.machines."
+    )
+
+
+@lru_cache(maxsize=64)
+def of(scenario: Scenario) -> Campaigns:
+    """Return the campaigns of a scenario, the same faults for every protection."""
+    hazards = hazards_of(scenario)
+    found = [_protected(scenario, name, hazards) for name in names("protections")]
+    rate = sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
+    return Campaigns(tuple(sorted(found, key=lambda one: -one.share)), hazards, 1 / rate if rate else None)
+
+
+def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard]) -> Protected:
+    title, first = load("protections", name).title, scenario.faults.seed
+    try:
+        runs = tuple(
+            campaign(scenario, name, hazards, scenario.faults.campaign_days * DAY / HOUR, seed, _period(scenario, name))
+            for seed in range(first, first + SEEDS)
+        )
+    except EmberpoolError as error:
+        return Protected(name, title, str(error), (), {})
+    return Protected(name, title, "", runs, summary(runs))
+
+
+def _period(scenario: Scenario, name: str) -> float | None:
+    """Return the checkpoint period asked for; it is for the chosen protection alone, the others keep their best."""
+    asked = scenario.policy.checkpoint_minutes
+    return asked * MINUTE if asked and name == scenario.policy.protection else None
+
+
+def curved(scenario: Scenario) -> str:
+    """Return the protection whose periods are drawn: the chosen one, or full checkpoints where it has none."""
+    chosen = scenario.policy.protection
+    return chosen if load("protections", chosen).periodic else CURVE
+
+
+@lru_cache(maxsize=64)
+def curve(scenario: Scenario, name: str) -> Curve | str:
+    """Return useful time over the checkpoint period, around the best one; or the sentence that says why not."""
+    hazards = hazards_of(scenario)
+    try:
+        middle = _middle(period_curve(scenario, name, hazards, [10 * MINUTE]))
+        periods = [float(period) for period in middle * np.geomspace(1 / 60, 60, PERIODS)]
+        return period_curve(scenario, name, hazards, periods, scenario.faults.seed)
+    except EmberpoolError as error:
+        return str(error)
+
+
+def _middle(first: Curve) -> float:
+    return first.daly or 10 * MINUTE

@@ -1,0 +1,180 @@
+"""Campaigns: does every second and joule have its place, and does closed arithmetic agree with going batch by batch?"""
+
+from dataclasses import replace
+from math import fsum
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.campaign.books import BUCKETS, closed
+from engine.campaign.fold import Blow, Terms, fold
+from engine.protection import LOSSES, Plan, Protection
+from tests.oracles import batch_by_batch
+
+KEEPS = {**dict.fromkeys(LOSSES, "exact"), "line": "lossy", "media": "lost", "bits": "older"}
+WAYS = {
+    "gpu": frozenset({"gpu"}),
+    "line": frozenset({"line", "host"}),
+    "media": frozenset({"media"}),
+    "bits": frozenset({"bits"}),
+}
+PROTECTION = Protection("Test", "For tests.", KEEPS, lambda site: Plan(1.0, 1.0))
+
+
+def terms_of(plan, useful=None, detect=3.0, restart=5.0, fresh=0.0):
+    useful = useful or plan.step
+    return Terms(
+        PROTECTION, plan, useful, 2.0 * useful, 1.5, detect, restart, plan.restore + plan.backup_drain + fresh, {"media": 1.0}
+    )
+
+
+@st.composite
+def campaigns(draw):
+    """Draw small campaigns on a grid of quarter seconds, so that faults also meet the ends of batches and pauses."""
+    grain = st.integers(0, 16).map(lambda n: n / 4)
+    every, step = draw(st.integers(0, 5)), draw(st.integers(2, 8)) / 4
+    pause = draw(grain) if every else 0.0
+    drain = min(draw(grain), every * step)
+    plan = Plan(
+        step, 7.0 * step, every, pause, drain, 11.0, restore=draw(grain), restore_joules=13.0, partial=draw(st.booleans())
+    )
+    plan = replace(plan, backup_every=draw(st.integers(0, 7)), backup_drain=draw(grain))
+    useful = step * draw(st.sampled_from((1.0, 0.5)))
+    end = draw(st.integers(1, 400)) / 4
+    times = sorted(draw(st.lists(st.integers(0, int(end * 4) - 1).map(lambda n: n / 4), max_size=8)))
+    blows = [Blow(at, kind, WAYS[kind]) for at in times for kind in [draw(st.sampled_from(sorted(WAYS)))]]
+    return terms_of(plan, useful, draw(grain), draw(grain), draw(grain)), blows, end
+
+
+@given(campaigns())
+@settings(max_examples=150, deadline=None)
+def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
+    terms, blows, end = drawn
+    state, counts = fold(terms, blows, end)
+    slow = batch_by_batch.simulate(terms, blows, end)
+    seconds, extra = closed(state.ledger.seconds), terms.plan.step - terms.useful
+    final = slow.batch + slow.rest
+    again = min(max(slow.best - slow.batch, 0.0), slow.rest)
+    assert counts == pytest.approx(final, abs=1e-9)
+    assert seconds["useful"] == pytest.approx(final * terms.useful, abs=1e-9)
+    assert seconds["replay"] == pytest.approx((slow.again + again) * terms.useful, abs=1e-9)
+    executed = slow.spent["step"] / terms.plan.step
+    assert seconds["checkpoint"] == pytest.approx(executed * extra + slow.spent["pause"], abs=1e-9)
+    assert {name: seconds[name] for name in ("detect", "restart", "restore")} == pytest.approx(
+        {name: slow.spent[name] for name in ("detect", "restart", "restore")}, abs=1e-9
+    )
+
+
+@given(campaigns())
+@settings(max_examples=100, deadline=None)
+def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
+    terms, blows, end = drawn
+    rare = max(terms.plan.backup_every, 1)
+    each = {"remote": 1 / rare}
+    plan = replace(terms.plan, written={"tape": 1.0}, read={"ssd": 1.0}, watts=0.25, backup_every=rare, batch_written=each)
+    terms = replace(terms, plan=plan)
+    state, _ = fold(terms, blows, end)
+    seconds, joules = closed(state.ledger.seconds), closed(state.ledger.joules)
+    assert fsum(seconds.values()) == pytest.approx(end, rel=1e-9)
+    executed = closed(state.ledger.trained).get("media", 0.0)
+    checkpoints, restores = closed(state.ledger.written).get("tape", 0.0), sum(closed(state.ledger.read).values())
+    assert closed(state.ledger.written).get("remote", 0.0) == pytest.approx(executed / rare)
+    standing = end - executed * plan.step
+    spent = executed * plan.joules + checkpoints * plan.checkpoint_joules + restores * plan.restore_joules
+    assert fsum(joules.values()) == pytest.approx(spent + standing * terms.watts + end * plan.watts, rel=1e-9)
+    assert all(value >= -1e-9 for books in (seconds, joules) for value in books.values())
+
+
+@given(campaigns(), st.data())
+@settings(max_examples=150, deadline=None)
+def test_I10_one_more_fault_never_raises_useful_work(drawn, data):
+    terms, blows, end = drawn
+    more = Blow(data.draw(st.integers(0, int(end * 4) - 1)) / 4, "gpu", WAYS[data.draw(st.sampled_from(sorted(WAYS)))])
+    state, counts = fold(terms, blows, end)
+    worse, fewer = fold(terms, sorted([*blows, more]), end)
+    assert fewer <= counts + 1e-9
+    assert closed(worse.ledger.seconds)["useful"] <= closed(state.ledger.seconds)["useful"] + 1e-9
+
+
+def test_I10_without_faults_time_is_exactly_that_of_training_and_its_checkpoints():
+    plan = Plan(0.25, 1.0, every=8, pause=0.5)
+    state, counts = fold(terms_of(plan), [], 1000 * plan.cycle)
+    seconds = closed(state.ledger.seconds)
+    assert (counts, seconds["useful"], seconds["checkpoint"]) == (8000, 2000.0, 500.0)
+    assert {name for name in BUCKETS if seconds[name]} == {"useful", "checkpoint"}
+
+
+def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts():
+    plan = Plan(1.0, 1.0, every=10, restore=4.0)
+    blows = [Blow(25.5, "gpu", WAYS["gpu"]), Blow(30.0, "media", WAYS["media"]), Blow(34.0, "gpu", WAYS["gpu"])]
+    state, counts = fold(terms_of(replace(plan, read={"ssd": 1.0}), fresh=2.0), blows, 100.0)
+    (recovery,) = state.recoveries
+    assert (recovery.keeps, recovery.again, recovery.embedding_batches) == ("lost", 2, 25)
+    # 4.5 s and 4 s of abandoned attempts, then 3 s of detection, 5 s of restart and 6 s until first values are there.
+    assert counts == 100 - 25.5 - 4.5 - 4.0 - 14.0
+    assert closed(state.ledger.seconds)["restore"] == 6.0 and not any(closed(state.ledger.read).values())
+
+
+def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
+    plan = Plan(1.0, 1.0, every=10, restore=4.0, partial=True, reverted=0.5)
+    state, counts = fold(terms_of(plan), [Blow(25.5, "line", WAYS["line"])], 100.0)
+    (recovery,) = state.recoveries
+    assert (recovery.embedding_batches, recovery.mlp_batches, recovery.replay) == (5, 0, 0.0)
+    assert counts == 25 + (100 - 25.5 - 12)
+    whole, _ = fold(terms_of(plan), [Blow(25.5, "gpu", WAYS["gpu"])], 100.0)
+    assert (whole.recoveries[0].embedding_batches, whole.recoveries[0].replay) == (5, 5.0)
+
+
+def test_what_once_counted_counts_still_after_a_partial_recovery():
+    """The copy that drained while a fault cut its batch is not undone with that batch."""
+    plan = Plan(1.0, 1.0, every=2, drain=1.5, partial=True)
+    blows = [Blow(3.75, "line", WAYS["line"]), Blow(12.0, "gpu", WAYS["gpu"])]
+    state, _ = fold(terms_of(plan), blows, 30.0)
+    assert [recovery.embedding_batches for recovery in state.recoveries] == [1, 1]
+
+
+def test_a_rare_copy_is_gone_back_to_where_the_newest_is_lost():
+    plan = Plan(1.0, 1.0, every=1, backup_every=10, backup_drain=4.0)
+    for at, batch in ((13.5, 0), (14.0, 10), (33.9, 20)):
+        state, _ = fold(terms_of(plan), [Blow(at, "bits", WAYS["bits"])], at + 0.5)
+        assert (state.batch, state.outage.keeps, state.outage.reached) == (batch, "older", int(at))
+
+
+def test_a_checkpoint_counts_only_once_it_has_drained():
+    plan = Plan(1.0, 1.0, every=10, pause=2.0, drain=3.0)
+    for at, batch in ((14.9, 0), (15.0, 10), (26.9, 10), (27.0, 20)):
+        state, _ = fold(terms_of(plan), [Blow(at, "gpu", WAYS["gpu"])], at + 0.5)
+        assert state.batch == batch, at
+
+
+def test_an_old_mlp_is_told_apart_from_the_embeddings():
+    plan = Plan(1.0, 1.0, every=1, stale=30)
+    state, _ = fold(terms_of(plan), [Blow(50.5, "line", WAYS["line"])], 100.0)
+    assert (state.recoveries[0].embedding_batches, state.recoveries[0].mlp_batches) == (0, 30)
+
+
+def test_a_slow_stretch_costs_its_share_and_destroys_nothing():
+    plan = Plan(1.0, 1.0)
+    slow = Blow(10.0, "fail-slow", frozenset(), slow=30.0, factor=10.0)
+    state, counts = fold(terms_of(plan), [slow], 100.0)
+    assert counts == pytest.approx(10 + 3 + 60)
+    assert closed(state.ledger.seconds)["slow"] == pytest.approx(27.0)
+    assert [(event.kind, event.at, event.length) for event in state.events] == [
+        ("train", 0.0, 10.0),
+        ("slow", 10.0, 30.0),
+        ("train", 40.0, 60.0),
+    ]
+
+
+@given(campaigns())
+@settings(max_examples=60, deadline=None)
+def test_events_tile_the_campaign(drawn):
+    terms, blows, end = drawn
+    state, _ = fold(terms, blows, end)
+    now = 0.0
+    for event in state.events:
+        assert event.at == pytest.approx(now, abs=1e-9)
+        now = event.at + event.length
+    assert now == pytest.approx(end)
+    assert sum(event.kind == "fault" for event in state.events) == len(blows)

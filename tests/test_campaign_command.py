@@ -1,0 +1,126 @@
+"""The `campaign` command, the hazards of a scenario's fault knobs, yardsticks, and what recoveries cost in accuracy."""
+
+import json
+from itertools import takewhile
+
+import pytest
+
+from engine import fault
+from engine.__main__ import main
+from engine.campaign import accuracy, trace, yardsticks
+from engine.campaign.simulate import terms_of
+from engine.hazard import Hazard
+from engine.presets import preset
+from engine.registry import every, load
+from engine.scenario import with_values
+from engine.units import HOUR
+
+TINY = preset("tiny").scenario
+MANY_GPUS = {"system": "all-hbm", "machine.num_gpus": 24, "policy.cache_load_factor": 1.0}
+
+
+def test_the_command_writes_a_row_per_protection_and_the_reason_of_a_refusal(capsys):
+    assert main(["campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--days", "2", "--seeds", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:2] == ["protection", "useful"]
+    assert {line.split()[0] for line in lines[1:-1]} == set(every("protections")) - {"cpr"}
+    assert lines[-1].startswith("protection=cpr needs tables in at least 2 parts")
+
+
+def test_json_has_rows_hazards_and_yardsticks(capsys):
+    words = ["--protection", "undo,none", "--mtbf", "gpu-crash=6", "--days", "1", "--seeds", "2", "--json", "-"]
+    assert main(["campaign", "--preset", "tiny", *words]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [row["Protection"] for row in content["rows"]] == ["undo", "none"]
+    assert content["hazards"] == {"gpu-crash": {"mtbf": 21600.0, "shape": 1.0, "at": []}}
+    assert len(content["yardsticks"]) == 5 and content["llama3"]["usual"] > 0.9
+
+
+def test_the_list_of_protections_has_their_constants_with_sources(capsys):
+    assert main(["list", "protections", "--json"]) == 0
+    entries = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert set(entries) == set(every("protections"))
+    bits = next(one for one in entries["check-n-run"]["constants"] if one["name"] == "quantised weight")
+    assert (bits["value"], bits["unit"], bits["confidence"]) == (4, "bit", "stated")
+    assert all(one["source"] for entry in entries.values() for one in entry["constants"])
+    assert entries["peer"]["keeps"]["site"] == "older"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "No fault can strike; give --mtbf"),
+        (["--mtbf", "gpu-crash"], "is not a fault with its hours"),
+        (["--mtbf", "gpu-crush=3"], "did you mean gpu-crash?"),
+        (["--mtbf", "log-full=3"], "cannot be struck by"),
+        (["--mtbf", "gpu-crash=3", "--protection", "und"], "did you mean undo?"),
+        (["--days", "0"], "not a number of days"),
+    ],
+)
+def test_bad_words_are_one_sentence(words, sentence, capsys):
+    assert main(["campaign", "--preset", "tiny", *words]) == 2
+    complaint = capsys.readouterr().err
+    assert sentence in complaint and complaint.count("\n") == 1
+
+
+def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():
+    """The run draws every node's faults apart, the campaign those of the whole machine."""
+    hours = {
+        name: 400.0 for name in ("gpu_crash", "host_crash", "link_down", "correlated_shock", "media_error", "silent_corruption")
+    }
+    knobs = {f"faults.{name}_mtbf_hours": value for name, value in hours.items()}
+    shares = {"faults.power_loss_mtbf_hours": 300.0, "faults.flush_failure_share": 0.4, "faults.lemon_factor": 3.0}
+    scenario = with_values(TINY, {**MANY_GPUS, **knobs, **shares})
+    end = 3e5 * HOUR
+    found = trace.hazards_of(scenario)
+    ours = [blow.fault for blow in trace.blows(scenario, found, 1, end)]
+    theirs = [strike.fault for strike in takewhile(lambda strike: strike.at < end, fault.strikes(scenario))]
+    assert set(found) == set(theirs)
+    assert {name: ours.count(name) / theirs.count(name) for name in found} == pytest.approx(dict.fromkeys(found, 1.0), abs=0.12)
+
+
+def test_listed_and_traced_faults_strike_campaigns_too():
+    listed = with_values(TINY, {"faults.gpu_crash_at_seconds": (5.0,), "faults.trace": "7 gpu-crash; 3 link-down"})
+    assert trace.hazards_of(listed) == {"gpu-crash": Hazard(None, 1.0, (5.0, 7.0)), "link-down": Hazard(None, 1.0, (3.0,))}
+
+
+def test_waits_are_the_means_of_what_a_full_run_draws():
+    knobs = {"detect_seconds": 20.0, "detect_sigma": 0.8, "late_detection_share": 0.3, "late_detection_seconds": 500.0}
+    knobs |= {"repair_median_seconds": 60.0, "repair_sigma": 0.5, "restart_seconds": 7.0, "gpu_crash_mtbf_hours": 1.0}
+    scenario = with_values(TINY, {f"faults.{name}": value for name, value in knobs.items()})
+    drawn = [(one.detect, one.repair + 7.0) for _, one in zip(range(20_000), fault.strikes(scenario), strict=False)]
+    terms, _ = terms_of(scenario, "undo", None)
+    assert (terms.detect, terms.restart) == pytest.approx([sum(some) / len(drawn) for some in zip(*drawn, strict=True)], rel=0.03)
+
+
+def test_llama_s_published_share_lies_above_what_its_public_numbers_give_at_worst():
+    found = yardsticks.llama()
+    assert pytest.approx(3.09 * HOUR, rel=0.01) == yardsticks.LLAMA_MTBF
+    assert found.worst < found.usual < found.best
+    published = next(one for one in yardsticks.YARDSTICKS if one.name.startswith("Llama 3"))
+    assert published.low <= found.usual <= published.high
+    # First order: half a period and the down time per fault, a pause per period.
+    first = 1 - (found.period / 2 + 150 + found.pause) / yardsticks.LLAMA_MTBF - found.pause / found.period
+    assert found.usual == pytest.approx(first, abs=0.002)
+
+
+def test_yardsticks_are_shares_with_a_source():
+    for one in yardsticks.YARDSTICKS:
+        assert 0 < one.low <= one.high <= 1 and one.source and one.note
+
+
+@pytest.mark.parametrize("name", sorted(every("protections")))
+def test_a_recovery_is_exact_or_measured(name):
+    found = accuracy.accuracy_effect(name)
+    assert found.exact == ("lossy" not in load("protections", name).keeps.values())
+    assert bool(found.effects) != found.exact
+    assert {one.measure for one in found.effects} <= {"auc", "accuracy", "loss"}
+
+
+def test_the_measured_variant_nearest_to_a_plan_stands_for_it():
+    scenario = with_values(preset("dlrm-kaggle").scenario, {"policy.mlp_staleness_bound_batches": 10})
+    assert accuracy.accuracy_effect("relaxed", terms_of(scenario, "relaxed", None)[0].plan).effects[0].variant == "mlp-10"
+    assert accuracy.accuracy_effect("check-n-run").effects[0].variant == "bits-4"
+    sharded = with_values(preset("dlrm-kaggle").scenario, {"system": "all-hbm", "machine.num_gpus": 8})
+    found = accuracy.accuracy_effect("cpr", terms_of(sharded, "cpr", 24 * HOUR)[0].plan)
+    assert found.effects[0].variant == "cpr-500" and "more than was measured" in found.said

@@ -1,0 +1,116 @@
+"""Where a throughput is asked for: do pages answer in nodes, and tell why the others wait?"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import altair
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.presets import preset
+from engine.scenario import with_values
+from pages.parts import compare_charts, comparison, estimates, headline, nodes_panel
+
+ROOT = Path(__file__).parent.parent
+PAIR = ("dram-hbm-nodes", "mtrains")
+SAMPLES = preset("mtrains-capacity").scenario
+
+
+def at(target, systems=PAIR):
+    scenario = with_values(SAMPLES, {"machine.target_throughput": target})
+    return scenario, {name: estimates.of(replace(scenario, system=name)) for name in systems}
+
+
+@pytest.mark.parametrize(
+    ("target", "explore", "compare"),
+    [
+        (
+            460000.0,
+            "MTrainS trains terabyte-x24 on 2 nodes at 486k samples/s: 5.5× fewer than the 11 of dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 at 460k samples/s on the fewest nodes, 2: 5.5× fewer than the 11 of dram-hbm-nodes",
+        ),
+        (
+            1840000.0,
+            "MTrainS trains terabyte-x24 on 15 nodes at 1.91M samples/s: as many as dram-hbm-nodes needs",
+            "DRAM and HBM and MTrainS train terabyte-x24 at 1.84M samples/s on 15 nodes each: none of these 2 needs fewer",
+        ),
+    ],
+)
+def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
+    scenario, found = at(target)
+    told = headline.headline(found["mtrains"], found)
+    assert told.startswith(explore + ", with ") and told.endswith(" energy")
+    assert comparison.headline(found, scenario) == compare
+    assert comparison.details(found)[0] == "MTrainS is known by its headline only."
+    assert headline.headline(found["dram-hbm-nodes"], found).endswith(" J a batch")
+    nodes = {name: result.results["Nodes"] for name, result in found.items()}
+    assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": 2.0 * nodes["dram-hbm-nodes"]}, "x").startswith("2× fewer")
+    assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": nodes["dram-hbm-nodes"] / 2}, "x").startswith("2× as many as the ")
+
+
+def test_without_a_throughput_asked_for_step_times_are_compared():
+    scenario = preset("dlrm-kaggle").scenario
+    found = {name: estimates.of(replace(scenario, system=name)) for name in ("pmem", "cxl")}
+    assert (
+        headline.headline(found["cxl"], found)
+        == "CXL trains dlrm-kaggle in 0.986 ms a batch: 2.3× faster than pmem, with 58% less energy"
+    )
+    assert " nodes" not in comparison.headline(found, scenario)
+
+
+def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pages.parts.sureness.found", lambda _: {})
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.query_params["preset"] = "mtrains-capacity"
+    app.run()
+    assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
+    app.switch_page("pages/compare.py").run()
+    assert not app.exception and list(app.dataframe[0].value["Nodes"]) == [11.0, 2.0]
+    app.query_params["preset"] = "tiny"
+    tiny = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    tiny.query_params["preset"] = "tiny"
+    tiny.run().switch_page("pages/compare.py").run()
+    assert "Nodes" not in tiny.dataframe[0].value and not [one for one in tiny.toggle if one.key == "nodes over throughput"]
+
+
+def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_where_it_ends(monkeypatch):
+    monkeypatch.setattr(nodes_panel, "TIMES", (0.25, 1.0, 4.0))
+    found = nodes_panel.table(SAMPLES, PAIR)
+    asked = SAMPLES.machine.target_throughput
+    for times in nodes_panel.TIMES:
+        _, results = at(times * asked)
+        mine = found[found.target == times * asked].set_index("system")
+        assert {name: mine.nodes[name] for name in PAIR} == {name: results[name].results["Nodes"] for name in PAIR}
+        assert (mine.rate >= times * asked).all()
+    told = "mtrains needs up to 11× fewer nodes than dram-hbm-nodes, at 115k samples/s; from 1.84M on none fewer"
+    assert nodes_panel.finding(found, PAIR) == told
+    assert nodes_panel.finding(found[found.target < 1e6], PAIR) == told.split(";")[0]
+    even = found[found.target > 1e6]
+    assert nodes_panel.finding(even, PAIR).startswith("All of them need as many") and len(
+        nodes_panel.finding(even.assign(nodes=None), PAIR)
+    )
+    spec = compare_charts.nodes(PAIR)
+    altair.Chart.from_dict({**spec, "data": {"values": []}}).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("name", "systems", "words"),
+    [
+        ("dlrm-kaggle", ("pmem", "dram"), "Why: pmem waits longer, 1.27 ms for Checkpoint on pmem, "),
+        ("dlrm-kaggle", ("pmem", "dram"), "dram waits longest for Top MLP on gpu, 0.132 of its 0.232 ms."),
+        ("dlrm-kaggle", ("cxl",), "cxl waits longest for Embedding on pmem, 0.439 of its 0.986 ms."),
+        (
+            "cached-embedding-kaggle",
+            ("torchrec-uvm", "cached-embedding"),
+            "torchrec-uvm waits longest for Training loop on host, 12 of its 12 ms.",
+        ),
+    ],
+)
+def test_the_reason_names_what_the_beaten_waits_for_and_what_paces_the_fastest(name, systems, words):
+    scenario = preset(name).scenario
+    found = {one: estimates.of(replace(scenario, system=one)) for one in systems}
+    assert words in comparison.why(found, scenario)
+    for result in found.values():
+        waits = comparison._waits(result)
+        assert sum(waits.values()) == pytest.approx(result.results["Step time [ms]"], rel=1e-6)
