@@ -26,6 +26,7 @@ TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
 LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
 STOPS = ("power_loss", "host_crash", "gpu_crash", "memory_reset", "link_down", "torn_write", "correlated_shock", "false_alarm")
 PASSES = ("log_full", "fail_slow")
+FEW = ("cxl-b", "ssd")  # an undo log by near-data logic, a redo log by the host: for what costs many runs
 LONG_ROWS = {"model.embedding_dim": 16, "model.bottom_mlp": (5, 8, 16)}  # rows of whole lines, which a log can repair
 NOT_LISTED = ("fault-in-recovery", "late-detection")
 
@@ -91,7 +92,7 @@ def test_all_kinds_of_faults_together_leave_the_model_of_a_run_without(system):
     assert learned(struck) == learned(quiet(system))
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", ("cxl", "dram", *FEW))
 def test_without_training_the_same_happens_at_the_same_times(system):
     names = [name.replace("-", "_") for name in every("faults") if name not in NOT_LISTED]
     for name in names:
@@ -181,7 +182,7 @@ def test_a_memory_lost_for_good_ends_the_run_where_it_held_the_only_log(system):
     assert struck.results["Goodput [samples/s]"] == 0 and struck.results["Effective training time ratio"] == 0
 
 
-@pytest.mark.parametrize("system", STRICT)
+@pytest.mark.parametrize("system", FEW)
 def test_a_poisoned_line_is_repaired_from_the_log_or_ends_the_run(system):
     outcomes = {}
     for where in ("logged row", "table", "row log", "mlp log"):
@@ -232,7 +233,7 @@ def test_a_flip_in_a_log_is_seen_by_its_checksum_if_the_log_is_needed_and_else_d
     assert m.ways.log == "undo"
 
 
-@pytest.mark.parametrize("system", STRICT)
+@pytest.mark.parametrize("system", FEW)
 def test_with_row_checksums_a_flip_in_a_table_stops_the_job_and_is_repaired_or_refused(system):
     seen = set()
     for share, batch in ((0.2, 16), (0.5, 16), (0.8, 16), (0.3, 400), (0.6, 400), (0.9, 400)):
