@@ -23,7 +23,7 @@ from engine.crashcheck.whole import Told
 from engine.errors import BadFile, BadInput
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
-STEPS = (Effort(60, 1, 1, 4, 1), Effort(1000, 2, 6, 20, 2))
+STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
 LARGE = (configuration("undo-large"), configuration("redo-late-large"), configuration("undo-near-large"))
 
 
