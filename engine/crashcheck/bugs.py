@@ -23,7 +23,8 @@ from engine.crashcheck.whole import Told
 from engine.errors import BadFile, BadInput
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
-STEPS = (Effort(60, 1, 1, 4, 1), Effort(1000, 2, 6, 20, 2))
+STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
+ROUGH = Effort(60, 1, 1, 4, 0)
 LARGE = (configuration("undo-large"), configuration("redo-late-large"), configuration("undo-near-large"))
 
 
@@ -75,7 +76,7 @@ def hunt(
     """
     report = Report()
     elsewhere = [one for one in _everywhere() if one not in bug.on]
-    tries = [*product(steps, bug.on), *product(steps, elsewhere), *product(steps[:1], LARGE)]
+    tries = [*product(steps, bug.on), *product(steps, elsewhere), *product([ROUGH], LARGE)]
     with bug.install(), suppress(KeyboardInterrupt):
         report.interrupted = True
         for number, (effort, of) in enumerate(tries):

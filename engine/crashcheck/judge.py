@@ -9,7 +9,7 @@ from struct import unpack_from
 
 import numpy as np
 
-from engine.crashcheck.leash import BREAKS, Leash
+from engine.crashcheck.leash import BREAKS, Leash, afresh
 from engine.crashcheck.story import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
 from engine.errors import CannotRun
 from engine.persistence import CrashMedia, FunctionalMedia, Power, protocol, records, recover
@@ -58,6 +58,7 @@ def judged(
 
 def leashed(tale: Story, media: Media, wrap: Wrap | None) -> Media:
     """Attach the medium; a wrapper that never ends is ended."""
+    afresh()
     return attached(tale, Leash(media) if wrap else media, wrap)
 
 

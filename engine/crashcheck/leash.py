@@ -55,9 +55,20 @@ class Leash:
         return self._media
 
 
+def afresh() -> None:
+    """Begin to be patient anew: one run of the protocol has ended, and another begins."""
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
+        seconds = signal.getitimer(signal.ITIMER_REAL)[1]
+        if seconds and signal.getsignal(signal.SIGALRM) in _ALARMS:
+            signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+
+
+_ALARMS: list[object] = []
+
+
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """Raise Stuck in the block after so many seconds, where the platform can: in the main thread."""
+    """Raise Stuck in the block after so many seconds without `afresh`, where the platform can: in the main thread."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -66,9 +77,11 @@ def patience(seconds: float) -> Iterator[None]:
         raise Stuck(f"it does not end; it was stopped after {seconds:g} s.")
 
     before = signal.signal(signal.SIGALRM, stop)
+    _ALARMS.append(stop)
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        _ALARMS.remove(stop)

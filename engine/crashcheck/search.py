@@ -19,7 +19,7 @@ from engine.crashcheck.story import Configuration, Wrap, configuration, story
 from engine.crashcheck.visit import USUAL, Effort, Search, look, observed
 from engine.domain import domain, domain_names
 
-PATIENCE = 20.0  # seconds for a model of a small run, which takes less than one
+PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
 
 
 def safe_models() -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def explore(
     started = perf_counter()
     for model in models or safe_models():
         try:
-            with patience(PATIENCE + effort.states / 200):
+            with patience(PATIENCE):
                 _explore(search, model)
         except Stuck as stuck:
             search.fail(model, "0:run", f"I1: {stuck}")
