@@ -31,6 +31,7 @@ from engine.persistence.recovery import Scan
 
 PURPOSE = 102
 MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each leaves what the one before it left
+MOST_FENCED = 2**16  # bytes; a buffer without end loses as much of a small recovery as one of this size
 NO_ROWS = np.empty(0, np.int64)
 Octets = NDArray[np.uint8]
 
@@ -140,7 +141,7 @@ def in_miniature(m: Machinery, segment: Segment, down: Outage) -> tuple[int, int
 
     One logged row and another one tell the same as all; where fenced writes are lost, it matters how many there were.
     """
-    fenced = domain(persistence_model(m.scenario, down.strikes[0])).buffered_lines * LINE
+    fenced = min(domain(persistence_model(m.scenario, down.strikes[0])).buffered_lines * LINE, MOST_FENCED)
     count = int(np.clip(down.recovery.rows, 1, 1 + fenced // down.recovery.row_bytes))
     rows = np.zeros((count + 1, down.recovery.row_bytes), np.uint8)
     mlp = np.zeros(int(np.clip(down.recovery.mlp_bytes, 8, max(fenced, 8))), np.uint8)

@@ -70,7 +70,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     settled(page)
     write(page, "Checkpoint relaxation [batches], exact", "3")
     assert finding(page) != before
-    page.get_by_text("Faults", exact=True).click()
+    page.get_by_test_id("stExpander").get_by_text("Faults", exact=True).click()
     write(page, "Power loss at [s]", "0.002")
     train(page)
     assert page.get_by_test_id("stVegaLiteChart").count() >= 5

@@ -14,7 +14,7 @@ def test_rates_and_protection_are_chosen_on_the_page_and_travel_in_the_link(serv
     heading = page.get_by_role("heading", name=re.compile(r"A fault every 24 h: .* of the time useful"))
     expect(heading).to_be_visible(timeout=ANSWER_MS)
     expect(page).to_have_url(re.compile("faults.power_loss_mtbf_hours=24"), timeout=ANSWER_MS)
-    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
+    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(6, timeout=ANSWER_MS)
     page.get_by_text("Every protection in numbers", exact=True).click()
     rows = downloaded(settled(page), "Download the protections as CSV")
     ratios = [float(row["Effective training time ratio"]) for row in rows if row["Effective training time ratio"]]
