@@ -48,6 +48,7 @@ check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/python -m pytest tests/test_layers.py
 
 slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles
+	@sh scripts/chromium.sh
 	@$(BIN)/python -m pytest -m slow
 
 study: $(COMPILED) # both accuracy studies anew, 40 minutes on two free cores; they keep finished seeds

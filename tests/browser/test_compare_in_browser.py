@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import WIDER
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link
 
 
@@ -55,7 +56,7 @@ def test_systems_are_trained_in_full_with_one_power_loss_for_all_and_found_again
     assert page.outside == []
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
 def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
     page = visit(f"{cold}/compare?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine import links
-from tests.browser.conftest import READY
+from tests.browser.conftest import READY, WIDER
 
 ANSWER_MS = 60_000
 PAGES = ["Explore", "Compare", "Why", "Faults", "Sweep", "Workload", "Reproduce"]
@@ -151,8 +151,8 @@ def test_a_sweep_is_run_drawn_and_downloaded_in_grid_order(server, visit):
     assert all(float(row["Step time [ms]"]) > 0 for row in rows)
 
 
-@pytest.mark.parametrize("page_name", ["explore", "sweep", "workload"])
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
+@pytest.mark.parametrize("page_name", ["explore", "faults", "sweep", "workload"])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
     page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_role("heading", level=2).first).to_be_visible(timeout=ANSWER_MS)

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.presets import preset, preset_names
+from tests.browser.conftest import WIDER
 from tests.browser.test_explorer import ANSWER_MS, PAGES, downloaded, settled
 
 CLAIMS = sum(len(preset(name).claims) for name in preset_names())
@@ -36,7 +37,7 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
     expect(settled(page)).to_have_url(re.compile("/reproduce.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
 def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
     page = visit(f"{cold}/reproduce", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7, timeout=2 * ANSWER_MS)

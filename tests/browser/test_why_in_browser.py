@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import WIDER
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link, write
 
 
@@ -39,7 +40,7 @@ def test_a_step_that_cannot_be_taken_and_a_link_that_cannot_be_read_get_their_se
     assert page.get_by_role("heading", level=2).count() == 0
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 420), ("dark", 420)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
 def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
     page = visit(f"{cold}/why?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
