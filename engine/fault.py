@@ -84,11 +84,11 @@ def mtbf(scenario: Scenario, name: str) -> float | None:
     return mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
 
 
-def struck(scenario: Scenario, name: str, unit: Unit, repaired: bool = True, nodes: int = 1) -> Iterator[Strike]:
+def struck(scenario: Scenario, name: str, repaired: bool = True, nodes: int = 1) -> Iterator[Strike]:
     """Yield the strikes of class `name`: its own knobs, the trace's and the chosen rates', each node on its own stream."""
     given, faults = name.replace("-", "_"), scenario.faults
     listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
-    every_unit = mtbf(scenario, name)
+    unit, every_unit = every("faults")[name].unit, mtbf(scenario, name)
     traced = [one for one in hazard.replay(faults.trace) if one.fault == name]
     at = {node: tuple(one.at for one in traced if one.node == node) for node in {one.node for one in traced}}
     at[0] = (*at.get(0, ()), *listed)

@@ -102,15 +102,9 @@ def _lanes(tale: Story, image: FunctionalMedia) -> Iterator[tuple[str, int, int,
     place = tale.layout
     yield "Table", DATA, place.row(place.num_rows), f"{place.num_rows} rows"
     for lane, slot in zip(SLOTS, place.slots, strict=True):
-        record = records.read(image, slot)
-        empty = records.is_free(image, slot)
-        told = (
-            f"{record.kind.name.lower().replace('_', ' ')}, batch {record.batch}"
-            if record
-            else "free"
-            if empty
-            else "no whole record"
-        )
+        told = "free" if records.is_free(image, slot) else "no whole record"
+        if record := records.read(image, slot):
+            told = f"{record.kind.name.lower().replace('_', ' ')}, batch {record.batch}"
         yield lane, slot.header, slot.stop, told
 
 

@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.correlated_shock_*` at the site."""
-    return struck(scenario, "correlated-shock", "site", nodes=scenario.faults.correlated_shock_nodes)
+    return struck(scenario, "correlated-shock", nodes=scenario.faults.correlated_shock_nodes)
 
 
 FAULT = Fault(

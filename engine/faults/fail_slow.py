@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.fail_slow_*`, by node."""
-    return struck(scenario, "fail-slow", "node", repaired=False)
+    return struck(scenario, "fail-slow", repaired=False)
 
 
 FAULT = Fault(

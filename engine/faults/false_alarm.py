@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.false_alarm_*`, by node."""
-    return struck(scenario, "false-alarm", "node", repaired=False)
+    return struck(scenario, "false-alarm", repaired=False)
 
 
 FAULT = Fault(

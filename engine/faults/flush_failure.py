@@ -16,8 +16,8 @@ def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield its own strikes, and the share of power losses in which the flush fails."""
     faults = scenario.faults
     worse = coins(faults.flush_failure_share, faults.seed, POWER_LOSS)
-    struck_too = compress(struck(scenario, POWER_LOSS, "site"), worse) if faults.flush_failure_share else iter(())
-    return merge(struck(scenario, NAME, "site"), (replace(one, fault=NAME) for one in struck_too))
+    struck_too = compress(struck(scenario, POWER_LOSS), worse) if faults.flush_failure_share else iter(())
+    return merge(struck(scenario, NAME), (replace(one, fault=NAME) for one in struck_too))
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.gpu_crash_*`, by GPU and so by node."""
-    return struck(scenario, "gpu-crash", "gpu")
+    return struck(scenario, "gpu-crash")
 
 
 FAULT = Fault(

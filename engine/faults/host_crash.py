@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.host_crash_*`, by node."""
-    return struck(scenario, "host-crash", "node")
+    return struck(scenario, "host-crash")
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.link_down_*`, by node."""
-    return struck(scenario, "link-down", "node")
+    return struck(scenario, "link-down")
 
 
 FAULT = Fault(

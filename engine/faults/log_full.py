@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.log_full_*` at the site."""
-    return struck(scenario, "log-full", "site", repaired=False)
+    return struck(scenario, "log-full", repaired=False)
 
 
 FAULT = Fault(

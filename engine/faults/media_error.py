@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.media_error_*`, by node."""
-    return struck(scenario, "media-error", "node")
+    return struck(scenario, "media-error")
 
 
 FAULT = Fault(

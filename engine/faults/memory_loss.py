@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.memory_loss_*`, by node."""
-    return struck(scenario, "memory-loss", "node")
+    return struck(scenario, "memory-loss")
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.memory_reset_*`, by node."""
-    return struck(scenario, "memory-reset", "node")
+    return struck(scenario, "memory-reset")
 
 
 FAULT = Fault(

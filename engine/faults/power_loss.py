@@ -16,7 +16,7 @@ def strikes(scenario: Scenario) -> Iterator[Strike]:
     if faults.flush_failure_share == 1:
         return iter(())
     worse = coins(faults.flush_failure_share, faults.seed, NAME)
-    return compress(struck(scenario, NAME, "site"), (not failed for failed in worse))
+    return compress(struck(scenario, NAME), (not failed for failed in worse))
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.silent_corruption_*`, by GPU and so by node."""
-    return struck(scenario, "silent-corruption", "gpu")
+    return struck(scenario, "silent-corruption")
 
 
 FAULT = Fault(

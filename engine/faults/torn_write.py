@@ -8,7 +8,7 @@ from engine.scenario import Scenario
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of `faults.torn_write_*`, by node."""
-    return struck(scenario, "torn-write", "node")
+    return struck(scenario, "torn-write")
 
 
 FAULT = Fault(
