@@ -23,7 +23,8 @@ def result_text(result: Result) -> str:
 def keep(store: sqlite3.Connection, name: str, text: str) -> None:
     """Insert a result; the first one kept under a key stays."""
     row = (name, text, checksum(name, text), version.MODEL, time.time())
-    store.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", row)
+    columns = "key, result, checksum, model_version, created, used"
+    store.execute(f"INSERT OR IGNORE INTO results ({columns}) VALUES (?, ?, ?, ?, ?5, ?5)", row)
 
 
 def checksum(name: str, text: str) -> str:
@@ -62,7 +63,7 @@ def _failed(store: sqlite3.Connection, name: str, scenario: Scenario) -> Result 
 
 def _set_aside(store: sqlite3.Connection, name: str) -> None:
     with transaction(store):
-        copy = "INSERT INTO set_aside SELECT key, result, checksum, ? FROM results WHERE key = ?"
+        copy = "INSERT INTO set_aside (key, result, checksum, found) SELECT key, result, checksum, ? FROM results WHERE key = ?"
         store.execute(copy, (time.time(), name))
         store.execute("DELETE FROM results WHERE key = ?", (name,))
 

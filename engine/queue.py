@@ -55,12 +55,15 @@ def begin(store: sqlite3.Connection, request: int) -> None:
 
 def tend(store: sqlite3.Connection) -> None:
     """End requests without an open point, and park those whose lease has run out; looks before it locks."""
+    now = (time.time(),)
     still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
     finished = f"state IN ('queued', 'running') AND NOT {still_open}"
     if store.execute(f"SELECT 1 FROM requests WHERE {finished}").fetchone():
         kept = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
-        store.execute(f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END WHERE {finished}")
-    expired, now = "state = 'running' AND lease_until <= ?", (time.time(),)
+        store.execute(
+            f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}", now
+        )
+    expired = "state = 'running' AND lease_until <= ?"
     if store.execute(f"SELECT 1 FROM requests WHERE {expired}", now).fetchone():
         store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", now)
 

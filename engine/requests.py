@@ -21,6 +21,7 @@ from engine.scenario import Scenario
 from engine.store import FAILED, KEPT, OPEN, opened, transaction
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
+POINT = "INSERT INTO points (request, position, key, changes, state, checksum) VALUES (?, ?, ?, ?, ?, crc(?3, ?4))"
 ENDED = ("done", "cancelled", "failed")
 
 
@@ -74,9 +75,10 @@ def submit(path: Path, scenarios: Sequence[Scenario], how: How, data: Path | Non
     source = str(data.resolve()) if data else None
     with opened(path) as store, transaction(store):
         row = (how, source, _compact(base), len(scenarios), "queued", now, now + LEASE_SECONDS, version.MODEL)
-        columns = "how, data, base, total, state, created, lease_until, model_version"
-        request = store.execute(f"INSERT INTO requests ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid or 0
-        store.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?)", _points(request, scenarios, base, how))
+        columns = "how, data, base, total, state, created, lease_until, model_version, checksum"
+        values = "?, ?, ?, ?, ?, ?, ?, ?, crc(?1, ?2, ?3)"
+        request = store.execute(f"INSERT INTO requests ({columns}) VALUES ({values})", row).lastrowid or 0
+        store.executemany(POINT, _points(request, scenarios, base, how))
         _try_again(store, request)
         store.execute(f"UPDATE points SET state = {KEPT} WHERE request = ? AND key IN (SELECT key FROM results)", (request,))
         tend(store)
@@ -108,7 +110,8 @@ def _try_again(store: sqlite3.Connection, request: int) -> None:
 def cancel(path: Path, request: int) -> None:
     """Stop a request: nothing more is begun, and what runs for it alone stops at its next progress."""
     with opened(path) as store:
-        store.execute("UPDATE requests SET state = 'cancelled' WHERE id = ? AND state IN ('queued', 'running')", (request,))
+        change = "UPDATE requests SET state = 'cancelled', ended = ? WHERE id = ? AND state IN ('queued', 'running')"
+        store.execute(change, (time.time(), request))
 
 
 def renew(path: Path, request: int) -> None:
