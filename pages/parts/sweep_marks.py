@@ -1,6 +1,6 @@
 """From the table of a sweep to the few rows that a chart draws: reduced, binned or thinned, and saying so."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -25,12 +25,8 @@ def steps(held: "pd.Series[float]", log: bool) -> "pd.Series[float]":
     middle = (edges[:-1] + edges[1:]) / 2
     found = middle[np.clip(np.searchsorted(edges, scaled, side="right") - 1, 0, BINS - 1)]
     shown = np.exp(found) if scaled is not held else found
-    return pd.Series([float(f"{one:.3g}") for one in middle_of(shown)], index=held.index)
-
-
-def middle_of(held: "np.ndarray") -> list[float]:
-    """Return plain floats of an array."""
-    return [float(one) for one in np.asarray(held)]
+    rounded = {one: float(f"{one:.3g}") for one in np.unique(shown)}
+    return pd.Series([rounded[one] for one in shown.tolist()], index=held.index)
 
 
 def reduced(frame: pd.DataFrame, by: Sequence[str], metric: str, how: str) -> pd.DataFrame:
@@ -51,9 +47,25 @@ def reduced(frame: pd.DataFrame, by: Sequence[str], metric: str, how: str) -> pd
     return found.rename(columns=dict(zip(by, ("first", "second"), strict=False)))
 
 
+def grid(frame: pd.DataFrame, by: tuple[str, str], metric: str, how: str) -> pd.DataFrame:
+    """Return `reduced` with a row for each cell, empty ones too so that both axes keep their order; `best` marks the best."""
+    found = reduced(frame, by, metric, how)
+    if found.empty:
+        return found
+    every = [sorted(found[name].unique(), key=_order(found[name])) for name in ("first", "second")]
+    whole = found.set_index(["first", "second"]).reindex(pd.MultiIndex.from_product(every, names=["first", "second"])).reset_index()
+    at = whole["metric"].idxmin() if lower_is_better(metric) else whole["metric"].idxmax()
+    return whole.assign(best=whole.index == at).astype({"first": object, "second": object})
+
+
+def _order(held: pd.Series) -> Callable[[object], object]:
+    """Return the order of a column's values: that of its axis for words, by size for numbers."""
+    return list(held.cat.categories).index if isinstance(held.dtype, pd.CategoricalDtype) else lambda value: value
+
+
 def few_lines(found: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Keep at most MOST_LINES values of the second axis, evenly chosen, and return how many there were."""
-    values = list(found["second"].drop_duplicates().sort_values())
+    values = sorted(found["second"].unique(), key=_order(found["second"]))
     if len(values) <= MOST_LINES:
         return found, len(values)
     chosen = [values[round(at)] for at in np.linspace(0, len(values) - 1, MOST_LINES)]
@@ -93,6 +105,19 @@ def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, 
     first = ~pd.DataFrame({"x": cells[0], "y": cells[1], "colour": marks.colour.to_numpy()}).duplicated().to_numpy()
     ends = [at for name in "xy" for at in (marks[name].idxmin(), marks[name].idxmax())] if len(marks) else []
     return marks[first | marks.front.to_numpy() | marks.index.isin(ends)]
+
+
+def series(marks: pd.DataFrame, colour: str) -> tuple[str, ...]:
+    """Return the colours of a scatter in order: numbers by size, words as they come."""
+    found = list(dict.fromkeys(marks["colour"]))
+    return tuple(sorted(found, key=float) if colour and _all_numbers(found) else sorted(found))
+
+
+def _all_numbers(words: Sequence[str]) -> bool:
+    try:
+        return all(float(word) == float(word) for word in words)
+    except ValueError:
+        return False
 
 
 def _cell(held: "np.ndarray", log: bool, size: int) -> "np.ndarray":

@@ -2,38 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from engine import columns, knobs
+from engine.answers.objective import Constraint
 from engine.axes import Axis
 from engine.columns import Columns
 from engine.scenario import KNOBS
 from pages.parts import numbers
 
+SIGNS = {"<=": "≤", ">=": "≥"}
 POINT, OUTCOME = "point", "Outcome"
 COST = "Capital cost [USD]"
 
 
 @dataclass(frozen=True)
-class Limit:
-    """Which rows to keep: those whose column `name` lies from `low` to `high`, or is one of `words`."""
+class Words:
+    """A filter that keeps the rows whose column `name` is one of `words`."""
 
     name: str
-    low: float = -inf
-    high: float = inf
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...]
 
-    def __str__(self) -> str:
-        """The filter as it is read on the page."""
-        if self.words:
-            return f"{title(self.name)}: {', '.join(self.words)}"
-        if -inf < self.low and self.high < inf:
-            return f"{self.low:.4g} ≤ {title(self.name)} ≤ {self.high:.4g}"
-        return f"{title(self.name)} " + (f"≤ {self.high:.4g}" if self.high < inf else f"≥ {self.low:.4g}")
+
+def said(limit: Constraint | Words) -> str:
+    """Return a filter as it is read on the page."""
+    if isinstance(limit, Words):
+        return f"{title(limit.name)}: {', '.join(limit.words) or 'none'}"
+    return f"{title(limit.name)} {SIGNS.get(limit.sign, limit.sign)} {limit.bound:.5g}"
 
 
 def title(name: str) -> str:
@@ -77,12 +75,15 @@ def differing(frame: pd.DataFrame) -> list[str]:
     return [name for name in metric_names(frame) if frame[name].nunique() > 1]
 
 
-def kept(frame: pd.DataFrame, limits: Sequence[Limit]) -> pd.DataFrame:
+def kept(frame: pd.DataFrame, limits: Sequence[Constraint | Words]) -> pd.DataFrame:
     """Return the rows that meet every filter; a row without the number meets none."""
     for limit in limits:
-        if limit.name in frame:
-            held = frame[limit.name]
-            frame = frame[held.astype(str).isin(limit.words) if limit.words else held.between(limit.low, limit.high)]
+        if isinstance(limit, Words):
+            frame = frame[frame[limit.name].astype(str).isin(limit.words)] if limit.name in frame else frame
+        elif limit.name in frame:
+            frame = frame[limit.holds({limit.name: frame[limit.name].to_numpy()})]
+        else:
+            frame = frame.iloc[:0]
     return frame
 
 

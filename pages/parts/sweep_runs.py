@@ -1,0 +1,81 @@
+"""A sweep's run as its page sees it: found again by what is asked, and its results held as one table that grows.
+
+Tables are kept by the request's number, which no other request ever has; what is kept only saves time.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine import columns, effort, service
+from engine.columns import Columns
+from engine.keys import How
+from engine.service import Status
+from engine.sweep import Sweep
+from pages.parts import runs, sweep_table
+
+HELD = 4  # sweeps whose tables stay in memory, each some 250 bytes a point
+TRIED = 100  # points whose effort stands for all
+
+
+@dataclass
+class Shelf:
+    """The table of one request as last read; a lock, since several visitors may look at one request."""
+
+    found: Columns | None = None
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
+    lock: Lock = field(default_factory=Lock)
+
+
+@lru_cache(maxsize=HELD)
+def keys(sweep: Sweep, how: How) -> tuple[str, ...]:
+    """Return the keys of a sweep's points, in order."""
+    return tuple(runs.key(point, how) for point in sweep)
+
+
+@lru_cache(maxsize=HELD)
+def places(sweep: Sweep) -> pd.DataFrame:
+    """Return where each point of a sweep lies on its axes."""
+    return sweep_table.places(sweep.axes, [sweep.place(at) for at in range(len(sweep))])
+
+
+@lru_cache(maxsize=HELD)
+def _shelf(store: Path, request: int, digest: str) -> Shelf:
+    return Shelf()
+
+
+def status(sweep: Sweep, how: How) -> Status | None:
+    """Return the newest request for exactly this sweep, or None."""
+    number = service.latest(runs.STORE, keys(sweep, how))
+    return None if number is None else service.status(runs.STORE, number)
+
+
+def table(sweep: Sweep, how: How, request: int | None) -> pd.DataFrame:
+    """Return what is finished of a sweep, a row a point; of a request only what is new is read."""
+    if request is None:
+        return sweep_table.joined(places(sweep), columns.known(runs.STORE, keys(sweep, how)))
+    shelf = _shelf(runs.STORE.resolve(), request, sweep.digest)
+    with shelf.lock:
+        found = columns.read(runs.STORE, request, shelf.found)
+        if found is not shelf.found:
+            shelf.found, shelf.table = found, sweep_table.joined(places(sweep), found)
+        return shelf.table
+
+
+def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
+    """Return how long so many of a sweep's points are likely to take, judged by some of them."""
+    some = [sweep[int(at)] for at in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep)))]
+    return effort.sweep_seconds(some, how, cores) * missing / len(some)
+
+
+def draw_progress(now: Status) -> None:
+    """Draw how far a running request is and how many points a second it finishes, and the way to stop it."""
+    runs.progress(now)
+    rate = (now.total - now.done) / now.eta_seconds if now.eta_seconds else 0
+    if rate >= 1:
+        st.caption(f"{rate:,.0f} points per second.")
