@@ -104,6 +104,14 @@ class Sweep(Sequence[Scenario]):
         """Return the knobs that differ on purpose from `base`: the settings, then the point's place."""
         return {**dict(self.settings), **self.place(index)}
 
+    def levels(self, bins: int) -> Array:
+        """Return for each point and axis which of its values it has, from 0; a range sampled anywhere is cut into bins."""
+        numbers = self._numbers[self._good]
+        if not self.axes:
+            return np.zeros((len(self), 0), dtype=int)
+        columns = zip(self.axes, numbers.T, strict=True)
+        return np.column_stack([_binned(column, bins if self._drawn_in(axis) else len(numbers)) for axis, column in columns])
+
     def points(self) -> Iterator[Scenario | Refused]:
         """Yield all points in the order of the box, those that were refused included."""
         good, refused = iter(self), iter(self.refused)
@@ -135,6 +143,9 @@ class Sweep(Sequence[Scenario]):
     @property
     def _on_grid(self) -> bool:
         return self.sampling.kind == "grid"
+
+    def _drawn_in(self, axis: Axis) -> bool:
+        return not self._on_grid and axis.span is not None
 
     @cached_property
     def _numbers(self) -> Array:
@@ -191,6 +202,14 @@ def _shares(how: Sampling, axes: int, seed: int) -> Array:
         return spread
     even: Array = qmc.Sobol(axes, rng=rng).random_base2((count - 1).bit_length())[:count]
     return even
+
+
+def _binned(numbers: Array, most: int) -> Array:
+    """Number the different values, or cut them into so many bins of equally many points."""
+    different, level = np.unique(numbers, return_inverse=True)
+    if len(different) <= most:
+        return level.reshape(-1)
+    return np.searchsorted(np.quantile(numbers, np.arange(1, most) / most), numbers, side="right")
 
 
 def _check(axes: Sequence[Axis], how: Sampling) -> None:
