@@ -21,11 +21,16 @@ Words = tuple[str, ...]
 
 def _tip(*names: tuple[str, str]) -> list[Spec]:
     """Tooltips: numbers in five digits, whatever else as it is."""
-    return [{"field": field, "title": title, **({"format": ".5~s"} if field in ("metric", "low", "high") else {})} for field, title in names]
+    return [
+        {"field": field, "title": title, **({"format": ".5~s"} if field in ("metric", "low", "high") else {})}
+        for field, title in names
+    ]
 
 
 @lru_cache(maxsize=64)
-def lines(axis_title: str, metric: str, numeric: bool, log: bool, second: str = "", series: Words = (), log_y: bool = False) -> Spec:
+def lines(
+    axis_title: str, metric: str, numeric: bool, log: bool, second: str = "", series: Words = (), log_y: bool = False
+) -> Spec:
     """The metric over one axis, a line for each of the `series` of a second one, with a band where others are reduced.
 
     Needs first, metric, low, high, count, point, and second if there is one.
@@ -89,7 +94,13 @@ def heat_map(
     scale: Spec = {"range": [STRONG, PALE] if low_is_good else [PALE, STRONG], **({"type": "log"} if log else {})}
     colour = {"field": "metric", "type": "quantitative", "scale": scale, "title": metric}
     if columns:
-        colour["legend"] = {"orient": "top", "gradientLength": 200, "titleFontWeight": "normal", "titleLimit": 300, "format": ".3~s"}
+        colour["legend"] = {
+            "orient": "top",
+            "gradientLength": 200,
+            "titleFontWeight": "normal",
+            "titleLimit": 300,
+            "format": ".3~s",
+        }
     cells: Spec = {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}}
     best = {
         "transform": [{"filter": "datum.best"}],
@@ -101,7 +112,11 @@ def heat_map(
         "encoding": {"text": {"field": "figure", "type": "nominal"}},
     }
     picked = [{**cells, "params": [PICK]}, best] if columns else [cells]
-    return {**rows(52 if columns <= MOST_FIGURES else 22), "encoding": encoding, "layer": [*picked, *([said] if columns <= MOST_FIGURES else [])]}
+    return {
+        **rows(52 if columns <= MOST_FIGURES else 22),
+        "encoding": encoding,
+        "layer": [*picked, *([said] if columns <= MOST_FIGURES else [])],
+    }
 
 
 @lru_cache(maxsize=64)
@@ -127,7 +142,11 @@ def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: W
         "layer": [
             {
                 "mark": {"type": "circle", "size": 26},
-                "encoding": {"color": paint, "opacity": {"condition": {"test": "datum.front", "value": 1}, "value": 0.3}, "tooltip": tip},
+                "encoding": {
+                    "color": paint,
+                    "opacity": {"condition": {"test": "datum.front", "value": 1}, "value": 0.3},
+                    "tooltip": tip,
+                },
                 "params": [PICK, BRUSH],
             },
             {"transform": front, "mark": {"type": "line", "interpolate": "step-after", "color": FRONT, "strokeWidth": 2}},
@@ -140,46 +159,6 @@ def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: W
     }
 
 
-@lru_cache(maxsize=64)
-def parallel(titles: Words, metric: str) -> Spec:
-    """A vertical scale for each column: grey ribbons say how many points run from where to where, lines are the best.
-
-    Needs kind (ribbon, line or label), at, to, y, y2, share, rank, metric, label, point. Drag along a scale to keep what
-    crosses it there.
-    """
-    names = f"{[*titles]}[datum.value]"
-    top = axis("", values=[*range(len(titles))], labelExpr=names, orient="top", labelAngle=0, grid=True, domain=False, ticks=False)
-    x = {"field": "at", "type": "quantitative", "axis": {**top, "labelLimit": 120}, "scale": {"domain": [-0.15, len(titles) - 0.7]}}
-    y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}}
-    ribbon = {
-        "transform": [{"filter": "datum.kind == 'ribbon'"}],
-        "mark": {"type": "rule", "color": INK},
-        "encoding": {
-            "x2": {"field": "to"},
-            "y2": {"field": "y2"},
-            "strokeWidth": {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0.6, 9]}, "legend": None},
-            "opacity": {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0.1, 0.45]}, "legend": None},
-        },
-    }
-    colour = {"field": "rank", "type": "quantitative", "scale": {"range": ["#b8481a", "#e8b04a"]}, "legend": None}
-    line = {
-        "transform": [{"filter": "datum.kind == 'line'"}],
-        "mark": {"type": "line", "strokeWidth": 1.8, "opacity": 0.85},
-        "encoding": {
-            "detail": {"field": "point"},
-            "order": {"field": "at", "type": "quantitative"},
-            "color": colour,
-            "tooltip": [{"field": "rank", "title": "Rank"}, {"field": "metric", "title": metric, "format": ".5~s"}],
-        },
-    }
-    label = {
-        "transform": [{"filter": "datum.kind == 'label'"}],
-        "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11, "color": INK},
-        "encoding": {"text": {"field": "label"}},
-    }
-    return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**ribbon, "params": [BRUSH]}, line, label]}
-
-
 @cache
 def matters(unit: str) -> Spec:
     """A bar for each knob, longest first; needs name, share, low, high."""
@@ -187,13 +166,18 @@ def matters(unit: str) -> Spec:
     tip = [{"field": "name", "title": "Knob"}, {"field": "share", "title": unit, "format": ".1f"}]
     return {
         **rows(34),
-        "encoding": {"y": {"field": "name", "type": "nominal", "sort": None, "axis": axis("Knob", labelLimit=220, labelFontSize=13)}},
+        "encoding": {
+            "y": {"field": "name", "type": "nominal", "sort": None, "axis": axis("Knob", labelLimit=220, labelFontSize=13)}
+        },
         "layer": [
             {
                 "mark": {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},
                 "encoding": {"x": {**x, "field": "share"}, "tooltip": tip},
             },
-            {"mark": {"type": "rule", "strokeWidth": 2, "color": INK}, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            {
+                "mark": {"type": "rule", "strokeWidth": 2, "color": INK},
+                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
+            },
         ],
     }
 

@@ -6,7 +6,8 @@ from math import isfinite
 import pandas as pd
 import streamlit as st
 
-from engine.answers.objective import Constraint
+from engine.answers.objective import MOST_CONSTRAINTS, Constraint, constraint
+from engine.links import Questions
 from pages.parts import sweep_table
 from pages.parts.sweep_table import Words
 
@@ -69,3 +70,14 @@ def _bound(name: str, sign: str, text: str) -> Constraint | None:
         st.caption(":red[Write one number.]" if text else "Write a number and press Enter.")
         return None
     return Constraint(name, sign, bound)
+
+
+def questions(sample: str) -> Questions:
+    """Return what the page asks of a sweep, for its link: the sampling and the bounds; chosen words stay behind."""
+    held: list[Limit] = st.session_state.get(FILTERS, [])
+    return Questions(sample, tuple(str(limit) for limit in held if isinstance(limit, Constraint))[:MOST_CONSTRAINTS])
+
+
+def put(asked: Questions) -> None:
+    """Set the filters to those of a link; before the page is drawn."""
+    st.session_state[FILTERS] = [constraint(text) for text in asked.where]

@@ -53,7 +53,9 @@ def grid(frame: pd.DataFrame, by: tuple[str, str], metric: str, how: str) -> pd.
     if found.empty:
         return found
     every = [sorted(found[name].unique(), key=_order(found[name])) for name in ("first", "second")]
-    whole = found.set_index(["first", "second"]).reindex(pd.MultiIndex.from_product(every, names=["first", "second"])).reset_index()
+    whole = (
+        found.set_index(["first", "second"]).reindex(pd.MultiIndex.from_product(every, names=["first", "second"])).reset_index()
+    )
     at = whole["metric"].idxmin() if lower_is_better(metric) else whole["metric"].idxmax()
     return whole.assign(best=whole.index == at).astype({"first": object, "second": object})
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,10 @@ import pandas as pd
 from engine.answers.objective import Constraint
 from engine.scenario import KNOBS
 from pages.parts import numbers
+from pages.parts.charts import INK, Spec, axis
+from pages.parts.sweep_charts import BRUSH
 from pages.parts.sweep_marks import is_log
-from pages.parts.sweep_table import POINT, Words, ranked, title
+from pages.parts.sweep_table import POINT, Words, ranked
 
 BINS = 20
 MOST_LINES = 40
@@ -40,7 +44,9 @@ class Scale:
         if self.words:
             every = -(-len(self.words) // MOST_LABELS)
             return [(at / max(len(self.words) - 1, 1), word) for at, word in enumerate(self.words)][::every]
-        return [(height, numbers.readable(self.value(height))) for height in ((0.0, 0.5, 1.0) if self.high > self.low else (0.0,))]
+        return [
+            (height, numbers.readable(self.value(height))) for height in ((0.0, 0.5, 1.0) if self.high > self.low else (0.0,))
+        ]
 
     def limit(self, low: float, high: float) -> tuple[Constraint | Words, ...]:
         """Return the filters that keep what crosses the scale between two heights."""
@@ -69,14 +75,16 @@ def scale(frame: pd.DataFrame, name: str) -> Scale:
 
 def marks(frame: pd.DataFrame, scales: Sequence[Scale], metric: str) -> pd.DataFrame:
     """Return ribbons between neighbouring scales, a line for each of the best rows, and the labels of the scales."""
-    rows = [row for at, (left, right) in enumerate(zip(scales, scales[1:], strict=False)) for row in _ribbons(at, left, right)]
+    rows = [row for at, (left, right) in enumerate(pairwise(scales)) for row in _ribbons(at, left, right)]
     place = {point: at for at, point in enumerate(frame[POINT])}
     for rank, (point, found) in enumerate(ranked(frame, metric)[[POINT, metric]].head(MOST_LINES).itertuples(index=False), 1):
         for at, one in enumerate(scales):
             height = float(one.heights[place[point]])
             rows.append({"kind": "line", "at": at, "y": height, "point": point, "rank": rank, "metric": found})
     rows += [
-        {"kind": "label", "at": at, "y": height, "label": label} for at, one in enumerate(scales) for height, label in one.labels()
+        {"kind": "label", "at": at, "y": height, "label": label}
+        for at, one in enumerate(scales)
+        for height, label in one.labels()
     ]
     columns = ("kind", "at", "to", "y", "y2", "share", "rank", "metric", "label", "point")
     return pd.DataFrame(rows, columns=columns)
@@ -100,3 +108,60 @@ def brushed(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tupl
     inside = [at for at in range(len(scales)) if left <= at <= right]
     nearest = min(range(len(scales)), key=lambda at: abs(at - (left + right) / 2))
     return tuple(one for at in inside or [nearest] for one in scales[at].limit(low, high))
+
+
+@lru_cache(maxsize=64)
+def spec(titles: tuple[str, ...], metric: str) -> Spec:
+    """A vertical scale for each column: grey ribbons say how many points run from where to where, lines are the best.
+
+    Needs kind (ribbon, line or label), at, to, y, y2, share, rank, metric, label, point. Drag along a scale to keep what
+    crosses it there.
+    """
+    names = f"{[*titles]}[datum.value]"
+    top = axis(
+        "", values=[*range(len(titles))], labelExpr=names, orient="top", labelAngle=0, grid=True, domain=False, ticks=False
+    )
+    x = {
+        "field": "at",
+        "type": "quantitative",
+        "axis": {**top, "labelLimit": 120},
+        "scale": {"domain": [-0.15, len(titles) - 0.7]},
+    }
+    y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}}
+    ribbon = {
+        "transform": [{"filter": "datum.kind == 'ribbon'"}],
+        "mark": {"type": "rule", "color": INK},
+        "encoding": {
+            "x2": {"field": "to"},
+            "y2": {"field": "y2"},
+            "strokeWidth": {
+                "field": "share",
+                "type": "quantitative",
+                "scale": {"domain": [0, 1], "range": [0.6, 9]},
+                "legend": None,
+            },
+            "opacity": {
+                "field": "share",
+                "type": "quantitative",
+                "scale": {"domain": [0, 1], "range": [0.1, 0.45]},
+                "legend": None,
+            },
+        },
+    }
+    colour = {"field": "rank", "type": "quantitative", "scale": {"range": ["#b8481a", "#e8b04a"]}, "legend": None}
+    line = {
+        "transform": [{"filter": "datum.kind == 'line'"}],
+        "mark": {"type": "line", "strokeWidth": 1.8, "opacity": 0.85},
+        "encoding": {
+            "detail": {"field": "point"},
+            "order": {"field": "at", "type": "quantitative"},
+            "color": colour,
+            "tooltip": [{"field": "rank", "title": "Rank"}, {"field": "metric", "title": metric, "format": ".5~s"}],
+        },
+    }
+    label = {
+        "transform": [{"filter": "datum.kind == 'label'"}],
+        "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11, "color": INK},
+        "encoding": {"text": {"field": "label"}},
+    }
+    return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**ribbon, "params": [BRUSH]}, line, label]}

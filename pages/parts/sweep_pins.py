@@ -14,7 +14,14 @@ from pages.parts.sweep_table import OUTCOME, POINT
 
 PICKED, PINS = "picked point", "pinned points"
 MOST_PINS = 8
-MAIN = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", "Throughput [samples/s]", "AUC", "Effective training time ratio")
+MAIN = (
+    "Step time [ms]",
+    "Energy per batch [J]",
+    "Capital cost [USD]",
+    "Throughput [samples/s]",
+    "AUC",
+    "Effective training time ratio",
+)
 
 
 def pick(point: int) -> None:
@@ -83,7 +90,12 @@ def beside(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFra
         held = [None if pd.isna(value) else float(value) for value in rows[metric]]
         if any(value is not None for value in held):
             against = None if pd.isna(first[metric]) else float(first[metric])
-            lines.append({"": metric, **{name: _cell(value, against, at) for at, (name, value) in enumerate(zip(names, held, strict=True))}})
+            lines.append(
+                {
+                    "": metric,
+                    **{name: _cell(value, against, at) for at, (name, value) in enumerate(zip(names, held, strict=True))},
+                }
+            )
     return pd.DataFrame(lines)
 
 

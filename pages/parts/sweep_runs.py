@@ -3,6 +3,7 @@
 Tables are kept by the request's number, which no other request ever has; what is kept only saves time.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,12 +15,16 @@ import streamlit as st
 
 from engine import columns, effort, service
 from engine.columns import Columns
-from engine.keys import How
+from engine.errors import EmberpoolError
+from engine.keys import How, key
 from engine.service import Status
 from engine.sweep import Sweep
 from pages.parts import runs, sweep_table
+from pages.parts.plain import plain
 
 HELD = 4  # sweeps whose tables stay in memory, each some 250 bytes a point
+MANY, REDRAW_SECONDS = 5000, 5.0  # from so many points on charts are drawn more seldom
+Draw = Callable[[Status | None], None]
 TRIED = 100  # points whose effort stands for all
 
 
@@ -35,7 +40,7 @@ class Shelf:
 @lru_cache(maxsize=HELD)
 def keys(sweep: Sweep, how: How) -> tuple[str, ...]:
     """Return the keys of a sweep's points, in order."""
-    return tuple(runs.key(point, how) for point in sweep)
+    return tuple(key(point, how) for point in sweep)
 
 
 @lru_cache(maxsize=HELD)
@@ -55,22 +60,63 @@ def status(sweep: Sweep, how: How) -> Status | None:
     return None if number is None else service.status(runs.STORE, number)
 
 
-def table(sweep: Sweep, how: How, request: int | None) -> pd.DataFrame:
+def table(sweep: Sweep, how: How, status: Status | None) -> pd.DataFrame:
     """Return what is finished of a sweep, a row a point; of a request only what is new is read."""
-    if request is None:
+    if status is None:
         return sweep_table.joined(places(sweep), columns.known(runs.STORE, keys(sweep, how)))
-    shelf = _shelf(runs.STORE.resolve(), request, sweep.digest)
+    shelf = _shelf(runs.STORE.resolve(), status.request, sweep.digest)
     with shelf.lock:
-        found = columns.read(runs.STORE, request, shelf.found)
+        found = columns.read(runs.STORE, status.request, shelf.found)
         if found is not shelf.found:
             shelf.found, shelf.table = found, sweep_table.joined(places(sweep), found)
         return shelf.table
+
+
+def missing(sweep: Sweep, how: How, status: Status | None) -> int:
+    """Return how many points are not finished, or ended without a result and can be tried again."""
+    if status is not None:
+        return status.total - status.done + status.failed
+    return int(np.isin(columns.known(runs.STORE, keys(sweep, how)).state, (columns.UNFINISHED, columns.BROKEN)).sum())
 
 
 def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
     """Return how long so many of a sweep's points are likely to take, judged by some of them."""
     some = [sweep[int(at)] for at in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep)))]
     return effort.sweep_seconds(some, how, cores) * missing / len(some)
+
+
+def follow(sweep: Sweep, how: How, progress: Draw, results: Draw) -> None:
+    """Draw progress and results; while a request runs, the first each second and the second every few.
+
+    Both are drawn by themselves, so that an open list or a half-drawn box outlives a tick; the page is drawn anew at the end.
+    """
+    first = status(sweep, how)
+    running = first is not None and not first.ended
+
+    def tick() -> None:
+        now = service.status(runs.STORE, first.request) if first and running else first
+        if now and running:
+            if now.ended:
+                st.rerun()
+            service.renew(runs.STORE, now.request)
+            service.ensure_service(runs.STORE)
+        progress(now)
+
+    every = REDRAW_SECONDS if len(sweep) > MANY else 2 * runs.REFRESH_SECONDS
+    st.fragment(_told(tick), run_every=runs.REFRESH_SECONDS if running else None)()
+    st.fragment(_told(lambda: results(first)), run_every=every if running else None)()
+
+
+def _told(draw: Callable[[], None]) -> Callable[[], None]:
+    """Show an error's sentence: a fragment that draws itself again has no page around it."""
+
+    def told() -> None:
+        try:
+            draw()
+        except EmberpoolError as error:
+            st.error(plain(str(error)))
+
+    return told
 
 
 def draw_progress(now: Status) -> None:

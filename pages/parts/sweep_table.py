@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine import columns, knobs
+from engine import knobs
 from engine.answers.objective import Constraint
 from engine.axes import Axis
 from engine.columns import Columns
@@ -53,7 +53,9 @@ def places(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> pd.Data
             frame[axis.path] = np.array(found, float)
         else:
             words = {value: knobs.write(KNOBS[axis.path], value) for value in (*axis.values, *found)}
-            frame[axis.path] = pd.Categorical([words[value] for value in found], list(dict.fromkeys(words.values())), ordered=True)
+            frame[axis.path] = pd.Categorical(
+                [words[value] for value in found], list(dict.fromkeys(words.values())), ordered=True
+            )
     return frame
 
 
@@ -106,8 +108,3 @@ def best(frame: pd.DataFrame, metric: str) -> pd.Series | None:
 def where(row: "pd.Series[Any]", axes: Sequence[Axis]) -> str:
     """Return a point's place in words: CXL bandwidth [GB/s] = 8.0, Training system = cxl."""
     return ", ".join(f"{KNOBS[axis.path].title} = {row[axis.path]}" for axis in axes)
-
-
-def unfinished(found: Columns) -> int:
-    """Return how many points are not finished, or ended without a result and can be tried again."""
-    return int(np.isin(found.state, (columns.UNFINISHED, columns.BROKEN)).sum())

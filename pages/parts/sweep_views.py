@@ -63,7 +63,9 @@ def _rest(view: View, drawn: Sequence[Axis | None]) -> tuple[pd.DataFrame, str]:
     if not others:
         return view.rows, BEST
     names = ", ".join(KNOBS[axis.path].label for axis in others)
-    how = st.segmented_control(f"Other knobs: {names}", REST, default=BEST, required=True, format_func=REST.__getitem__, key="rest")
+    how = st.segmented_control(
+        f"Other knobs: {names}", REST, default=BEST, required=True, format_func=REST.__getitem__, key="rest"
+    )
     rows = view.rows
     for axis in others if how == FIXED else ():
         held = sweep_marks.steps(rows[axis.path], KNOBS[axis.path].log)
@@ -103,9 +105,13 @@ def lines(view: View) -> None:
     first, second = (view.axes[0], None) if len(view.axes) == 1 else _two_lines(view)
     rows, how = _rest(view, (first, second))
     by = [axis.path for axis in (first, second) if axis]
-    found, many = sweep_marks.few_lines(sweep_marks.reduced(rows, by, view.metric, how)) if second else (
-        sweep_marks.reduced(rows, by, view.metric, how),
-        1,
+    found, many = (
+        sweep_marks.few_lines(sweep_marks.reduced(rows, by, view.metric, how))
+        if second
+        else (
+            sweep_marks.reduced(rows, by, view.metric, how),
+            1,
+        )
     )
     if found.empty:
         st.caption("No point here has this result.")
@@ -146,7 +152,9 @@ def pareto(view: View) -> None:
     y = middle.selectbox("Against", rest, index=rest.index(COST) if COST in rest else 0, key="pareto y")
     paths = ["", *(axis.path for axis in view.axes)]
     at = paths.index("system") if "system" in paths else 0
-    colour = right.selectbox("Colour", paths, index=at, key="pareto colour", format_func=lambda path: title(path) if path else "none")
+    colour = right.selectbox(
+        "Colour", paths, index=at, key="pareto colour", format_func=lambda path: title(path) if path else "none"
+    )
     logs = (sweep_marks.is_log(view.rows[x]), sweep_marks.is_log(view.rows[y]))
     marks = sweep_marks.scatter(view.rows, x, y, colour, logs)
     spec = sweep_charts.scatter(x, y, logs, title(colour) if colour else "", sweep_marks.series(marks, colour))
@@ -154,8 +162,8 @@ def pareto(view: View) -> None:
     alt = f"{y} against {x}, the Pareto front drawn; the table below has the same numbers"
     st.vega_lite_chart(marks, spec, key=f"pareto {x} {y}", on_select=lambda: _boxed(f"pareto {x} {y}", x, y), alt=alt)
     known = int(view.rows[[x, y]].notna().all(axis=1).sum())
-    drawn = f"Showing {len(marks):,} of {known:,} points, one for each place that the eye can tell and the whole front; all are in the files."
-    st.caption((drawn if len(marks) < known else "") + " Drag a box to keep its points in the table below; a double click takes it away.")
+    thinned = f"Showing {len(marks):,} of {known:,} points: one for each place that the eye can tell, and the whole front. "
+    st.caption((thinned if len(marks) < known else "") + "Drag a box to keep its points in the table below.")
 
 
 def _boxed(key: str, x: str, y: str) -> None:
@@ -183,7 +191,7 @@ def parallel(view: View) -> None:
         return
     scales = [sweep_parallel.scale(rows, name) for name in names]
     marks = sweep_parallel.marks(rows, scales, view.metric)
-    spec = sweep_charts.parallel(tuple(title(name).replace("[", "\n[") for name in names), view.metric)
+    spec = sweep_parallel.spec(tuple(title(name).replace("[", "\n[") for name in names), view.metric)
     turn = st.session_state.setdefault("parallel turn", 0)
     key = f"parallel {turn}"
 
@@ -193,7 +201,9 @@ def parallel(view: View) -> None:
             sweep_filters.add(sweep_parallel.brushed(scales, box))
             st.session_state["parallel turn"] = turn + 1
 
-    st.vega_lite_chart(marks, spec, key=key, on_select=brushed, selection_mode="brush", alt="Where the points run between knobs and results")
+    st.vega_lite_chart(
+        marks, spec, key=key, on_select=brushed, selection_mode="brush", alt="Where the points run between knobs and results"
+    )
     best = min(sweep_parallel.MOST_LINES, len(rows))
     st.caption(
         f"Grey: where all {len(rows):,} points run, wider for more. Lines: the best {best}, darkest first. "
