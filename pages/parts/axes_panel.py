@@ -9,7 +9,7 @@ from engine import sweep as engine_sweep
 from engine.errors import BadInput, EmberpoolError
 from engine.keys import How
 from engine.knobs import AUTO, Knob
-from engine.scenario import KNOBS, Scenario
+from engine.scenario import KNOBS, Scenario, values
 from engine.sweep import Sweep
 from pages.parts import knob_widgets, palette, session
 from pages.parts.plain import plain
@@ -19,7 +19,7 @@ NONE = ""
 FIRST = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
 KINDS = {"grid": "All combinations", "random": "Random", "sobol": "Sobol, evenly spread", "lhs": "Latin hypercube"}
 HOW: dict[How, str] = {"estimate": "Quick estimate", "full": "Full training"}
-SUGGESTED = 8
+SUGGESTED, NEAR = 8, 16  # so many values, within such a factor of the present one
 KIND, COUNT, EXACT, OPEN = "sampling kind", "sampling count", "how", "what is swept"
 SHAPE = "8,16,32 or 8:64:4 (from, to, how many; :log for equal ratios)"
 
@@ -75,9 +75,9 @@ def draw(axes: tuple[str, ...]) -> None:
 
 def _row(number: int, held: str) -> None:
     path, _, written = held.partition(":")
-    choice, values = _knob(number), _values(number)
+    choice, typed = _knob(number), _values(number)
     st.session_state.setdefault(choice, path if path in KNOBS else NONE)
-    st.session_state.setdefault(values, written)
+    st.session_state.setdefault(typed, written)
     left, right = st.columns(2)
     none = "add an axis" if number else "choose a knob"
     left.selectbox(
@@ -86,31 +86,34 @@ def _row(number: int, held: str) -> None:
         key=choice,
         format_func=lambda path: KNOBS[path].title if path else none,
         on_change=_suggest,
-        args=(choice, values),
+        args=(choice, typed),
     )
     if st.session_state[choice]:
-        right.text_input(f"Values of axis {number + 1}", key=values, placeholder=SHAPE, help=f"Write {SHAPE}.")
+        right.text_input(f"Values of axis {number + 1}", key=typed, placeholder=SHAPE, help=f"Write {SHAPE}.")
         if held:
             _refusal(held)
 
 
-def _suggest(choice: str, values: str) -> None:
+def _suggest(choice: str, typed: str) -> None:
     path = st.session_state[choice]
-    st.session_state[values] = suggestion(KNOBS[path], session.scenario()) if path else ""
+    st.session_state[typed] = suggestion(KNOBS[path], session.scenario()) if path else ""
 
 
 def suggestion(knob: Knob, base: Scenario) -> str:
-    """Return values that are sensible for a knob: its family of systems, all choices, or round numbers over its range."""
+    """Return values that are sensible for a knob: its family of systems, all choices, or round numbers around its value."""
     if knob.path == "system":
         return ",".join(palette.family(base.system))
     if knob.kind == "switch":
         return "off,on"
-    if knob.kind == "choice":
-        return ",".join(knob.allowed)
+    if knob.kind == "choice" or knob.only:
+        return ",".join(knob.allowed or map(str, knob.only))
     if knob.kind not in ("int", "float"):
         return ""
-    round_ones = [text for text in knob_widgets.stops(knob) if text != AUTO]
-    return ",".join(round_ones[:: max(-(-len(round_ones) // SUGGESTED), 1)])
+    numbers = [text for text in knob_widgets.stops(knob) if text != AUTO]
+    now = values(base)[knob.path]
+    near = [text for text in numbers if now and now / NEAR <= float(text) <= now * NEAR]
+    found = near if len(near) > 2 else numbers
+    return ",".join(found[:: max(-(-len(found) // SUGGESTED), 1)])
 
 
 def _refusal(text: str) -> None:

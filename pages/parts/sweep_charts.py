@@ -15,7 +15,7 @@ MOST_FIGURES = 12  # columns whose cells are wide enough for a number
 ROTATION = ("#5b7bb4", "#d9622b", "#4fa64a", "#7b5fa8", "#c2a02b", "#2f9e9b", "#c2557f", "#8c8c8c")
 PICK = {"name": "pick", "select": {"type": "point", "fields": ["point"], "on": "click", "clear": False, "toggle": False}}
 BRUSH = {"name": "brush", "select": {"type": "interval", "mark": {"fill": "#d9622b", "fillOpacity": 0.12, "stroke": "#d9622b"}}}
-NUMBER = "isNumber(datum.value) ? format(datum.value, '.4~g') : datum.value"
+NUMBER = "isNumber(datum.value) ? format(datum.value, abs(datum.value) < 1e4 ? '.4~g' : '.3~s') : datum.value"
 Words = tuple[str, ...]
 
 
@@ -69,7 +69,7 @@ def colours(series: Words) -> Spec:
 
 
 def _legend(title: str) -> Spec:
-    return {"title": title, "orient": "top", "columns": 4, "titleFontWeight": "normal", "labelLimit": 140}
+    return {"title": title, "orient": "top", "columns": 4, "titleFontWeight": "normal", "labelLimit": 140, "symbolOpacity": 1}
 
 
 def _labels(name: str) -> Spec:
@@ -120,7 +120,7 @@ def heat_map(
 
 
 @lru_cache(maxsize=64)
-def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: Words = ()) -> Spec:
+def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: Words = (), few: bool = True) -> Spec:
     """Two metrics against each other, beaten points faded, the front drawn as steps; drag to keep what is in the box.
 
     Needs x, y, colour, front, point.
@@ -141,10 +141,10 @@ def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: W
         "encoding": encoding,
         "layer": [
             {
-                "mark": {"type": "circle", "size": 26},
+                "mark": {"type": "circle", "size": 70 if few else 22},
                 "encoding": {
                     "color": paint,
-                    "opacity": {"condition": {"test": "datum.front", "value": 1}, "value": 0.3},
+                    "opacity": {"condition": {"test": "datum.front", "value": 1}, "value": 0.6 if few else 0.3},
                     "tooltip": tip,
                 },
                 "params": [PICK, BRUSH],

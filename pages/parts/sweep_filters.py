@@ -19,7 +19,7 @@ Limit = Constraint | Words
 def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
     """Draw the filters and the way to add one; return those that are set."""
     held: list[Limit] = st.session_state.setdefault(FILTERS, [])
-    left, right = st.columns((5, 1), vertical_alignment="bottom")
+    left, right = st.columns((3, 1), vertical_alignment="bottom")
     left.multiselect(
         "Only points with",
         tuple(held),
@@ -28,7 +28,7 @@ def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
         placeholder="All points; add a filter, or drag over a chart",
         disabled=not held,
     )
-    with right.popover("Add filter", width="stretch"):
+    with right.popover("Filter", width="stretch"):
         _form(frame)
     return tuple(held)
 

@@ -12,11 +12,12 @@ from pages.parts.sweep_table import POINT, ranked
 MOST_STEPS = 24  # values of an axis that are drawn singly; more are put into BINS
 BINS = 16
 MOST_LINES = 8
+MOST_MARKS = 4000
 CELLS = (160, 90)  # places of a scatter that can be told apart; each keeps one point of each colour
 BEST, MEDIAN = "best", "median"
 
 
-def steps(held: "pd.Series[float]", log: bool) -> "pd.Series[float]":
+def steps(held: pd.Series, log: bool) -> pd.Series:
     """Return an axis's values, or the middles of bins where there are too many to draw."""
     if not pd.api.types.is_numeric_dtype(held) or held.nunique() <= MOST_STEPS:
         return held
@@ -74,7 +75,7 @@ def few_lines(found: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return found[found["second"].isin(chosen)], len(values)
 
 
-def front(x: "np.ndarray", y: "np.ndarray", lower: tuple[bool, bool]) -> "np.ndarray":
+def front(x: np.ndarray, y: np.ndarray, lower: tuple[bool, bool]) -> np.ndarray:
     """Return which points no other beats in both; of points that are equal in both, each is on the front."""
     a, b = (held if low else -held for held, low in zip((x, y), lower, strict=True))
     order = np.lexsort((b, a))
@@ -101,33 +102,28 @@ def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, 
     """
     known = frame.dropna(subset=[x, y])
     marks = pd.DataFrame({POINT: known[POINT], "x": known[x], "y": known[y]})
-    marks["colour"] = steps(known[colour], KNOBS[colour].log).astype(str) if colour else "all"
+    marks["colour"] = steps(known[colour], KNOBS[colour].log).astype(str) if colour else ""
     marks["front"] = front(marks.x.to_numpy(), marks.y.to_numpy(), (lower_is_better(x), lower_is_better(y)))
-    cells = [_cell(marks[name].to_numpy(), log, size) for name, log, size in zip("xy", logs, CELLS, strict=True)]
+    if len(marks) <= MOST_MARKS:
+        return marks
+    room = np.sqrt(marks["colour"].nunique())  # as many marks in all, however many colours share a place
+    cells = [_cell(marks[name].to_numpy(), log, size / room) for name, log, size in zip("xy", logs, CELLS, strict=True)]
     first = ~pd.DataFrame({"x": cells[0], "y": cells[1], "colour": marks.colour.to_numpy()}).duplicated().to_numpy()
-    ends = [at for name in "xy" for at in (marks[name].idxmin(), marks[name].idxmax())] if len(marks) else []
+    ends = [at for name in "xy" for at in (marks[name].idxmin(), marks[name].idxmax())]
     return marks[first | marks.front.to_numpy() | marks.index.isin(ends)]
 
 
-def series(marks: pd.DataFrame, colour: str) -> tuple[str, ...]:
-    """Return the colours of a scatter in order: numbers by size, words as they come."""
-    found = list(dict.fromkeys(marks["colour"]))
-    return tuple(sorted(found, key=float) if colour and _all_numbers(found) else sorted(found))
+def series(held: pd.Series) -> tuple[str, ...]:
+    """Return the values of a column that gives a chart its colours, as words in their own order."""
+    return tuple(str(value) for value in sorted(held.unique(), key=_order(held)))
 
 
-def _all_numbers(words: Sequence[str]) -> bool:
-    try:
-        return all(float(word) == float(word) for word in words)
-    except ValueError:
-        return False
-
-
-def _cell(held: "np.ndarray", log: bool, size: int) -> "np.ndarray":
+def _cell(held: np.ndarray, log: bool, size: float) -> np.ndarray:
     scaled = np.log(held) if log else held
-    low, high = (scaled.min(), scaled.max()) if len(scaled) else (0.0, 1.0)
+    low, high = scaled.min(), scaled.max()
     return ((scaled - low) / ((high - low) or 1.0) * size).astype(int)
 
 
-def is_log(held: "pd.Series[float]") -> bool:
+def is_log(held: pd.Series) -> bool:
     """Whether numbers spread over so many sizes that equal ratios read better than equal steps."""
     return bool(len(held.dropna()) and held.min() > 0 and held.max() / held.min() > 50)

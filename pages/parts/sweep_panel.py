@@ -40,10 +40,10 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, base: Result | None, ended
     answer.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
     view = View(sweep, table, rows, metric)
     _views(view)
-    sweep_target.draw(view)
     sweep_pins.card(sweep, table)
     sweep_pins.compare(sweep, table, metric)
     _top(view)
+    sweep_target.draw(view)
 
 
 def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, base: Result | None, ended: bool) -> str:

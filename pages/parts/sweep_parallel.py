@@ -112,56 +112,49 @@ def brushed(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tupl
 
 @lru_cache(maxsize=64)
 def spec(titles: tuple[str, ...], metric: str) -> Spec:
-    """A vertical scale for each column: grey ribbons say how many points run from where to where, lines are the best.
+    """A vertical scale for each title: grey ribbons say how many points run from where to where, lines are the best.
 
-    Needs kind (ribbon, line or label), at, to, y, y2, share, rank, metric, label, point. Drag along a scale to keep what
-    crosses it there.
+    Needs the columns of `marks`. Dragging along a scale keeps what crosses it there.
     """
-    names = f"{[*titles]}[datum.value]"
     top = axis(
-        "", values=[*range(len(titles))], labelExpr=names, orient="top", labelAngle=0, grid=True, domain=False, ticks=False
+        "", values=[*range(len(titles))], labelExpr=f"{[*titles]}[datum.value]", orient="top", labelAngle=0, labelLimit=120
     )
-    x = {
-        "field": "at",
-        "type": "quantitative",
-        "axis": {**top, "labelLimit": 120},
-        "scale": {"domain": [-0.15, len(titles) - 0.7]},
-    }
+    domain = {"domain": [-0.35, len(titles) - 0.9]}
+    x = {"field": "at", "type": "quantitative", "axis": {**top, "domain": False, "ticks": False}, "scale": domain}
     y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}}
-    ribbon = {
-        "transform": [{"filter": "datum.kind == 'ribbon'"}],
-        "mark": {"type": "rule", "color": INK},
-        "encoding": {
-            "x2": {"field": "to"},
-            "y2": {"field": "y2"},
-            "strokeWidth": {
-                "field": "share",
-                "type": "quantitative",
-                "scale": {"domain": [0, 1], "range": [0.6, 9]},
-                "legend": None,
-            },
-            "opacity": {
-                "field": "share",
-                "type": "quantitative",
-                "scale": {"domain": [0, 1], "range": [0.1, 0.45]},
-                "legend": None,
-            },
-        },
+    label = {
+        **_of("label"),
+        "mark": {"type": "text", "align": "right", "dx": -6, "fontSize": 11, "fontWeight": 600, "color": INK},
+        "encoding": {"text": {"field": "label"}},
     }
-    colour = {"field": "rank", "type": "quantitative", "scale": {"range": ["#b8481a", "#e8b04a"]}, "legend": None}
-    line = {
-        "transform": [{"filter": "datum.kind == 'line'"}],
+    return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**_ribbon(), "params": [BRUSH]}, _line(metric), label]}
+
+
+def _of(kind: str) -> Spec:
+    return {"transform": [{"filter": f"datum.kind == '{kind}'"}]}
+
+
+def _ribbon() -> Spec:
+    width, depth = (
+        {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": ends}, "legend": None}
+        for ends in ([0.6, 9], [0.1, 0.45])
+    )
+    return {
+        **_of("ribbon"),
+        "mark": {"type": "rule", "color": INK},
+        "encoding": {"x2": {"field": "to"}, "y2": {"field": "y2"}, "strokeWidth": width, "opacity": depth},
+    }
+
+
+def _line(metric: str) -> Spec:
+    tip = [{"field": "rank", "title": "Rank"}, {"field": "metric", "title": metric, "format": ".5~s"}]
+    return {
+        **_of("line"),
         "mark": {"type": "line", "strokeWidth": 1.8, "opacity": 0.85},
         "encoding": {
             "detail": {"field": "point"},
             "order": {"field": "at", "type": "quantitative"},
-            "color": colour,
-            "tooltip": [{"field": "rank", "title": "Rank"}, {"field": "metric", "title": metric, "format": ".5~s"}],
+            "color": {"field": "rank", "type": "quantitative", "scale": {"range": ["#b8481a", "#e8b04a"]}, "legend": None},
+            "tooltip": tip,
         },
     }
-    label = {
-        "transform": [{"filter": "datum.kind == 'label'"}],
-        "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11, "color": INK},
-        "encoding": {"text": {"field": "label"}},
-    }
-    return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**ribbon, "params": [BRUSH]}, line, label]}

@@ -105,6 +105,17 @@ def best(frame: pd.DataFrame, metric: str) -> pd.Series | None:
     return None if found.empty else found.iloc[0]
 
 
-def where(row: "pd.Series[Any]", axes: Sequence[Axis]) -> str:
-    """Return a point's place in words: CXL bandwidth [GB/s] = 8.0, Training system = cxl."""
-    return ", ".join(f"{KNOBS[axis.path].title} = {row[axis.path]}" for axis in axes)
+def where(row: pd.Series, axes: Sequence[Axis]) -> str:
+    """Return a point's place in words, numbers in four digits: CXL bandwidth [GB/s] = 8, Training system = cxl."""
+    return ", ".join(f"{KNOBS[axis.path].title} = {shown(row[axis.path])}" for axis in axes)
+
+
+def shown(value: object) -> str:
+    """Return a knob's value as a sentence says it."""
+    return (
+        f"{value:.4g}"
+        if isinstance(value, float) and abs(value) < 1e4
+        else f"{value:,.0f}"
+        if isinstance(value, float)
+        else str(value)
+    )

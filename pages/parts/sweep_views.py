@@ -17,7 +17,8 @@ from pages.parts.sweep_table import COST, POINT, title
 FIXED = "fixed"
 REST = {BEST: "at their best", MEDIAN: "at the median", FIXED: "fixed"}
 BOX = "box"
-MOST_SCALES = 7
+TRADED = (COST, "Energy per batch [J]", "Step time [ms]")  # what most often is wanted less of
+MOST_SCALES, FEW = 7, 500
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def lines(view: View) -> None:
         st.caption("No point here has this result.")
         return
     numeric = sweep_table.numeric(first)
-    series = tuple(found["second"].astype(str).unique()) if second else ()
+    series = sweep_marks.series(found["second"]) if second else ()
     spec = sweep_charts.lines(
         title(first.path),
         view.metric,
@@ -149,7 +150,8 @@ def pareto(view: View) -> None:
     left, middle, right = st.columns(3)
     x = left.selectbox("To trade", names, index=names.index(view.metric) if view.metric in names else 0, key="pareto x")
     rest = [name for name in names if name != x]
-    y = middle.selectbox("Against", rest, index=rest.index(COST) if COST in rest else 0, key="pareto y")
+    usual = next((name for name in TRADED if name in rest), rest[0])
+    y = middle.selectbox("Against", rest, index=rest.index(usual), key="pareto y")
     paths = ["", *(axis.path for axis in view.axes)]
     at = paths.index("system") if "system" in paths else 0
     colour = right.selectbox(
@@ -157,7 +159,8 @@ def pareto(view: View) -> None:
     )
     logs = (sweep_marks.is_log(view.rows[x]), sweep_marks.is_log(view.rows[y]))
     marks = sweep_marks.scatter(view.rows, x, y, colour, logs)
-    spec = sweep_charts.scatter(x, y, logs, title(colour) if colour else "", sweep_marks.series(marks, colour))
+    series = sweep_marks.series(sweep_marks.steps(view.rows[colour], KNOBS[colour].log)) if colour else ()
+    spec = sweep_charts.scatter(x, y, logs, title(colour) if colour else "", series, len(marks) <= FEW)
     st.markdown(f"{int(marks['front'].sum()):,} points on the front: no other is better in both.")
     alt = f"{y} against {x}, the Pareto front drawn; the table below has the same numbers"
     st.vega_lite_chart(marks, spec, key=f"pareto {x} {y}", on_select=lambda: _boxed(f"pareto {x} {y}", x, y), alt=alt)
