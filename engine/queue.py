@@ -9,7 +9,6 @@ from engine.keys import How
 from engine.store import KEPT, OPEN
 
 LEASE_SECONDS = 120.0
-FORGET_SECONDS = 7 * 86400.0
 LIVE = "state IN ('queued', 'running') AND lease_until > ?"
 
 
@@ -69,11 +68,8 @@ def tend(store: sqlite3.Connection) -> None:
 
 
 def take_over(store: sqlite3.Connection) -> None:
-    """Make the requests ready for a new owner: resume the running, refuse another version's, forget old ones."""
+    """Make the requests ready for a new owner: resume the running, and refuse another version's."""
     note = f"It was asked for with another model version; this is {version.MODEL}. Submit it again."
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")
     refuse = "UPDATE requests SET state = 'failed', note = ? WHERE state = 'queued' AND model_version != ?"
     store.execute(refuse, (note, version.MODEL))
-    before = time.time() - FORGET_SECONDS
-    store.execute("DELETE FROM points WHERE request IN (SELECT id FROM requests WHERE lease_until < ?)", (before,))
-    store.execute("DELETE FROM requests WHERE lease_until < ?", (before,))

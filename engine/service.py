@@ -17,7 +17,7 @@ from sqlite3 import Connection
 from joblib import Parallel, cpu_count, parallel_config
 from joblib.externals.loky import get_reusable_executor
 
-from engine import claims, queue
+from engine import claims, queue, quota
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
 from engine.owner import await_workers, is_owned, owning
@@ -67,6 +67,7 @@ def _serve(store: Connection, feed: Feed, n_jobs: int, idle_exit_seconds: float,
     idle_since, false_starts = time.monotonic(), 0
     while not until():
         queue.tend(store)
+        quota.keep(store)
         if feed.next():
             false_starts = 0 if _round(store, feed, n_jobs, until) else false_starts + 1
             idle_since = time.monotonic()
@@ -92,6 +93,7 @@ def _round(store: Connection, feed: Feed, n_jobs: int, until: Condition) -> bool
                 raise BadFile(ended.trouble)
             feed.note(ended)
             queue.tend(store)
+            quota.keep(store)
             if until():
                 break
     except BrokenProcessPool:

@@ -73,8 +73,11 @@ def _connected(path: Path) -> sqlite3.Connection:
         store.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file, before its first page
         store.execute("PRAGMA journal_mode = WAL")
         store.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        before = _version(store, path)
         while _version(store, path) < schema.VERSION:
             _migrate(store, path)
+        if 0 < before < schema.VERSION:
+            store.execute("VACUUM")  # so that it can give space back from now on
     except BaseException:
         store.close()
         raise

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from sqlite3 import Connection
 
-from engine import claims, kept, queue, service
+from engine import claims, history, kept, queue, quota, service
 from engine.keys import key
 from engine.progress import Progress
 from engine.result import Result
@@ -105,12 +105,24 @@ def noon(day: Day) -> None:
 
 
 def evening(day: Day) -> None:
-    """The owner changes, and the rest is finished."""
+    """The owner changes, the rest is finished; some of it is held, some deleted, and much has to make room."""
     queue.take_over(day.owner)
     day.acknowledged()
     last = day.submit(range(48, 52))
     day.compute(day.one, last, range(48, 52))
     day.tend()
+    history.pin(day.path, [last], True)
+    day.acknowledged()
+    history.delete(day.path, [last - 1])
+    day.acknowledged()
+    quota.limit(day.path, 1 / quota.GiB)
+    day.acknowledged()
+    quota.touch(day.one, [key(scenario(48), "full")])
+    day.acknowledged()
+    while quota.used(day.owner) > quota.SLACK * quota.quota(day.owner) and (quota._drop(day.owner, 4) or quota._thin(day.owner)):
+        day.acknowledged()
+    quota.shrink(day.owner)
+    day.acknowledged()
 
 
 def whole(path: Path, acknowledged: Callable[[], None]) -> None:
