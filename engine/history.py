@@ -54,7 +54,7 @@ def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
     wanted = words.lower().split()
     with opened(path) as store:
         store.row_factory = sqlite3.Row
-        for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY id DESC"):
+        for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
             title = row["title"] or described(row["how"], row["total"], *_texts(store, row))
             text = f"{title} {row['link']} {row['state']} {'pinned' * row['pinned']}".lower()
             if all(word in text for word in wanted):

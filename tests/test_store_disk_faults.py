@@ -6,47 +6,40 @@ Viewer, owner and worker run in this process here, so that each of their writes 
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine import kept, service
+from engine import kept, pool, service
 from engine.errors import BadFile
 from engine.owner import AlreadyOwned
+from engine.pool import Pool
 from engine.store import opened
 from tests.disk import Disk, sqlite, watched
 from tests.service_fakes import COMPUTE, scenarios
 
 pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
 SEEDS = range(12)
-EVERY = 41  # of the calls, in the short test: a number that shares no rhythm with theirs
+EVERY = 67  # of the calls, in the short test: a number that shares no rhythm with theirs
 ENDINGS = ["done", "cancelled", "done"]
 KINDS = (errno.ENOSPC, errno.EIO)
 
 
-class Inline:
-    """Stands in for joblib: computes each task in this process, when it is pulled."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def __call__(self, tasks: Iterable[Any]) -> Iterator[Any]:
-        return (function(*given, **named) for function, given, named in tasks)
-
-
-class Workers:
-    """Stands in for loky's pool."""
-
-    def shutdown(self, **_: Any) -> None:
-        """Nothing to shut down."""
-
-
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "Parallel", Inline)
-    monkeypatch.setattr(service, "get_reusable_executor", lambda **_: Workers())
+    """Workers of the service are this very process: a task is computed when it is pulled."""
+
+    def call(tasks: Iterable[Any]) -> Iterator[Any]:
+        return (function(*given, **named) for function, given, named in tasks)
+
+    def inline(path: Path, n_jobs: int) -> Pool:
+        return replace(pool.local(path, n_jobs), parallel=lambda: nullcontext(call), close=lambda: None)
+
+    monkeypatch.setattr(service, "local", inline)
+    monkeypatch.setattr(service.Feed, "next_here", lambda _: None)  # the pool's way is the longer one
 
 
 def life(path: Path, disk: Disk) -> list[str]:

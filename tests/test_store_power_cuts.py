@@ -77,8 +77,8 @@ def _resumed(found: sqlite3.Connection) -> str:
     """Go on as the next owner would: what was running is open again, and can be claimed and kept."""
     claims.bury(found, "abandoned")
     queue.take_over(found)
-    for turn in queue.turns(found, 0):
-        for name, _ in queue.open_points(found, turn.request, 1):
+    for turn in queue.turns(found, {}):
+        for _, name, _ in queue.open_points(found, turn.request, -1, 1):
             if claims.claim(found, turn.request, [name]) != [name]:
                 return "stuck"
             claims.close(found, [(name, "kept", store_work.answer(1))])
