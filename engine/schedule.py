@@ -210,7 +210,10 @@ def advance(template: Template) -> State:
     state = begin(template)
     failed = _advance(template, state)
     if failed:
-        raise ValueError(
-            f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
-        )
+        raise ValueError(refusal(failed))
     return state
+
+
+def refusal(failed: int) -> str:
+    """Return why a schedule could not be made, by what `_advance` returned."""
+    return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."

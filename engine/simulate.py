@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.crash import in_miniature
 from engine.errors import CannotRun
-from engine.estimate import settle
+from engine.expected import settle
 from engine.found import finder
 from engine.learner import learner
 from engine.lessons import Lessons, follow, scores
