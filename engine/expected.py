@@ -80,5 +80,3 @@ def window(ways: Ways) -> int:
     turn = ways.bound + 1
     turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
     return 2 + min(turns * turn, LONGEST)
-
-

@@ -31,7 +31,7 @@ from engine.system import System, ways
 from engine.timeline import template_of
 from engine.traffic import Traffic
 from engine.traffic import steady as repeated
-from engine.windows import Averages, Taken, observe
+from engine.windows import Taken, observe
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,7 @@ def told(asked: Scenario, found: Estimated) -> Result:
         return found
     if isinstance(found, EmberpoolError):
         return Result(asked, ran=False, outcome=str(found), results={})
-    return Result(
-        asked, ran=True, outcome=ESTIMATED, results=measure(found), warnings=notes(asked), finding=finding(found)
-    )
+    return Result(asked, ran=True, outcome=ESTIMATED, results=measure(found), warnings=notes(asked), finding=finding(found))
 
 
 def notes(asked: Scenario) -> tuple[str, ...]:
@@ -121,7 +119,9 @@ def _together(plan: Plan, points: Sequence[Point]) -> list[Report]:
     queued = _queued_at(layout, taken.seconds)
     for demand in np.unique(queued):
         mine = np.flatnonzero(queued == demand)
-        template = template_of(with_log_queued_at(layout.graph, int(demand)), np.zeros((len(layout.kind), len(layout.graph.tasks))))
+        template = template_of(
+            with_log_queued_at(layout.graph, int(demand)), np.zeros((len(layout.kind), len(layout.graph.tasks)))
+        )
         part = Taken(*(some[mine] for some in taken[:3]), taken.written, *(some[mine] for some in taken[4:]))
         seen = observe(template, layout.kind, layout.accounts, part)
         for i, stale, average in zip(mine, seen.stale.tolist(), steadies(seen, layout.devices, layout.cells), strict=True):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.critical_path import exposed
 from engine.schedule import _advance, refusal
-from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, State, Template, begin
+from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, Template, begin
 
 BUSY, EXPOSED, JOULES = range(3)
 
@@ -67,9 +67,7 @@ def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     one = (np.zeros(points) for _ in range(3))
     step, written, media = one
     shares = np.zeros((points, tasks))
-    return Averages(
-        step, shares, *by_device, np.zeros((points, cells, 3)), written, media, np.zeros(points, dtype=np.int64)
-    )
+    return Averages(step, shares, *by_device, np.zeros((points, cells, 3)), written, media, np.zeros(points, dtype=np.int64))
 
 
 def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken) -> Averages:

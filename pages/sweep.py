@@ -3,6 +3,7 @@
 import streamlit as st
 from joblib import cpu_count
 
+from engine import links
 from engine.errors import EmberpoolError
 from engine.result import Result
 from engine.service import Status
@@ -18,7 +19,9 @@ axes, sample = axes_panel.asked()
 sweep = axes_panel.swept_or_error(scenario, axes, sample)
 how = st.session_state.get(axes_panel.EXACT) or "estimate"
 good = not isinstance(sweep, EmberpoolError)
-st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how) is None)
+link = links.link(scenario, session.base(), "sweep", axes, questions=links.Questions(sample)) if good else ""
+found = sweep_runs.status(sweep, how, link) if good else None
+st.session_state.setdefault(axes_panel.OPEN, found is None)
 label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
@@ -33,7 +36,7 @@ if not good:
 def start() -> None:
     """Ask for what is missing of the sweep, and fold away what is swept."""
     st.session_state[axes_panel.OPEN] = False
-    runs.start(sweep, how)
+    runs.start(sweep, how, axes_panel.summary(sweep), link)
 
 
 def base() -> Result | None:
@@ -60,4 +63,4 @@ def results(status: Status | None) -> None:
     sweep_panel.draw(sweep, table, how, base(), ended=status is None or status.ended)
 
 
-sweep_runs.follow(sweep, how, progress, results)
+sweep_runs.follow(sweep, found, progress, results)

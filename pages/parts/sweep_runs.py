@@ -54,9 +54,9 @@ def _shelf(store: Path, request: int, digest: str) -> Shelf:
     return Shelf()
 
 
-def status(sweep: Sweep, how: How) -> Status | None:
-    """Return the newest request for exactly this sweep, or None."""
-    number = service.latest(runs.STORE, keys(sweep, how))
+def status(sweep: Sweep, how: How, link: str) -> Status | None:
+    """Return the newest request for exactly this sweep, or None; its link finds it without making its points."""
+    number = service.by_link(runs.STORE, link, how) or service.latest(runs.STORE, keys(sweep, how))
     return None if number is None else service.status(runs.STORE, number)
 
 
@@ -85,12 +85,11 @@ def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
     return effort.sweep_seconds(some, how, cores) * missing / len(some)
 
 
-def follow(sweep: Sweep, how: How, progress: Draw, results: Draw) -> None:
+def follow(sweep: Sweep, first: Status | None, progress: Draw, results: Draw) -> None:
     """Draw progress and results; while a request runs, the first each second and the second every few.
 
     Both are drawn by themselves, so that an open list or a half-drawn box outlives a tick; the page is drawn anew at the end.
     """
-    first = status(sweep, how)
     running = first is not None and not first.ended
 
     def tick() -> None:
