@@ -26,8 +26,9 @@ label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
     axes_panel.draw(axes)
+questions = sweep_filters.questions(sample if good else "")
 with address_bar:
-    address.bar("sweep", axes if good else (), questions=sweep_filters.questions(sample if good else ""))
+    address.bar("sweep", axes if good else (), questions=questions)
 if not good:
     st.error(plain(str(sweep))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
     st.stop()
@@ -58,9 +59,11 @@ def progress(status: Status | None) -> None:
 
 
 def results(status: Status | None) -> None:
-    """Draw what is finished."""
+    """Draw what is finished; a filter that was changed here changes the link above, too."""
+    if sweep_filters.questions(sample) != questions:
+        st.rerun()
     table = sweep_runs.table(sweep, how, status)
-    sweep_panel.draw(sweep, table, how, base(), ended=status is None or status.ended)
+    sweep_panel.draw(sweep, table, how, link, base(), ended=status is None or status.ended)
 
 
 sweep_runs.follow(sweep, found, progress, results)

@@ -120,7 +120,9 @@ def heat_map(
 
 
 @lru_cache(maxsize=64)
-def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: Words = (), few: bool = True) -> Spec:
+def scatter(
+    x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: Words = (), few: bool = True, low_x: bool = True
+) -> Spec:
     """Two metrics against each other, beaten points faded, the front drawn as steps; drag to keep what is in the box.
 
     Needs x, y, colour, front, point.
@@ -135,7 +137,7 @@ def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: W
         paint = {"field": "colour", "type": "nominal", "sort": None, "scale": colours(series), "legend": _legend(colour)}
     tip = [{"field": "x", "title": x, "format": ".5~s"}, {"field": "y", "title": y, "format": ".5~s"}]
     tip += [{"field": "colour", "title": colour}] if colour else []
-    front = [{"filter": "datum.front"}]
+    front, steps = [{"filter": "datum.front"}], "step-after" if low_x else "step-before"
     return {
         "height": 420,
         "encoding": encoding,
@@ -149,7 +151,7 @@ def scatter(x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: W
                 },
                 "params": [PICK, BRUSH],
             },
-            {"transform": front, "mark": {"type": "line", "interpolate": "step-after", "color": FRONT, "strokeWidth": 2}},
+            {"transform": front, "mark": {"type": "line", "interpolate": steps, "color": FRONT, "strokeWidth": 2}},
             {
                 "transform": front,
                 "mark": {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6},

@@ -18,28 +18,32 @@ Limit = Constraint | Words
 
 def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
     """Draw the filters and the way to add one; return those that are set."""
-    held: list[Limit] = st.session_state.setdefault(FILTERS, [])
+    now = tuple(st.session_state.setdefault(FILTERS, []))
     left, right = st.columns((3, 1), vertical_alignment="bottom")
     left.multiselect(
         "Only points with",
-        tuple(held),
+        now,
         key=FILTERS,
         format_func=sweep_table.said,
         placeholder="All points; add a filter, or drag over a chart",
-        disabled=not held,
+        disabled=not now,
     )
     with right.popover("Filter", width="stretch"):
         _form(frame)
-    return tuple(held)
+    return now
+
+
+def held() -> tuple[Limit, ...]:
+    """Return the filters that are set."""
+    return tuple(st.session_state.get(FILTERS, ()))
 
 
 def add(limits: Iterable[Limit]) -> None:
     """Add filters to those that are set; one of the same column and sense takes the place of the older. In a callback."""
-    held: list[Limit] = st.session_state.get(FILTERS, [])
+    now = [*held()]
     for limit in limits:
-        held = [one for one in held if _sense(one) != _sense(limit)]
-        held.append(limit)
-    st.session_state[FILTERS] = held
+        now = [*(one for one in now if _sense(one) != _sense(limit)), limit]
+    st.session_state[FILTERS] = now
 
 
 def _sense(limit: Limit) -> tuple[str, str]:
@@ -74,8 +78,7 @@ def _bound(name: str, sign: str, text: str) -> Constraint | None:
 
 def questions(sample: str) -> Questions:
     """Return what the page asks of a sweep, for its link: the sampling and the bounds; chosen words stay behind."""
-    held: list[Limit] = st.session_state.get(FILTERS, [])
-    return Questions(sample, tuple(str(limit) for limit in held if isinstance(limit, Constraint))[:MOST_CONSTRAINTS])
+    return Questions(sample, tuple(str(limit) for limit in held() if isinstance(limit, Constraint))[:MOST_CONSTRAINTS])
 
 
 def put(asked: Questions) -> None:

@@ -9,6 +9,7 @@ from engine.sweep import Sweep
 from pages.parts import (
     downloads,
     numbers,
+    sweep_files,
     sweep_filters,
     sweep_findings,
     sweep_pins,
@@ -17,6 +18,7 @@ from pages.parts import (
     sweep_views,
 )
 from pages.parts.plain import plain
+from pages.parts.sweep_figures import Figure
 from pages.parts.sweep_table import OUTCOME, POINT
 from pages.parts.sweep_views import VIEWS, View
 
@@ -24,8 +26,8 @@ FIRST_METRIC = "Step time [ms]"
 TOP = 100
 
 
-def draw(sweep: Sweep, table: pd.DataFrame, how: How, base: Result | None, ended: bool) -> None:
-    """Draw what is finished of a sweep; `base` is the result of the scenario in the sidebar."""
+def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
+    """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
     names = sweep_table.metric_names(table)
     if not names:
         st.caption("No point is finished yet." if table.empty else "No finished point could run; the table says why.")
@@ -39,10 +41,11 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, base: Result | None, ended
     rows = sweep_table.kept(table, limits)
     answer.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
     view = View(sweep, table, rows, metric)
-    _views(view)
+    figure = _views(view)
     sweep_pins.card(sweep, table)
     sweep_pins.compare(sweep, table, metric)
     _top(view)
+    sweep_files.draw(view, how, link, figure)
     sweep_target.draw(view)
 
 
@@ -52,13 +55,13 @@ def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, 
     return f"{found} {shares[0].sentence(metric)}" if shares and shares[0].alone else found
 
 
-def _views(view: View) -> None:
+def _views(view: View) -> Figure | None:
     first = "Lines" if len(view.axes) == 1 else "Heat map"
     chosen = st.segmented_control("View", tuple(VIEWS), default=first, required=True, key="view", label_visibility="collapsed")
     if view.rows.empty or view.metric not in view.rows:
         st.caption("No point passes the filters; take one away to draw some.")
-    else:
-        VIEWS[chosen](view)
+        return None
+    return VIEWS[chosen](view)
 
 
 def _top(view: View) -> None:
