@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ class Shelf:
     found: Columns | None = None
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     lock: Lock = field(default_factory=Lock)
+    at: float = 0.0
 
 
 @lru_cache(maxsize=HELD)
@@ -50,7 +52,7 @@ def places(sweep: Sweep) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=HELD)
-def _shelf(store: Path, request: int, digest: str) -> Shelf:
+def _shelf(store: Path, request: int, name: str) -> Shelf:
     return Shelf()
 
 
@@ -62,21 +64,30 @@ def status(sweep: Sweep, how: How, link: str) -> Status | None:
 
 def table(sweep: Sweep, how: How, status: Status | None) -> pd.DataFrame:
     """Return what is finished of a sweep, a row a point; of a request only what is new is read."""
-    if status is None:
-        return sweep_table.joined(places(sweep), columns.known(runs.STORE, keys(sweep, how)))
-    shelf = _shelf(runs.STORE.resolve(), status.request, sweep.digest)
+    return _read(sweep, how, status).table
+
+
+def _read(sweep: Sweep, how: How, status: Status | None) -> Shelf:
+    """Return the shelf of a request, or of points that nobody asked for together, which are looked up less often."""
+    shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {how}")
     with shelf.lock:
-        found = columns.read(runs.STORE, status.request, shelf.found)
+        if status is not None:
+            found = columns.read(runs.STORE, status.request, shelf.found)
+        elif shelf.found is None or monotonic() - shelf.at > REDRAW_SECONDS:
+            found, shelf.at = columns.known(runs.STORE, keys(sweep, how)), monotonic()
+        else:
+            found = shelf.found
         if found is not shelf.found:
             shelf.found, shelf.table = found, sweep_table.joined(places(sweep), found)
-        return shelf.table
+        return shelf
 
 
 def missing(sweep: Sweep, how: How, status: Status | None) -> int:
     """Return how many points are not finished, or ended without a result and can be tried again."""
     if status is not None:
         return status.total - status.done + status.failed
-    return int(np.isin(columns.known(runs.STORE, keys(sweep, how)).state, (columns.UNFINISHED, columns.BROKEN)).sum())
+    found = _read(sweep, how, None).found
+    return int(np.isin(found.state, (columns.UNFINISHED, columns.BROKEN)).sum()) if found else len(sweep)
 
 
 def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
