@@ -96,23 +96,25 @@ def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
     return effort.sweep_seconds(some, how, cores) * missing / len(some)
 
 
-def follow(sweep: Sweep, first: Status | None, progress: Draw, results: Draw) -> None:
+def follow(find: Callable[[], Status | None], size: int, progress: Draw, results: Draw) -> None:
     """Draw progress and results; while a request runs, the first each second and the second every few.
 
-    Both are drawn by themselves, so that an open list or a half-drawn box outlives a tick; the page is drawn anew at the end.
+    Both are drawn by themselves, so that an open list or a half-drawn box outlives a tick; the page is drawn anew when the
+    request that `find` looks up begins or ends.
     """
+    first = find()
     running = first is not None and not first.ended
 
     def tick() -> None:
-        now = service.status(runs.STORE, first.request) if first and running else first
+        now = service.status(runs.STORE, first.request) if first and running else find()
+        if running != (now is not None and not now.ended):
+            st.rerun()
         if now and running:
-            if now.ended:
-                st.rerun()
             service.renew(runs.STORE, now.request)
             service.ensure_service(runs.STORE)
         progress(now)
 
-    every = REDRAW_SECONDS if len(sweep) > MANY else 2 * runs.REFRESH_SECONDS
+    every = REDRAW_SECONDS if size > MANY else 2 * runs.REFRESH_SECONDS
     st.fragment(_told(tick), run_every=runs.REFRESH_SECONDS if running else None)()
     st.fragment(_told(lambda: results(first)), run_every=every if running else None)()
 
