@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine import version
@@ -9,68 +10,89 @@ from engine.keys import How
 from engine.store import KEPT, OPEN
 
 LEASE_SECONDS = 120.0
-FORGET_SECONDS = 7 * 86400.0
-LIVE = "state IN ('queued', 'running') AND lease_until > ?"
+LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A live request as the owner sees it: its number, how to compute, the data file, the base of its points."""
+    """A live request as the owner sees it: its number, whose it is, how to compute, the data file, the base of its points."""
 
     request: int
+    session: str
     how: How
     data: str | None
     base: str
 
 
-def turns(store: sqlite3.Connection, last: int) -> list[Turn]:
-    """Return the live requests in turn, beginning behind the one served `last`."""
-    rows = store.execute(f"SELECT id, how, data, base FROM requests WHERE {LIVE} ORDER BY id <= ?, id", (time.time(), last))
-    return [Turn(*row) for row in rows]
+def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Turn]:
+    """Return the live requests in turn: first the session served longest ago, of it the request served longest ago.
+
+    `served` says when, as a count, each session and each request was served last.
+    """
+    rows = store.execute(f"SELECT id, session, how, data, base FROM requests WHERE {LIVE} ORDER BY id", (time.time(),))
+    live = [Turn(*row) for row in rows]
+    return sorted(live, key=lambda turn: (served.get(turn.session, 0), served.get(turn.request, 0)))
 
 
-def open_points(store: sqlite3.Connection, request: int, most: int) -> list[tuple[str, str]]:
-    """Return the first unfinished points of a request: key, and changes to its base."""
-    query = f"SELECT key, changes FROM points WHERE request = ? AND state = {OPEN} ORDER BY position LIMIT ?"
-    return store.execute(query, (request, most)).fetchall()
+def open_points(store: sqlite3.Connection, request: int, after: int, most: int) -> list[tuple[int, str, str]]:
+    """Return the first unfinished points of a request behind a position: position, key, and changes to its base."""
+    query = f"""SELECT position, key, changes FROM points
+        WHERE request = ? AND position > ? AND state = {OPEN} ORDER BY position LIMIT ?"""
+    return store.execute(query, (request, after, most)).fetchall()
 
 
-def suspect(store: sqlite3.Connection) -> tuple[Turn, tuple[str, str]] | None:
-    """Return an unfinished point during which a worker died before, or None."""
-    row = store.execute(
-        f"""SELECT r.id, r.how, r.data, r.base, p.key, p.changes
+def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[tuple[str, str]]] | None:
+    """Return unfinished points of one request during which workers died before, or None.
+
+    After one death up to `most` estimates go together, after two each goes by itself, so that the blame becomes certain.
+    """
+    rows = store.execute(
+        f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
-        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{LIVE} LIMIT 1""",
-        (time.time(),),
-    ).fetchone()
-    return (Turn(*row[:4]), (row[4], row[5])) if row else None
+        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{LIVE} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
+        (time.time(), most),
+    ).fetchall()
+    if not rows:
+        return None
+    turn, deaths = Turn(*rows[0][:5]), rows[0][5]
+    together = turn.how == "estimate" and deaths == 1
+    return turn, [row[6:] for row in rows if row[0] == turn.request][: None if together else 1]
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:
     """Note that a request is being served; what it finds finished does not count towards its pace."""
-    counted = f"(SELECT count(*) FROM points WHERE request = id AND state != {OPEN})"
+    counted = f"total - (SELECT count(*) FROM points WHERE request = id AND state = {OPEN})"
     change = f"UPDATE requests SET state = 'running', started = ?, reused = {counted} WHERE id = ? AND state = 'queued'"
     store.execute(change, (time.time(), request))
 
 
 def tend(store: sqlite3.Connection) -> None:
-    """End requests without an open point, and park those whose lease has run out; looks before it locks."""
+    """End requests without an open point, and park those whose lease has run out; looks before it locks.
+
+    No lease reaches beyond LEASE_SECONDS from now: one that does was given before the clock was set back.
+    """
+    now = time.time()
     still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
     finished = f"state IN ('queued', 'running') AND NOT {still_open}"
     if store.execute(f"SELECT 1 FROM requests WHERE {finished}").fetchone():
         kept = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
-        store.execute(f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END WHERE {finished}")
-    expired, now = "state = 'running' AND lease_until <= ?", (time.time(),)
-    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", now).fetchone():
-        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", now)
+        change = f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
+        store.execute(change, (now,))
+    live = "state IN ('queued', 'running')"
+    ahead = f"{live} AND lease_until > ?"
+    if store.execute(f"SELECT 1 FROM requests WHERE {ahead}", (now + LEASE_SECONDS + 1,)).fetchone():
+        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {live} AND lease_until > ?1", (now + LEASE_SECONDS,))
+    expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
+    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (now,)).fetchone():
+        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (now,))
 
 
 def take_over(store: sqlite3.Connection) -> None:
-    """Make the requests ready for a new owner: resume the running, refuse another version's, forget old ones."""
+    """Make the requests ready for a new owner: resume the running, and refuse another version's."""
     note = f"It was asked for with another model version; this is {version.MODEL}. Submit it again."
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")
     refuse = "UPDATE requests SET state = 'failed', note = ? WHERE state = 'queued' AND model_version != ?"
     store.execute(refuse, (note, version.MODEL))
-    before = time.time() - FORGET_SECONDS
-    store.execute("DELETE FROM points WHERE request IN (SELECT id FROM requests WHERE lease_until < ?)", (before,))
-    store.execute("DELETE FROM requests WHERE lease_until < ?", (before,))
+    died = "SELECT id FROM requests WHERE state = 'arriving' AND lease_until < ?"  # whoever was asking, in the middle
+    store.execute(f"DELETE FROM points WHERE request IN ({died})", (time.time(),))
+    store.execute(f"DELETE FROM requests WHERE id IN ({died})", (time.time(),))

@@ -4,42 +4,20 @@ A row is durable once its transaction has committed: write-ahead log, synchronou
 Each of SQLite's own errors leaves this module as a BadFile sentence; what was committed before it is kept.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from zlib import crc32
 
+from engine import schema
 from engine.errors import BadFile
 
 DEFAULT = Path(".emberpool/store.sqlite")
-SCHEMA_VERSION = 1
 BUSY_SECONDS = 30
+SYNCHRONOUS = "FULL"  # a commit is on disk before it returns; NORMAL loses the last ones with the power
 OPEN, KEPT, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
-
-SCHEMA = """
-CREATE TABLE results (key TEXT PRIMARY KEY, result TEXT NOT NULL, checksum TEXT NOT NULL,
-    model_version TEXT NOT NULL, created REAL NOT NULL);
-CREATE TABLE set_aside (key TEXT NOT NULL, result, checksum, found REAL NOT NULL);
-CREATE TABLE failures (key TEXT PRIMARY KEY, sentence TEXT NOT NULL, bug INTEGER NOT NULL, created REAL NOT NULL);
-CREATE TABLE requests (id INTEGER PRIMARY KEY AUTOINCREMENT, how TEXT NOT NULL, data TEXT, base TEXT NOT NULL,
-    total INTEGER NOT NULL, reused INTEGER NOT NULL DEFAULT 0, state TEXT NOT NULL, created REAL NOT NULL,
-    started REAL, lease_until REAL NOT NULL, model_version TEXT NOT NULL, note TEXT NOT NULL DEFAULT '');
-CREATE INDEX requests_by_state ON requests (state);
-CREATE TABLE points (request INTEGER NOT NULL, position INTEGER NOT NULL, key TEXT NOT NULL, changes TEXT NOT NULL,
-    state INTEGER NOT NULL, PRIMARY KEY (request, position)) WITHOUT ROWID;
-CREATE INDEX points_by_key ON points (key);
-CREATE INDEX points_open ON points (request, position) WHERE state = 0;
-CREATE TABLE claims (id INTEGER PRIMARY KEY, key TEXT NOT NULL, pid INTEGER NOT NULL, started REAL NOT NULL, ending TEXT);
-CREATE INDEX claims_by_key ON claims (key);
-CREATE INDEX claims_open ON claims (key) WHERE ending IS NULL;
-CREATE INDEX claims_died ON claims (key) WHERE ending = 'died';
-CREATE TABLE progress (key TEXT PRIMARY KEY, snapshot TEXT NOT NULL, updated REAL NOT NULL);
-CREATE TRIGGER result_kept AFTER INSERT ON results BEGIN UPDATE points SET state = 1 WHERE key = NEW.key; END;
-CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN UPDATE points SET state = 0 WHERE key = OLD.key; END;
-CREATE TRIGGER failure_kept AFTER INSERT ON failures BEGIN UPDATE points SET state = 2 WHERE key = NEW.key; END;
-CREATE TRIGGER failure_gone AFTER DELETE ON failures BEGIN
-    UPDATE points SET state = 0 WHERE key = OLD.key AND state = 2; END;
-"""
 
 
 @contextmanager
@@ -49,7 +27,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     The connection commits each statement by itself; `transaction` groups some.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path.parent)
         with closing(_connected(path)) as store:
             yield store
     except sqlite3.Error as error:
@@ -70,13 +48,36 @@ def transaction(store: sqlite3.Connection) -> Iterator[None]:
             store.execute("ROLLBACK")
 
 
+def _make(folder: Path) -> None:
+    """Make a folder that is still there after a power cut: SQLite syncs its own file's folder, not what holds that."""
+    if folder.is_dir():
+        return
+    _make(folder.parent)
+    folder.mkdir(exist_ok=True)
+    above = os.open(folder.parent, os.O_RDONLY)
+    try:
+        os.fsync(above)
+    finally:
+        os.close(above)
+
+
+def crc(*values: object) -> int:
+    """Return a checksum of values side by side, whatever damage has made of them; SQL knows it under the same name."""
+    return crc32("\0".join(map(str, values)).encode())
+
+
 def _connected(path: Path) -> sqlite3.Connection:
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        store.create_function("crc", -1, crc, deterministic=True)
+        store.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file, before its first page
         store.execute("PRAGMA journal_mode = WAL")
-        store.execute("PRAGMA synchronous = FULL")
-        if _version(store, path) < SCHEMA_VERSION:
-            _create(store, path)
+        store.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        before = _version(store, path)
+        while _version(store, path) < schema.VERSION:
+            _migrate(store, path)
+        if 0 < before < schema.VERSION:
+            store.execute("VACUUM")  # so that it can give space back from now on
     except BaseException:
         store.close()
         raise
@@ -85,29 +86,31 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def _version(store: sqlite3.Connection, path: Path) -> int:
     version = int(store.execute("PRAGMA user_version").fetchone()[0])
-    if version > SCHEMA_VERSION:
+    if version > schema.VERSION:
         raise BadFile(
-            f"{path} was written by a newer Emberpool (store format {version}, this one reads {SCHEMA_VERSION}); "
+            f"{path} was written by a newer Emberpool (store format {version}, this one reads {schema.VERSION}); "
             "update Emberpool, or choose another store with --store FILE."
         )
     return version
 
 
-def _create(store: sqlite3.Connection, path: Path) -> None:
+def _migrate(store: sqlite3.Connection, path: Path) -> None:
+    """Take one step to the next format, wholly or not at all; a new file begins at 0."""
     with transaction(store):
-        if _version(store, path) == SCHEMA_VERSION:
+        version = _version(store, path)
+        if version == schema.VERSION:
             return  # another process was quicker
-        if store.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise BadFile(f"{path} is a database of another program; choose another store with --store FILE.")
-        for statement in _statements():
+        if version == 0 and store.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
+        for statement in _statements(schema.STEPS[version]):
             store.execute(statement)
-        store.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        store.execute(f"PRAGMA user_version = {version + 1}")
 
 
-def _statements() -> Iterator[str]:
-    """Split the schema where SQLite says that a statement is complete: triggers hold semicolons too."""
+def _statements(script: str) -> Iterator[str]:
+    """Split a script where SQLite says that a statement is complete: triggers hold semicolons too."""
     text = ""
-    for line in SCHEMA.splitlines():
+    for line in script.splitlines():
         text += line + "\n"
         if sqlite3.complete_statement(text):
             yield text
@@ -118,6 +121,10 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
     text = str(error)
     if "full" in text or "disk I/O" in text:
         return f"{path}: the disk is full or failing ({text}); free some space and start again, finished points are kept."
+    if "unable to open" in text:
+        return (
+            f"{path} cannot be used as a store: {text}; free some space if the disk is full, or choose another with --store FILE."
+        )
     if "not a database" in text:
         return f"{path} is not a store of Emberpool; choose another with --store FILE."
     if "malformed" in text:

@@ -2,7 +2,9 @@
 
 import argparse
 
-from engine.commands.parser import Subparsers, add_store, seconds
+from engine import quota
+from engine.commands.parser import Subparsers, add_store, gibibytes, seconds
+from engine.quota import DEFAULT_GiB
 from engine.service import IDLE_EXIT_SECONDS, serve
 
 
@@ -13,10 +15,15 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--idle-exit", type=seconds, default=IDLE_EXIT_SECONDS, metavar="SECONDS", help="leave when idle for so long"
     )
+    parser.add_argument(
+        "--quota-GiB", type=gibibytes, metavar="GiB", help=f"let the store use so much, now and later (at first {DEFAULT_GiB:g})"
+    )
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
     """Serve until idle; returns the exit status."""
+    if arguments.quota_GiB is not None:
+        quota.limit(arguments.store, arguments.quota_GiB)
     serve(arguments.store, arguments.jobs, arguments.idle_exit)
     return 0

@@ -1,0 +1,23 @@
+CREATE TABLE results (key TEXT PRIMARY KEY, result TEXT NOT NULL, checksum TEXT NOT NULL,
+    model_version TEXT NOT NULL, created REAL NOT NULL);
+CREATE TABLE set_aside (key TEXT NOT NULL, result, checksum, found REAL NOT NULL);
+CREATE TABLE failures (key TEXT PRIMARY KEY, sentence TEXT NOT NULL, bug INTEGER NOT NULL, created REAL NOT NULL);
+CREATE TABLE requests (id INTEGER PRIMARY KEY AUTOINCREMENT, how TEXT NOT NULL, data TEXT, base TEXT NOT NULL,
+    total INTEGER NOT NULL, reused INTEGER NOT NULL DEFAULT 0, state TEXT NOT NULL, created REAL NOT NULL,
+    started REAL, lease_until REAL NOT NULL, model_version TEXT NOT NULL, note TEXT NOT NULL DEFAULT '');
+CREATE INDEX requests_by_state ON requests (state);
+CREATE TABLE points (request INTEGER NOT NULL, position INTEGER NOT NULL, key TEXT NOT NULL, changes TEXT NOT NULL,
+    state INTEGER NOT NULL, PRIMARY KEY (request, position)) WITHOUT ROWID;
+CREATE INDEX points_by_key ON points (key);
+CREATE INDEX points_open ON points (request, position) WHERE state = 0;
+CREATE TABLE claims (id INTEGER PRIMARY KEY, key TEXT NOT NULL, pid INTEGER NOT NULL, started REAL NOT NULL, ending TEXT);
+CREATE INDEX claims_by_key ON claims (key);
+CREATE INDEX claims_open ON claims (key) WHERE ending IS NULL;
+CREATE INDEX claims_died ON claims (key) WHERE ending = 'died';
+CREATE TABLE progress (key TEXT PRIMARY KEY, snapshot TEXT NOT NULL, updated REAL NOT NULL);
+CREATE TRIGGER result_kept AFTER INSERT ON results BEGIN UPDATE points SET state = 1 WHERE key = NEW.key; END;
+CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN UPDATE points SET state = 0 WHERE key = OLD.key; END;
+CREATE TRIGGER failure_kept AFTER INSERT ON failures BEGIN UPDATE points SET state = 2 WHERE key = NEW.key; END;
+CREATE TRIGGER failure_gone AFTER DELETE ON failures BEGIN
+    UPDATE points SET state = 0 WHERE key = OLD.key AND state = 2; END;
+PRAGMA user_version = 1;

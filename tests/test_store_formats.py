@@ -1,0 +1,85 @@
+"""Does a store of an earlier format open as if it had been written today, and is a half-migrated one impossible?"""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from engine import kept, schema, service, version
+from engine.errors import BadFile
+from engine.keys import key, texts
+from engine.requests import _compact
+from engine.store import crc
+from tests.service_fakes import COMPUTE, ask, scenario, scenarios
+
+FORMAT_1 = (Path(__file__).parent / "data" / "store_format_1.sql").read_text()
+LAYOUT = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A store as format 1 wrote it: a request for three points, of which the first is finished."""
+    path = tmp_path / "old.sqlite"
+    first = kept.result_text(finished(1))
+    with sqlite3.connect(path) as store:
+        store.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1}")
+        request = (7, "full", None, _compact(texts(scenario(1))), 3, 0, "queued", 1.0, None, 9e9, version.MODEL, "")
+        store.execute(f"INSERT INTO requests VALUES ({', '.join('?' * 12)})", request)
+        for position, one in enumerate(scenarios([1, 2, 3])):
+            changes = _compact({"data.seed": str(one.data.seed)})
+            store.execute("INSERT INTO points VALUES (7, ?, ?, ?, 0)", (position, key(one, "full"), changes))
+        name = key(scenario(1), "full")
+        store.execute("INSERT INTO results VALUES (?, ?, ?, 'old', 5.0)", (name, first, kept.checksum(name, first)))
+    store.close()
+    return path
+
+
+def finished(seed: int) -> kept.Result:
+    return kept.Result(scenario(seed), ran=True, outcome="It completed.", results={"Step time [ms]": 0.25})
+
+
+def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows(old: Path, tmp_path: Path) -> None:
+    assert ask(old, "SELECT used FROM results") == [(5.0,)]
+    found = kept.find(old, scenario(1), "full")
+    assert found and found.results == {"Step time [ms]": 0.25}
+    assert ask(old, "PRAGMA user_version") == [(schema.VERSION,)]
+    assert {name for _, name, _ in ask(old, LAYOUT)} == {name for _, name, _ in ask(tmp_path / "new.sqlite", LAYOUT)}
+    for table in ("requests", "points", "results", "set_aside"):
+        assert ask(old, f"PRAGMA table_info({table})") == ask(tmp_path / "new.sqlite", f"PRAGMA table_info({table})")
+    assert ask(old, "SELECT id, session, keeps_on, title, pinned FROM requests") == [(7, "", 0, "", 0)]
+    assert ask(old, "SELECT count(*) FROM points WHERE checksum = crc(key, changes)") == [(3,)]
+    assert ask(old, "SELECT count(*) FROM requests WHERE checksum = crc(how, data, base)") == [(1,)]
+
+
+def test_a_request_of_format_1_goes_on_where_it_was(old: Path) -> None:
+    service.serve(old, 1, 0.0, COMPUTE)
+    assert service.status(old, 7).state == "done"
+    assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "full"),) for one in scenarios([2, 3]))
+
+
+def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sqlite3.connect(old) as store:
+        before = store.execute(LAYOUT).fetchall()
+    broken = schema.SECOND.replace("CREATE TABLE settings", "CREATE TABLE results")
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "STEPS", (schema.FIRST, broken))
+        with pytest.raises(BadFile):
+            ask(old, "SELECT 1")
+    with sqlite3.connect(old) as store:
+        assert store.execute(LAYOUT).fetchall() == before
+        assert store.execute("PRAGMA user_version").fetchone() == (1,)
+    store.close()
+    assert ask(old, "SELECT count(*) FROM points") == [(3,)]
+
+
+def test_the_first_format_is_never_edited() -> None:
+    first, kept_text = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    first.executescript(schema.FIRST)
+    kept_text.executescript(FORMAT_1)
+    assert first.execute(LAYOUT).fetchall() == kept_text.execute(LAYOUT).fetchall()
+    first.close()
+    kept_text.close()
+
+
+def test_a_checksum_tells_values_apart_and_takes_whatever_damage_made_of_them() -> None:
+    assert len({crc("a", "b"), crc("ab", ""), crc("a", None), crc(b"a", "b"), crc("b", "a")}) == 5
