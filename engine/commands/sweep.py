@@ -18,6 +18,7 @@ from engine.keys import How
 from engine.owner import AlreadyOwned
 from engine.result import Result
 from engine.scenario import Scenario
+from engine.sweep import Sampling, Sweep
 from engine.table import csv_text
 
 TICK_SECONDS = 0.5
@@ -43,7 +44,7 @@ def call(arguments: argparse.Namespace) -> int:
     output.check(arguments.csv)
     chosen = choosing.chosen(arguments)
     asked = [axes.parse(text) for text in (*chosen.axes, *arguments.axis)]
-    scenarios = axes.grid(chosen.base, asked, chosen.settings, arguments.sample)
+    scenarios = Sweep(chosen.base, tuple(asked), tuple(chosen.settings.items()), Sampling("grid", arguments.sample))
     how: How = "estimate" if arguments.estimate else "full"
     request, results = _computed(arguments, scenarios, how, chosen.data)
     output.write(arguments.csv, csv_text(results, how))

@@ -8,6 +8,7 @@ from engine import axes as engine_axes
 from engine.axes import Axis
 from engine.errors import BadInput
 from engine.scenario import KNOBS, Scenario
+from engine.sweep import Sweep
 from pages.parts import session
 from pages.parts.plain import plain
 
@@ -67,4 +68,4 @@ def grid(base: Scenario, axes: tuple[Axis, ...]) -> tuple[Scenario, ...]:
         size *= len(axis.values)
     if size > MOST_POINTS:
         raise BadInput(f"The axes span {size:,} points; this page draws {MOST_POINTS:,}: for more, run python -m engine sweep.")
-    return engine_axes.grid(base, axes)
+    return tuple(Sweep(base, axes))

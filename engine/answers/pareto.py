@@ -1,0 +1,54 @@
+"""Pareto fronts: who is beaten by nobody, who then would be, and which point of the front lies nearest to the best of all."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.answers.fronts import fronts
+from engine.answers.objective import Array, Columns, Objective, said, short
+
+
+def ranks(columns: Columns, objectives: Sequence[Objective]) -> Array:
+    """Return each point's front, counted from 1, and 0 for points that lack one of the numbers.
+
+    A point beats another if it is nowhere worse and somewhere better; equal points share a rank.
+    """
+    losses = np.column_stack([one.losses(columns) for one in objectives])
+    known = np.isfinite(losses).all(axis=1)
+    rank = np.zeros(len(losses), dtype=np.int64)
+    if known.any():
+        different, same = np.unique(losses[known], axis=0, return_inverse=True)
+        rank[known] = fronts(different)[same.reshape(-1)]
+    return rank
+
+
+def knee(columns: Columns, objectives: Sequence[Objective], rank: Array) -> int | None:
+    """Return the point of the front nearest to the best of every objective, each scaled from its best to its worst there."""
+    front = np.flatnonzero(rank == 1)
+    if not len(front):
+        return None
+    losses = np.column_stack([one.losses(columns)[front] for one in objectives])
+    room = np.ptp(losses, axis=0)
+    scaled = (losses - losses.min(axis=0)) / np.where(room > 0, room, 1)
+    return int(front[np.argmin((scaled**2).sum(axis=1))])
+
+
+def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> str:
+    """Say how long the front is, where it ends, and where it bends."""
+    best, ranked = knee(columns, objectives, rank), int((rank > 0).sum())
+    names = [short(one.name) for one in objectives]
+    if best is None:
+        return f"No point has {_all(names)}, so there is no Pareto front."
+    front = np.flatnonzero(rank == 1)
+    ends = [f"{short(one.name)} from {said(one.name, _value(one, front, columns))}" for one in objectives]
+    at = [said(one.name, sign * one.losses(columns)[best]) for one in objectives for sign in [-1 if one.highest else 1]]
+    many = f"{len(front):,} of {ranked:,} points are" if len(front) > 1 else f"1 of {ranked:,} points is"
+    return f"{many} on the Pareto front of {_all(names)}: {', '.join(ends)}; nearest to the best of all: {_all(at)}."
+
+
+def _value(one: Objective, front: Array, columns: Columns) -> float:
+    return float(one.losses(columns)[front].min()) * (-1 if one.highest else 1)
+
+
+def _all(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + [words[-1]])
