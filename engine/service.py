@@ -17,7 +17,7 @@ from joblib import cpu_count
 from engine import claims, queue
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
-from engine.owner import await_workers, is_owned, owning
+from engine.owner import AlreadyOwned, await_workers, is_owned, owning
 from engine.pool import Patience, Pool, local
 from engine.requests import FOR_PAGES, cancel, latest, renew, submit
 from engine.status import Failure, Running, Status, failures, has_ended, status
@@ -26,6 +26,7 @@ from engine.worker import COMPUTE, Ended, compute_chunk
 
 __all__ = [
     "FOR_PAGES",
+    "AlreadyOwned",
     "Failure",
     "Running",
     "Status",
