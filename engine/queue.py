@@ -2,7 +2,9 @@
 
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine import version
 from engine.keys import How
@@ -23,27 +25,36 @@ class Turn:
     base: str
 
 
+class Point(NamedTuple):
+    """A point to compute: its key, changes to its request's base, and its functional class, if it shares one's training."""
+
+    key: str
+    changes: str
+    functional_class: str | None
+
+
 def turns(store: sqlite3.Connection, last: int) -> list[Turn]:
     """Return the live requests in turn, beginning behind the one served `last`."""
     rows = store.execute(f"SELECT id, how, data, base FROM requests WHERE {LIVE} ORDER BY id <= ?, id", (time.time(), last))
     return [Turn(*row) for row in rows]
 
 
-def open_points(store: sqlite3.Connection, request: int, most: int) -> list[tuple[str, str]]:
-    """Return the first unfinished points of a request: key, and changes to its base."""
-    query = f"SELECT key, changes FROM points WHERE request = ? AND state = {OPEN} ORDER BY position LIMIT ?"
-    return store.execute(query, (request, most)).fetchall()
+def open_points(store: sqlite3.Connection, request: int, most: int, waiting: Sequence[str] = ()) -> list[Point]:
+    """Return the first unfinished points of a request, but those of functional classes that are `waiting`."""
+    others = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(waiting))}))" if waiting else "true"
+    query = f"SELECT key, changes, class FROM points WHERE request = ? AND state = {OPEN} AND {others} ORDER BY position LIMIT ?"
+    return [Point(*row) for row in store.execute(query, (request, *waiting, most))]
 
 
-def suspect(store: sqlite3.Connection) -> tuple[Turn, tuple[str, str]] | None:
+def suspect(store: sqlite3.Connection) -> tuple[Turn, Point] | None:
     """Return an unfinished point during which a worker died before, or None."""
     row = store.execute(
-        f"""SELECT r.id, r.how, r.data, r.base, p.key, p.changes
+        f"""SELECT r.id, r.how, r.data, r.base, p.key, p.changes, p.class
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
         WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{LIVE} LIMIT 1""",
         (time.time(),),
     ).fetchone()
-    return (Turn(*row[:4]), (row[4], row[5])) if row else None
+    return (Turn(*row[:4]), Point(*row[4:])) if row else None
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:

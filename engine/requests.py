@@ -14,6 +14,7 @@ from typing import Literal
 
 from engine import version
 from engine.errors import BadInput
+from engine.functional_class import functional_class
 from engine.keys import How, key_of_texts, texts
 from engine.progress import Progress, from_json
 from engine.queue import LEASE_SECONDS, tend
@@ -21,7 +22,7 @@ from engine.scenario import Scenario
 from engine.store import FAILED, KEPT, OPEN, opened, transaction
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
-POINT = "INSERT INTO points (request, position, key, changes, state, checksum) VALUES (?, ?, ?, ?, ?, crc(?3, ?4))"
+POINT = "INSERT INTO points (request, position, key, changes, state, class, checksum) VALUES (?, ?, ?, ?, ?, ?, crc(?3, ?4))"
 ENDED = ("done", "cancelled", "failed")
 
 
@@ -63,10 +64,11 @@ class Failure:
     bug: bool
 
 
-def submit(path: Path, scenarios: Sequence[Scenario], how: How, data: Path | None = None) -> int:
+def submit(path: Path, scenarios: Sequence[Scenario], how: How, data: Path | None = None, sharing: bool = True) -> int:
     """Ask for the scenarios' results, durably, and return the request's number.
 
-    Points that are already kept are not computed again; failed ones are tried again. Raises BadInput, BadFile.
+    Points that are already kept are not computed again; failed ones are tried again. With `sharing`, those of one
+    functional class share its training. Raises BadInput, BadFile.
     """
     if not scenarios:
         raise BadInput("No scenario was given; a request needs at least one.")
@@ -78,17 +80,20 @@ def submit(path: Path, scenarios: Sequence[Scenario], how: How, data: Path | Non
         columns = "how, data, base, total, state, created, lease_until, model_version, checksum"
         values = "?, ?, ?, ?, ?, ?, ?, ?, crc(?1, ?2, ?3)"
         request = store.execute(f"INSERT INTO requests ({columns}) VALUES ({values})", row).lastrowid or 0
-        store.executemany(POINT, _points(request, scenarios, base, how))
+        store.executemany(POINT, _points(request, scenarios, base, how, sharing and how == "full"))
         _try_again(store, request)
         store.execute(f"UPDATE points SET state = {KEPT} WHERE request = ? AND key IN (SELECT key FROM results)", (request,))
         tend(store)
     return request
 
 
-def _points(request: int, scenarios: Sequence[Scenario], base: dict[str, str], how: How) -> Iterator[tuple[object, ...]]:
+def _points(
+    request: int, scenarios: Sequence[Scenario], base: dict[str, str], how: How, sharing: bool
+) -> Iterator[tuple[object, ...]]:
     for position, scenario in enumerate(scenarios):
         written = texts(scenario)
-        yield request, position, key_of_texts(written, how), _compact(_changes(base, written)), OPEN
+        one = functional_class(scenario) if sharing else None
+        yield request, position, key_of_texts(written, how), _compact(_changes(base, written)), OPEN, one.name if one else None
 
 
 def _changes(base: dict[str, str], written: dict[str, str]) -> dict[str, str]:

@@ -26,8 +26,9 @@ from engine.progress import Progress, Watcher
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, with_values
 from engine.store import opened
+from engine.trainings import Shelf, StoreShelf
 
-Compute = Callable[[Scenario, How, Path | None, Watcher], Result]
+Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.worker:computed"
 NICENESS = 10
 WATCH_SECONDS = 0.5
@@ -36,7 +37,10 @@ NAP_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Chunk:
-    """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function."""
+    """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function.
+
+    A point of a `functional_class` is alone in its chunk, and shares the class's training.
+    """
 
     store: str
     request: int
@@ -45,6 +49,7 @@ class Chunk:
     base: str
     points: tuple[tuple[str, str], ...]
     compute: str = COMPUTE
+    functional_class: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Ended:
     trouble: str = ""
 
 
-def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher) -> Result:
+def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
     """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
     if how == "estimate":
         from engine.estimate import estimate
@@ -66,7 +71,7 @@ def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher)
         return quick
     from engine.simulate import simulate
 
-    full: Result = simulate(scenario, data=data, progress=progress)
+    full: Result = simulate(scenario, data, progress, shelf)
     return full
 
 
@@ -114,7 +119,8 @@ def _ending(store: sqlite3.Connection, chunk: Chunk, key: str, changes: str) -> 
     try:
         data = Path(chunk.data) if chunk.data else None
         scenario = _changed(_scenario(chunk.base), changes)
-        result = _function(chunk.compute)(scenario, chunk.how, data, _watcher(store, key))
+        shelf = {"shelf": StoreShelf(store)} if chunk.functional_class else {}
+        result = _function(chunk.compute)(scenario, chunk.how, data, _watcher(store, key), **shelf)
         return "kept", result_text(result)
     except Cancelled:
         return "cancelled", ""
