@@ -1,8 +1,10 @@
 """Who computes what: one row per start of a computation, closed by how it ended.
 
-    ending: NULL while it runs, then kept | failed | cancelled | died (its worker did) | abandoned (its owner did)
+    ending: NULL while it runs, then kept | failed | cancelled | died (its worker did) | abandoned (its owner did);
+    a death is `survived` once its point is kept, and `forgiven` when a failed point is asked for again
 
-Only one owner computes for a store, so an open claim is always one of its workers'.
+Only one owner computes for a store, so an open claim is always one of its workers'. Whoever finds its claim closed
+by another, as one that was stopped for a while may, has lost the point and keeps nothing: so a point is kept once.
 """
 
 import json
@@ -16,7 +18,13 @@ from engine.progress import Progress
 from engine.queue import begin
 from engine.store import transaction
 
+# A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
+Ending = tuple[str, str, str]
 MOST_DEATHS = 3
+KILLER = (
+    f"The computation killed its worker process {MOST_DEATHS} times; it may need more memory than is free: "
+    "lower run.memory_budget_GiB, or run fewer at once with --jobs."
+)
 # What a live request still waits for: neither ended, nor cancelled. A run-out lease stops no running point.
 WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
     WHERE p.key = ? AND p.state = 0 AND r.state IN ('queued', 'running'))"""
@@ -38,24 +46,42 @@ def wanted(store: sqlite3.Connection, name: str) -> bool:
     return bool(store.execute(f"SELECT {WANTED}", (name,)).fetchone()[0])
 
 
+def unlucky(store: sqlite3.Connection, names: Iterable[str]) -> bool:
+    """Return whether a worker or an owner has ever died while it computed one of these points."""
+    query = "SELECT 1 FROM claims WHERE key = ? AND ending IN ('died', 'abandoned')"
+    return any(store.execute(query, (name,)).fetchone() for name in names)
+
+
+def unwanted(store: sqlite3.Connection) -> list[tuple[int, int]]:
+    """Return the claims that run although nobody waits for their points any more: number and process."""
+    return store.execute(
+        f"SELECT id, pid FROM claims WHERE ending IS NULL AND NOT {WANTED.replace('?', 'claims.key')}"
+    ).fetchall()
+
+
+def kept(store: sqlite3.Connection, name: str) -> bool:
+    """Return whether the point with this key has a result."""
+    return bool(store.execute("SELECT 1 FROM results WHERE key = ?", (name,)).fetchone())
+
+
 def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
     """Put a point's progress where viewers see it."""
     row = (name, json.dumps(progress.as_json(), separators=(",", ":"), default=float), time.time())
     store.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", row)
 
 
-def close(store: sqlite3.Connection, endings: Iterable[tuple[str, str, str]]) -> None:
-    """Write how points ended, durably and together.
-
-    Each is (key, ending, text): the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
-    """
+def close(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
+    """Write how the points that this process has claimed ended, durably and together."""
     with transaction(store):
         for name, ending, text in endings:
+            ours = "UPDATE claims SET ending = ? WHERE key = ? AND pid = ? AND ending IS NULL"
+            if not store.execute(ours, (ending, name, os.getpid())).rowcount:
+                continue
             if ending == "kept":
                 keep(store, name, text)
+                store.execute("UPDATE claims SET ending = 'survived' WHERE key = ? AND ending = 'died'", (name,))
             elif ending in ("failed", "bug"):
                 _fail(store, name, text, bug=ending == "bug")
-            store.execute("UPDATE claims SET ending = ? WHERE key = ? AND ending IS NULL", (ending, name))
             store.execute("DELETE FROM progress WHERE key = ?", (name,))
 
 
@@ -66,11 +92,7 @@ def bury(store: sqlite3.Connection, ending: str) -> int:
         store.execute("DELETE FROM progress")
         deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
         for (name,) in deaths.fetchall():
-            sentence = (
-                f"The computation killed its worker process {MOST_DEATHS} times; it may need more memory than is free: "
-                "lower run.memory_budget_GiB, or run fewer at once with --jobs."
-            )
-            _fail(store, name, sentence, bug=True)
+            _fail(store, name, KILLER, bug=True)
     return closed
 
 

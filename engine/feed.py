@@ -1,4 +1,4 @@
-"""Feeds the worker pool lazily: requests in turn, each point once, tasks long enough to be worth sending.
+"""Feeds the workers lazily: sessions and requests in turn, each point once, tasks long enough to be worth sending.
 
 joblib pulls the tasks one by one as workers become free. A point whose functional class is not trained yet trains it alone;
 the others of its class wait for that, while other classes and requests go on. While some points still run and there is
@@ -6,102 +6,127 @@ nothing to feed, it feeds naps: the pool then stays open for what is asked meanw
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from joblib import delayed
-
-from engine.queue import Point, Turn, open_points, suspect, turns
+from engine import claims, effort
+from engine.keys import How
+from engine.pool import Pool, Task, napping
+from engine.queue import Point, Turn, open_points, suspects, turns
 from engine.trainings import load
-from engine.worker import Chunk, Ended, compute_chunk, nap
+from engine.worker import Chunk, Ended
 
-CHUNK_SECONDS = 0.1
-FIRST_CHUNK, LARGEST_CHUNK = 4, 512
-Task = tuple[Callable[..., Ended], tuple[Any, ...], dict[str, Any]]
+CHUNK_SECONDS = 0.25
+LARGEST_CHUNK = 4096
+SUSPECTED_CHUNK = 64
+HERE_SECONDS = 1.0  # about what it takes to start workers
 
 
 class Feed:
-    """What is in flight, whose turn was last, and how long an estimate takes; used by the one owner only."""
+    """What is in flight, who was served when, and how long an estimate takes; used by the one owner only."""
 
     def __init__(self, store: sqlite3.Connection, path: Path, compute: str) -> None:
         self.store, self.path, self.compute = store, path, compute
-        self.in_flight: set[str] = set()
+        self.in_flight: dict[tuple[str, ...], How] = {}
+        self.taken: set[str] = set()
         self.training: dict[str, str] = {}  # by functional class, the point in flight that trains it for the others
         self.free: set[str] = set()  # classes that are trained, or whose first point left nothing to share
-        self.dry: dict[int, frozenset[str]] = {}  # requests without a point to give while these classes are trained
+        self.dry: set[int] = set()  # requests all of whose open points wait or run, until the next answer
         self.alone = False
-        self.last = 0
-        self.size = FIRST_CHUNK
+        self.served: dict[str | int, int] = {}
+        self.fed: dict[int, int] = {}
+        self.size = max(1, int(CHUNK_SECONDS / effort.ESTIMATE_SECONDS))
 
-    def tasks(self) -> Iterator[Task]:
-        """Yield tasks until nothing is open and nothing runs."""
-        self.in_flight.clear()
+    def tasks(self, pool: Pool) -> Iterator[Task]:
+        """Yield tasks until nothing is open and nothing runs: one for each slot, and estimates beside full runs in all."""
+        self.forget()
         while True:
-            chunk = self.next()
+            full = len(self.in_flight) >= pool.slots
+            beside = len(self.in_flight) == pool.slots and "estimate" not in self.in_flight.values()
+            chunk = self.next(only_estimates=full) if beside or not full else None
             if chunk:
-                self._begin(chunk)
-                yield delayed(compute_chunk)(chunk)
+                self.in_flight[chunk.keys] = chunk.how
+                self.taken.update(chunk.keys)
+                self._train(chunk)
+                yield pool.task(self.store, chunk)
             elif self.in_flight:
-                yield delayed(nap)()
+                yield napping()
             else:
                 return
 
-    def next(self) -> Chunk | None:
+    def forget(self) -> None:
+        """Nothing is in flight any more."""
+        self.in_flight.clear()
+        self.taken.clear()
+        self.fed.clear()
+        self.training.clear()
+        self.dry.clear()
+
+    def next(self, only_estimates: bool = False) -> Chunk | None:
         """Return what to compute next, or None for now.
 
         A point that was in flight when a worker died runs alone: should it die again, the blame is certain.
         """
         if self.alone and self.in_flight:
             return None
-        suspected = suspect(self.store)
+        suspected = suspects(self.store, min(self.size, SUSPECTED_CHUNK))
         self.alone = suspected is not None and not self.in_flight
         if suspected:
-            return self._chunk(suspected[0], [suspected[1]]) if self.alone else None
-        waiting = frozenset(one for one, key in self.training.items() if key in self.in_flight)
-        for turn in turns(self.store, self.last):
-            points = self._fresh(turn, waiting)
+            return self._chunk(*suspected) if self.alone else None
+        for turn in turns(self.store, self.served):
+            points = [] if only_estimates and turn.how == "full" else self._fresh(turn)
             if points:
-                self.last = turn.request
                 return self._chunk(turn, points)
         return None
 
+    def next_here(self) -> Chunk | None:
+        """Return what the owner had better compute itself: a few estimates, none of which has ended an owner or a worker."""
+        most, waiting = int(self.size * HERE_SECONDS / CHUNK_SECONDS), 0
+        for turn in turns(self.store, self.served):
+            waiting += most + 1 if turn.how == "full" else len(open_points(self.store, turn.request, -1, most + 1 - waiting))
+            if waiting > most:
+                return None
+        chunk = self.next() if waiting else None
+        return chunk if chunk and not claims.unlucky(self.store, chunk.keys) else None
+
     def note(self, ended: Ended) -> None:
         """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks."""
-        self.in_flight.difference_update(ended.keys)
+        self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
-            if self._kept(self.training.pop(one)):
+            if claims.kept(self.store, self.training.pop(one)):
                 self.free.add(one)
+            self.fed.clear()
         if ended.keys:
             self.dry.clear()
-        if ended.computed:
+        if self.in_flight.pop(ended.keys, "estimate") == "estimate" and ended.computed:
             fitting = int(CHUNK_SECONDS * ended.computed / max(ended.seconds, 1e-6))
             self.size = max(1, min(fitting, 4 * self.size, LARGEST_CHUNK))
 
-    def _begin(self, chunk: Chunk) -> None:
-        """Note what is in flight; the first point of a functional class trains it while the class's others wait."""
-        self.in_flight.update(key for key, _ in chunk.points)
+    def _train(self, chunk: Chunk) -> None:
+        """Let a functional class wait for this point, unless it is trained."""
         one = chunk.functional_class
-        if one and one not in self.free:
-            if load(self.store, one):
-                self.free.add(one)
-            else:
-                self.training[one] = chunk.points[0][0]
+        if one and one not in self.free and not load(self.store, one):
+            self.training[one] = chunk.keys[0]
+        elif one:
+            self.free.add(one)
 
-    def _kept(self, key: str) -> bool:
-        return bool(self.store.execute("SELECT 1 FROM results WHERE key = ?", (key,)).fetchone())
-
-    def _fresh(self, turn: Turn, waiting: frozenset[str]) -> list[Point]:
-        if waiting and self.dry.get(turn.request) == waiting:
+    def _fresh(self, turn: Turn) -> list[Point]:
+        """Go on behind what was fed last; at the end of the request begin anew, for what came back unfinished."""
+        if turn.request in self.dry:
             return []
         size = self.size if turn.how == "estimate" else 1
-        found = {point.key: point for point in open_points(self.store, turn.request, size + len(self.in_flight), tuple(waiting))}
-        fresh = [point for key, point in found.items() if key not in self.in_flight][:size]
-        if waiting and not fresh:
-            self.dry[turn.request] = waiting
-        return fresh
+        for after, more in ((self.fed.get(turn.request, -1), 0), (-1, len(self.taken))):
+            rows = open_points(self.store, turn.request, after, size + more, self.training)
+            points = {point.key: point for point in rows if point.key not in self.taken}
+            if points:
+                self.fed[turn.request] = rows[-1].position if len(points) <= size else -1
+                return list(points.values())[:size]
+        if self.training:
+            self.dry.add(turn.request)
+        return []
 
     def _chunk(self, turn: Turn, points: list[Point]) -> Chunk:
+        self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
         given = tuple((point.key, point.changes) for point in points)
         shared = points[0].functional_class if turn.how == "full" else None
         return Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, given, self.compute, shared)

@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,71 +12,92 @@ from engine.store import KEPT, OPEN
 
 LEASE_SECONDS = 120.0
 FORGET_SECONDS = 7 * 86400.0
-LIVE = "state IN ('queued', 'running') AND lease_until > ?"
+LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A live request as the owner sees it: its number, how to compute, the data file, the base of its points."""
+    """A live request as the owner sees it: its number, whose it is, how to compute, the data file, the base of its points."""
 
     request: int
+    session: str
     how: How
     data: str | None
     base: str
 
 
 class Point(NamedTuple):
-    """A point to compute: its key, changes to its request's base, and its functional class, if it shares one's training."""
+    """A point to compute: key, changes to its request's base, the functional class whose training it shares, its position."""
 
     key: str
     changes: str
     functional_class: str | None
+    position: int = -1
 
 
-def turns(store: sqlite3.Connection, last: int) -> list[Turn]:
-    """Return the live requests in turn, beginning behind the one served `last`."""
-    rows = store.execute(f"SELECT id, how, data, base FROM requests WHERE {LIVE} ORDER BY id <= ?, id", (time.time(), last))
-    return [Turn(*row) for row in rows]
+def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Turn]:
+    """Return the live requests in turn: first the session served longest ago, of it the request served longest ago.
+
+    `served` says when, as a count, each session and each request was served last.
+    """
+    rows = store.execute(f"SELECT id, session, how, data, base FROM requests WHERE {LIVE} ORDER BY id", (time.time(),))
+    live = [Turn(*row) for row in rows]
+    return sorted(live, key=lambda turn: (served.get(turn.session, 0), served.get(turn.request, 0)))
 
 
-def open_points(store: sqlite3.Connection, request: int, most: int, waiting: Sequence[str] = ()) -> list[Point]:
-    """Return the first unfinished points of a request, but those of functional classes that are `waiting`."""
-    others = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(waiting))}))" if waiting else "true"
-    query = f"SELECT key, changes, class FROM points WHERE request = ? AND state = {OPEN} AND {others} ORDER BY position LIMIT ?"
-    return [Point(*row) for row in store.execute(query, (request, *waiting, most))]
+def open_points(store: sqlite3.Connection, request: int, after: int, most: int, waiting: Iterable[str] = ()) -> list[Point]:
+    """Return the first unfinished points of a request behind a position, but those of functional classes that are `waiting`."""
+    classes = tuple(waiting)
+    others = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(classes))}))" if classes else "true"
+    query = f"""SELECT key, changes, class, position FROM points
+        WHERE request = ? AND position > ? AND state = {OPEN} AND {others} ORDER BY position LIMIT ?"""
+    return [Point(*row) for row in store.execute(query, (request, after, *classes, most))]
 
 
-def suspect(store: sqlite3.Connection) -> tuple[Turn, Point] | None:
-    """Return an unfinished point during which a worker died before, or None."""
-    row = store.execute(
-        f"""SELECT r.id, r.how, r.data, r.base, p.key, p.changes, p.class
+def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[Point]] | None:
+    """Return unfinished points of one request during which workers died before, or None.
+
+    After one death up to `most` estimates go together, after two each goes by itself, so that the blame becomes certain.
+    """
+    rows = store.execute(
+        f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
-        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{LIVE} LIMIT 1""",
-        (time.time(),),
-    ).fetchone()
-    return (Turn(*row[:4]), Point(*row[4:])) if row else None
+        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{LIVE} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
+        (time.time(), most),
+    ).fetchall()
+    if not rows:
+        return None
+    turn, deaths = Turn(*rows[0][:5]), rows[0][5]
+    together = turn.how == "estimate" and deaths == 1
+    return turn, [Point(*row[6:]) for row in rows if row[0] == turn.request][: None if together else 1]
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:
     """Note that a request is being served; what it finds finished does not count towards its pace."""
-    counted = f"(SELECT count(*) FROM points WHERE request = id AND state != {OPEN})"
+    counted = f"total - (SELECT count(*) FROM points WHERE request = id AND state = {OPEN})"
     change = f"UPDATE requests SET state = 'running', started = ?, reused = {counted} WHERE id = ? AND state = 'queued'"
     store.execute(change, (time.time(), request))
 
 
 def tend(store: sqlite3.Connection) -> None:
-    """End requests without an open point, and park those whose lease has run out; looks before it locks."""
-    now = (time.time(),)
+    """End requests without an open point, and park those whose lease has run out; looks before it locks.
+
+    No lease reaches beyond LEASE_SECONDS from now: one that does was given before the clock was set back.
+    """
+    now = time.time()
     still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
     finished = f"state IN ('queued', 'running') AND NOT {still_open}"
     if store.execute(f"SELECT 1 FROM requests WHERE {finished}").fetchone():
         kept = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
-        store.execute(
-            f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}", now
-        )
-    expired = "state = 'running' AND lease_until <= ?"
-    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", now).fetchone():
-        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", now)
+        change = f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
+        store.execute(change, (now,))
+    live = "state IN ('queued', 'running')"
+    ahead = f"{live} AND lease_until > ?"
+    if store.execute(f"SELECT 1 FROM requests WHERE {ahead}", (now + LEASE_SECONDS + 1,)).fetchone():
+        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {live} AND lease_until > ?1", (now + LEASE_SECONDS,))
+    expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
+    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (now,)).fetchone():
+        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (now,))
 
 
 def take_over(store: sqlite3.Connection) -> None:
@@ -85,6 +106,11 @@ def take_over(store: sqlite3.Connection) -> None:
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")
     refuse = "UPDATE requests SET state = 'failed', note = ? WHERE state = 'queued' AND model_version != ?"
     store.execute(refuse, (note, version.MODEL))
-    before = time.time() - FORGET_SECONDS
-    store.execute("DELETE FROM points WHERE request IN (SELECT id FROM requests WHERE lease_until < ?)", (before,))
-    store.execute("DELETE FROM requests WHERE lease_until < ?", (before,))
+    now = time.time()
+    _forget(store, "lease_until < ? AND NOT (keeps_on AND state = 'queued')", now - FORGET_SECONDS)
+    _forget(store, "state = 'arriving' AND lease_until < ?", now)  # whoever was asking died in the middle
+
+
+def _forget(store: sqlite3.Connection, which: str, before: float) -> None:
+    store.execute(f"DELETE FROM points WHERE request IN (SELECT id FROM requests WHERE {which})", (before,))
+    store.execute(f"DELETE FROM requests WHERE {which}", (before,))

@@ -1,99 +1,135 @@
 """What has been asked for: a request is a list of points that someone waits for, held by a lease.
 
 Requests live in the store, so they survive whoever computes them. A viewer renews the lease; once it has run
-out, no further point is begun until someone renews it.
+out, no further point is begun until someone renews it, unless the request was asked to keep on by itself.
 """
 
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
-from typing import Literal
 
-from engine import version
+from engine import effort, version
 from engine.errors import BadInput
 from engine.functional_class import functional_class
 from engine.keys import How, key_of_texts, texts
-from engine.progress import Progress, from_json
 from engine.queue import LEASE_SECONDS, tend
 from engine.scenario import Scenario
-from engine.store import FAILED, KEPT, OPEN, opened, transaction
+from engine.store import opened, transaction
 
-State = Literal["queued", "running", "done", "cancelled", "failed"]
-POINT = "INSERT INTO points (request, position, key, changes, state, class, checksum) VALUES (?, ?, ?, ?, ?, ?, crc(?3, ?4))"
-ENDED = ("done", "cancelled", "failed")
-
-
-@dataclass(frozen=True)
-class Running:
-    """A point that is being computed: its key, since when (seconds), and how far it is, if it has said so."""
-
-    key: str
-    seconds: float
-    progress: Progress | None
+AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
+# A point that is already kept starts out so: EXISTS is 1, as KEPT is.
+POINT = """INSERT INTO points (request, position, key, changes, class, state, checksum)
+    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3), crc(?3, ?4))"""
+HOUR = 3600.0
 
 
 @dataclass(frozen=True)
-class Status:
-    """How far a request is: `done` counts finished points, `failed` those of them without a result."""
+class Limit:
+    """How much one request may ask for: points, and seconds of one core that they are likely to take."""
 
-    request: int
-    how: How
-    state: State
-    total: int
-    done: int
-    failed: int
-    eta_seconds: float | None
-    running: tuple[Running, ...]
-    note: str
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will come."""
-        return self.state in ENDED
+    points: int
+    core_seconds: float
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A point that gave no result: its key, why in a sentence, and whether that is a bug rather than bad input."""
-
-    key: str
-    sentence: str
-    bug: bool
+FOR_COMMANDS = Limit(1_000_000, 1000 * HOUR)
+FOR_PAGES = Limit(50_000, 8 * HOUR)
 
 
-def submit(path: Path, scenarios: Sequence[Scenario], how: How, data: Path | None = None, sharing: bool = True) -> int:
+def submit(
+    path: Path,
+    scenarios: Sequence[Scenario],
+    how: How,
+    data: Path | None = None,
+    *,
+    session: str = "",
+    title: str = "",
+    link: str = "",
+    keeps_on: bool = False,
+    limit: Limit = FOR_COMMANDS,
+    sharing: bool = True,
+) -> int:
     """Ask for the scenarios' results, durably, and return the request's number.
 
-    Points that are already kept are not computed again; failed ones are tried again. With `sharing`, those of one
-    functional class share its training. Raises BadInput, BadFile.
+    Points that are already kept are not computed again; failed ones are tried again. What the same `session` asked
+    for before, or anyone whose request has ended, is taken up again under its number. `title` and `link` say what it
+    is and reopen it; with `keeps_on` it goes on when nobody waits. Full runs of one functional class share its
+    training, unless `sharing` is off. Raises BadInput, among others beyond the limit, BadFile.
     """
     if not scenarios:
         raise BadInput("No scenario was given; a request needs at least one.")
-    now = time.time()
+    if len(scenarios) > limit.points:
+        raise BadInput(f"{len(scenarios):,} points are asked for and at most {limit.points:,} are taken at once; take fewer.")
     base = texts(scenarios[0])
     source = str(data.resolve()) if data else None
-    with opened(path) as store, transaction(store):
-        row = (how, source, _compact(base), len(scenarios), "queued", now, now + LEASE_SECONDS, version.MODEL)
-        columns = "how, data, base, total, state, created, lease_until, model_version, checksum"
-        values = "?, ?, ?, ?, ?, ?, ?, ?, crc(?1, ?2, ?3)"
-        request = store.execute(f"INSERT INTO requests ({columns}) VALUES ({values})", row).lastrowid or 0
-        store.executemany(POINT, _points(request, scenarios, base, how, sharing and how == "full"))
-        _try_again(store, request)
-        store.execute(f"UPDATE points SET state = {KEPT} WHERE request = ? AND key IN (SELECT key FROM results)", (request,))
-        tend(store)
+    with opened(path) as store:
+        request = _announced(store, how, source, _compact(base), len(scenarios))
+        try:
+            digest = _listed(store, request, scenarios, base, how, limit, sharing)
+            with transaction(store):
+                request = _joined(store, request, digest, session)
+                changes = "data = ?, session = ?, title = ?, link = ?, keeps_on = ?, checksum = crc(how, ?1, base)"
+                store.execute(f"UPDATE requests SET {changes} WHERE id = ?", (source, session, title, link, keeps_on, request))
+                _try_again(store, request)
+                tend(store)
+        except BaseException:
+            _withdraw(store, request)
+            raise
     return request
 
 
+def _announced(store: sqlite3.Connection, how: How, source: str | None, base: str, total: int) -> int:
+    """Begin a request that no one serves before all its points are there; should we die, its lease runs out."""
+    now = time.time()
+    columns = "how, data, base, total, state, created, lease_until, model_version, checksum"
+    row = (how, source, base, total, now, now + LEASE_SECONDS, version.MODEL)
+    values = "?, ?, ?, ?, 'arriving', ?, ?, ?, crc(?1, ?2, ?3)"
+    return store.execute(f"INSERT INTO requests ({columns}) VALUES ({values})", row).lastrowid or 0
+
+
+def _listed(
+    store: sqlite3.Connection,
+    request: int,
+    scenarios: Iterable[Scenario],
+    base: dict[str, str],
+    how: How,
+    limit: Limit,
+    sharing: bool,
+) -> str:
+    """Write the points and return the digest over their keys; raises BadInput once they are too much work."""
+    digest, work, position = blake2b(digest_size=16), 0.0, 0
+    coming = iter(scenarios)
+    while some := list(islice(coming, AT_ONCE)):
+        work += effort.sweep_seconds(some, how)
+        if work > limit.core_seconds:
+            raise BadInput(_too_much(limit))
+        rows = list(_points(request, position, some, base, how, sharing))
+        digest.update("".join(str(row[2]) for row in rows).encode())
+        position += len(rows)
+        with transaction(store):
+            store.executemany(POINT, rows)
+            store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (time.time() + LEASE_SECONDS, request))
+    return digest.hexdigest()
+
+
+def _too_much(limit: Limit) -> str:
+    return (
+        f"These points are likely to take more than {limit.core_seconds / HOUR:,.0f} hours of one core, and no more is taken at "
+        "once; take fewer points or batches, or estimates."
+    )
+
+
 def _points(
-    request: int, scenarios: Sequence[Scenario], base: dict[str, str], how: How, sharing: bool
+    request: int, position: int, scenarios: Iterable[Scenario], base: dict[str, str], how: How, sharing: bool
 ) -> Iterator[tuple[object, ...]]:
-    for position, scenario in enumerate(scenarios):
+    for number, scenario in enumerate(scenarios, position):
         written = texts(scenario)
-        one = functional_class(scenario) if sharing else None
-        yield request, position, key_of_texts(written, how), _compact(_changes(base, written)), OPEN, one.name if one else None
+        one = functional_class(scenario) if sharing and how == "full" else None
+        yield request, number, key_of_texts(written, how), _compact(_changes(base, written)), one.name if one else None
 
 
 def _changes(base: dict[str, str], written: dict[str, str]) -> dict[str, str]:
@@ -106,10 +142,36 @@ def _compact(content: dict[str, str]) -> str:
     return json.dumps(content, separators=(",", ":"))
 
 
+def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:
+    """Take up the newest request for the same points that has ended or is ours, instead of this one; else serve this one.
+
+    Another session's live request stays its own: either can be cancelled without the other, and points are shared anyway.
+    """
+    ours = "state IN ('done', 'cancelled', 'failed') OR session = ?"
+    same = f"SELECT id FROM requests WHERE digest = ? AND id != ? AND ({ours}) ORDER BY id DESC LIMIT 1"
+    earlier = store.execute(same, (digest, request, session)).fetchone()
+    if earlier:
+        _withdraw(store, request)
+        request = int(earlier[0])
+    now = time.time()
+    live = "state = CASE WHEN state = 'running' THEN state ELSE 'queued' END, ended = NULL, note = ''"
+    change = f"UPDATE requests SET {live}, digest = ?, created = ?, lease_until = ? WHERE id = ?"
+    store.execute(change, (digest, now, now + LEASE_SECONDS, request))
+    return request
+
+
+def _withdraw(store: sqlite3.Connection, request: int) -> None:
+    """Forget a request that has not been served yet."""
+    arriving = "SELECT id FROM requests WHERE id = ? AND state = 'arriving'"
+    store.execute(f"DELETE FROM points WHERE request IN ({arriving})", (request,))
+    store.execute(f"DELETE FROM requests WHERE id IN ({arriving})", (request,))
+
+
 def _try_again(store: sqlite3.Connection, request: int) -> None:
-    again = "key IN (SELECT f.key FROM failures f JOIN points p ON p.key = f.key WHERE p.request = ?)"
-    store.execute(f"UPDATE claims SET ending = 'forgiven' WHERE ending = 'died' AND {again}", (request,))
-    store.execute(f"DELETE FROM failures WHERE {again}", (request,))
+    asked = "EXISTS (SELECT 1 FROM points WHERE request = ? AND points.key = failures.key)"
+    failed = f"key IN (SELECT key FROM failures WHERE {asked})"
+    store.execute(f"UPDATE claims SET ending = 'forgiven' WHERE ending = 'died' AND {failed}", (request,))
+    store.execute(f"DELETE FROM failures WHERE {asked}", (request,))
 
 
 def cancel(path: Path, request: int) -> None:
@@ -120,62 +182,18 @@ def cancel(path: Path, request: int) -> None:
 
 
 def renew(path: Path, request: int) -> None:
-    """Hold the request for LEASE_SECONDS from now; written only once half of the lease is used."""
+    """Hold the request for LEASE_SECONDS from now; written only once half of the lease is used, or the clock was set back."""
     now = time.time()
     with opened(path) as store:
         row = store.execute("SELECT lease_until FROM requests WHERE id = ?", (request,)).fetchone()
-        if row and row[0] < now + LEASE_SECONDS / 2:
+        if row and not LEASE_SECONDS / 2 <= row[0] - now <= LEASE_SECONDS:
             store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (now + LEASE_SECONDS, request))
 
 
-def latest(path: Path, names: Sequence[str]) -> int | None:
+def latest(path: Path, names: Iterable[str]) -> int | None:
     """Return the newest request for exactly the points with these keys, in this order, or None."""
-    holding = "SELECT request FROM points WHERE key = ? AND position = 0 ORDER BY request DESC"
-    asked = "SELECT key FROM points WHERE request = ? ORDER BY position"
+    digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
     with opened(path) as store:
-        for (request,) in store.execute(holding, names[:1]).fetchall():
-            if [name for (name,) in store.execute(asked, (request,))] == list(names):
-                return int(request)
-    return None
-
-
-def status(path: Path, request: int) -> Status:
-    """Return how far a request is; raises BadInput if the store does not know it."""
-    with opened(path) as store:
-        row = store.execute("SELECT how, state, total, reused, started, note FROM requests WHERE id = ?", (request,)).fetchone()
-        if row is None:
-            raise BadInput(f"request={request} is not in {path}; submit it again.")
-        counted = dict(store.execute("SELECT state, count(*) FROM points WHERE request = ? GROUP BY state", (request,)))
-        running = _running(store, request)
-    how, state, total, reused, started, note = row
-    done = total - counted.get(OPEN, 0)
-    if state == "queued" and running:  # another request has begun one of its points
-        state, reused, started = "running", done, time.time() - max(point.seconds for point in running)
-    eta = _eta(total, done, reused, started, running) if state == "running" else None
-    return Status(request, how, state, total, done, counted.get(FAILED, 0), eta, running, note)
-
-
-def failures(path: Path, request: int) -> tuple[Failure, ...]:
-    """Return the request's points without a result, in order."""
-    query = """SELECT f.key, f.sentence, f.bug FROM points p JOIN failures f ON f.key = p.key
-        WHERE p.request = ? ORDER BY p.position"""
-    with opened(path) as store:
-        return tuple(Failure(name, sentence, bool(bug)) for name, sentence, bug in store.execute(query, (request,)))
-
-
-def _running(store: sqlite3.Connection, request: int) -> tuple[Running, ...]:
-    rows = store.execute(
-        """SELECT c.key, c.started, g.snapshot FROM claims c LEFT JOIN progress g ON g.key = c.key
-        WHERE c.ending IS NULL AND EXISTS (SELECT 1 FROM points p WHERE p.key = c.key AND p.request = ?) ORDER BY c.id""",
-        (request,),
-    )
-    now = time.time()
-    return tuple(Running(name, now - started, from_json(json.loads(text)) if text else None) for name, started, text in rows)
-
-
-def _eta(total: int, done: int, reused: int, started: float, running: tuple[Running, ...]) -> float | None:
-    """Seconds left at the pace so far, counting points that were not there before and shares of running ones."""
-    finished = done + sum(point.progress.share for point in running if point.progress)
-    if finished <= reused:
-        return None
-    return (time.time() - started) / (finished - reused) * (total - finished)
+        query = "SELECT id FROM requests WHERE digest = ? AND state != 'arriving' ORDER BY id DESC LIMIT 1"
+        row = store.execute(query, (digest,)).fetchone()
+    return int(row[0]) if row else None

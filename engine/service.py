@@ -4,28 +4,41 @@ Whoever wants results submits a request and follows its status; the one process 
 computes. It may be killed at any moment: finished points are rows, and the next owner goes on with the rest.
 """
 
-import os
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from sqlite3 import Connection
 
-from joblib import Parallel, cpu_count, parallel_config
-from joblib.externals.loky import get_reusable_executor
+from joblib import cpu_count
 
 from engine import claims, queue
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
 from engine.owner import await_workers, is_owned, owning
-from engine.requests import Failure, Running, Status, cancel, failures, latest, renew, status, submit
+from engine.pool import Patience, Pool, local
+from engine.requests import FOR_PAGES, cancel, latest, renew, submit
+from engine.status import Failure, Running, Status, failures, has_ended, status
 from engine.store import opened
-from engine.worker import COMPUTE, settle
+from engine.worker import COMPUTE, Ended, compute_chunk
 
-__all__ = ["Failure", "Running", "Status", "cancel", "ensure_service", "failures", "latest", "renew", "serve", "status", "submit"]
+__all__ = [
+    "FOR_PAGES",
+    "Failure",
+    "Running",
+    "Status",
+    "cancel",
+    "ensure_service",
+    "failures",
+    "has_ended",
+    "latest",
+    "renew",
+    "serve",
+    "status",
+    "submit",
+]
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
@@ -51,57 +64,64 @@ def serve(
     `n_jobs` workers run at once, by default one per core. `compute` names the function that turns a scenario
     into a result, as module:function. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
     """
-    path, n_jobs = path.resolve(), n_jobs or cpu_count()
+    path = path.resolve()
     with owning(path), opened(path) as store, opened(path) as feeding:
         await_workers(path, EXIT_SECONDS)
         claims.bury(store, "abandoned")
         queue.take_over(store)
+        pool = local(path, n_jobs or cpu_count())
         try:
-            _serve(store, Feed(feeding, path, compute), n_jobs, idle_exit_seconds, until)
+            _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, until)
         finally:
-            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+            pool.close()
             claims.bury(store, "abandoned")
 
 
-def _serve(store: Connection, feed: Feed, n_jobs: int, idle_exit_seconds: float, until: Condition) -> None:
+def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, until: Condition) -> None:
     idle_since, false_starts = time.monotonic(), 0
     while not until():
         queue.tend(store)
-        if feed.next():
-            false_starts = 0 if _round(store, feed, n_jobs, until) else false_starts + 1
-            idle_since = time.monotonic()
+        if chunk := feed.next_here():
+            _take(store, feed, pool, compute_chunk(chunk))
+        elif feed.next():
+            false_starts = 0 if _round(store, feed, pool, until) else false_starts + 1
         elif time.monotonic() - idle_since >= idle_exit_seconds:
             return
         else:
             time.sleep(POLL_SECONDS)
+            continue
+        idle_since = time.monotonic()
         if false_starts > MOST_FALSE_STARTS:
             raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
 
 
-def _round(store: Connection, feed: Feed, n_jobs: int, until: Condition) -> bool:
-    """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun.
-
-    A pool of one would compute in this very process: so the pool has two workers, and gets one task at a time.
-    """
-    with parallel_config("loky", initializer=settle, initargs=(os.getpid(), feed.path), inner_max_num_threads=1):
-        pool = Parallel(max(n_jobs, 2), pre_dispatch=n_jobs, batch_size=1, return_as="generator_unordered")
-        answers = pool(feed.tasks())
+def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
+    """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun."""
+    with pool.parallel() as parallel:
+        answers = parallel(feed.tasks(pool))
+    patience = Patience()
     try:
         for ended in answers:
-            if ended.trouble:
-                raise BadFile(ended.trouble)
-            feed.note(ended)
+            _take(store, feed, pool, ended)
             queue.tend(store)
+            patience.tend(store)
             if until():
                 break
-    except BrokenProcessPool:
+    except pool.deaths:
         await_workers(feed.path, EXIT_SECONDS)  # lest a point of theirs is begun twice
-        return claims.bury(store, "died") > 0
+        return claims.bury(store, "stopped" if patience.lost else "died") > 0
     finally:
-        feed.in_flight.clear()
+        feed.forget()
         with warnings.catch_warnings(action="ignore"):  # joblib warns that tasks are dropped: they are meant to be
             answers.close()
     return True
+
+
+def _take(store: Connection, feed: Feed, pool: Pool, ended: Ended) -> None:
+    if ended.trouble:
+        raise BadFile(ended.trouble)
+    pool.keep(store, ended)
+    feed.note(ended)
 
 
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> None:

@@ -4,15 +4,17 @@ A worker never raises: a point ends as a result or as a sentence. It is polite t
 terminal's Ctrl-C, which its owner handles, and leaves soon after its owner has died.
 """
 
+import ctypes
 import importlib
 import json
 import os
 import signal
 import sqlite3
+import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +34,7 @@ Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for p
 COMPUTE = "engine.worker:computed"
 NICENESS = 10
 WATCH_SECONDS = 0.5
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NAP_SECONDS = 0.1
 
 
@@ -51,15 +54,24 @@ class Chunk:
     compute: str = COMPUTE
     functional_class: str | None = None
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its points."""
+        return tuple(key for key, _ in self.points)
+
 
 @dataclass(frozen=True)
 class Ended:
-    """What a worker answers: the keys it was given, how many it computed in how long, and the store's trouble."""
+    """What a worker answers: the keys it was given, how many it computed in how long, and what troubles them all.
+
+    A worker without the store brings its points' `endings` along, for the owner to keep.
+    """
 
     keys: tuple[str, ...] = ()
     computed: int = 0
     seconds: float = 0.0
     trouble: str = ""
+    endings: tuple[claims.Ending, ...] = ()
 
 
 def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
@@ -85,6 +97,8 @@ def polite(owner: int) -> None:
     """Yield the processor to others, leave Ctrl-C to the process `owner`, and leave soon after it has died."""
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":  # at once, and even if this process is stopped or busy in a kernel
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=_watch, args=(owner,), daemon=True).start()
 
 
@@ -101,31 +115,40 @@ def nap() -> Ended:
 
 
 def compute_chunk(chunk: Chunk) -> Ended:
-    """Compute the chunk's points that are still wanted, and keep what they gave."""
+    """Claim the chunk's points that are still wanted, compute them, and keep what they gave."""
     start = time.monotonic()
-    keys = tuple(key for key, _ in chunk.points)
     try:
         with opened(Path(chunk.store)) as store:
-            mine = claims.claim(store, chunk.request, keys)
-            changes = dict(chunk.points)
-            claims.close(store, [(key, *_ending(store, chunk, key, changes[key])) for key in mine])
+            mine = claims.claim(store, chunk.request, chunk.keys)
+            shelf = StoreShelf(store) if chunk.functional_class else None
+            claims.close(store, endings(chunk, mine, lambda key: _watcher(store, key), shelf))
     except EmberpoolError as error:
-        return Ended(keys, trouble=str(error))
-    return Ended(keys, len(mine), time.monotonic() - start)
+        return Ended(chunk.keys, trouble=str(error))
+    return Ended(chunk.keys, len(mine), time.monotonic() - start)
 
 
-def _ending(store: sqlite3.Connection, chunk: Chunk, key: str, changes: str) -> tuple[str, str]:
+def endings(
+    chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: Shelf | None = None
+) -> tuple[claims.Ending, ...]:
+    """Compute the wanted points of a chunk; needs no store, so that it can be done on any computer."""
+    changes = dict(chunk.points)
+    return tuple((key, *_ending(chunk, changes[key], watcher(key), shelf)) for key in wanted)
+
+
+def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -> tuple[str, str]:
     """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
     try:
         data = Path(chunk.data) if chunk.data else None
         scenario = _changed(_scenario(chunk.base), changes)
-        shelf = {"shelf": StoreShelf(store)} if chunk.functional_class else {}
-        result = _function(chunk.compute)(scenario, chunk.how, data, _watcher(store, key), **shelf)
+        shared = {} if shelf is None else {"shelf": shelf}
+        result = _function(chunk.compute)(scenario, chunk.how, data, watcher, **shared)
         return "kept", result_text(result)
     except Cancelled:
         return "cancelled", ""
     except EmberpoolError as error:
         return "failed", str(error)
+    except MemoryError:
+        return "failed", "It needs more memory than is free; lower run.memory_budget_GiB, or run fewer at once with --jobs."
     except Exception as error:  # a bug in one point must not end the others
         traceback.print_exc()
         return "bug", f"{type(error).__name__}: {error}. This is a bug in Emberpool; please report it with this scenario's link."

@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine import kept, keys, service
 from engine.progress import Progress
-from engine.requests import Running, Status
 from engine.simulate import simulate
+from engine.status import Running, Status
 from engine.store import DEFAULT, opened
 from pages.parts import compare_charts, full_runs, full_runs_panel
 

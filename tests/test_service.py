@@ -119,7 +119,7 @@ def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_
 
 
 def test_identical_points_of_two_requests_are_computed_once(store: Path) -> None:
-    requests = [service.submit(store, scenarios([1, 2, 1], 0.1), "full") for _ in range(2)]
+    requests = [service.submit(store, scenarios([1, 2, 1], 0.1), "full", session=who) for who in ("mine", "yours")]
     serve(store)
     assert [service.status(store, request).done for request in requests] == [3, 3]
     assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
@@ -153,14 +153,14 @@ def test_a_request_is_found_by_exactly_its_points(store: Path) -> None:
     def found(*seeds: int) -> int | None:
         return service.latest(store, [key(one, "full") for one in scenarios(seeds)])
 
-    first, again = (service.submit(store, scenarios([1, 2, 3]), "full") for _ in range(2))
+    first, again = (service.submit(store, scenarios([1, 2, 3]), "full", session=who) for who in ("mine", "yours"))
     other = service.submit(store, scenarios([1, 4, 3]), "full")
     assert (found(1, 2, 3), found(1, 4, 3)) == (again, other) and first < again
     assert found(1, 5, 3) is found(1) is found(2, 3) is found(1, 3, 2) is None
 
 
 def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(store: Path) -> None:
-    requests = [service.submit(store, [scenario(1, 3.0)], "full") for _ in range(2)]
+    requests = [service.submit(store, [scenario(1, 3.0)], "full", session=who) for who in ("mine", "yours")]
     assert service.latest(store, [key(scenario(1, 3.0), "full")]) == requests[1]
     with owner(store):
         until(lambda: any(p.progress and p.progress.share > 0.3 for p in service.status(store, requests[0]).running))

@@ -1,6 +1,7 @@
 """`sweep`: many scenarios through the store, by this process or by the one that already owns the store."""
 
 import argparse
+import os
 import shlex
 import sys
 import threading
@@ -57,7 +58,9 @@ def _computed(
 ) -> tuple[int, list[Result]]:
     """Ask until every point has an outcome: a row found damaged on reading is computed anew."""
     for _ in range(MOST_ROUNDS):
-        request = service.submit(arguments.store, scenarios, how, data, sharing=not arguments.no_sharing)
+        request = service.submit(
+            arguments.store, scenarios, how, data, session=f"command {os.getpid()}", sharing=not arguments.no_sharing
+        )
         try:
             _until_ended(arguments.store, request, arguments.jobs)
         except KeyboardInterrupt:
@@ -75,7 +78,7 @@ def _until_ended(store: Path, request: int, jobs: int | None) -> None:
     """Compute as the store's owner, or follow the one there is; should it die, take its place."""
 
     def ended() -> bool:
-        return service.status(store, request).ended
+        return service.has_ended(store, request)
 
     with _ticking(store, request):
         while not ended():

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine import kept, service, store
 from engine.errors import EmberpoolError
@@ -37,7 +38,9 @@ def results(scenarios: Scenarios, how: How) -> list[Result | None]:
 def start(scenarios: Scenarios, how: How) -> None:
     """Ask for the scenarios in the background; shows the engine's sentence if they are refused."""
     with _toasted():
-        service.submit(STORE, scenarios, how, data_file.path_for(scenarios[0]))
+        data, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
+        session = f"page {visitor.session_id}" if visitor else ""
+        service.submit(STORE, scenarios, how, data, session=session, limit=service.FOR_PAGES)
         service.ensure_service(STORE)
 
 
