@@ -58,6 +58,11 @@ def unwanted(store: sqlite3.Connection) -> list[tuple[int, int, str]]:
     return [(int(claim), int(pid), str(key)) for claim, pid, key in store.execute(running)]
 
 
+def kept(store: sqlite3.Connection, name: str) -> bool:
+    """Return whether the point with this key has a result."""
+    return bool(store.execute("SELECT 1 FROM results WHERE key = ?", (name,)).fetchone())
+
+
 def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
     """Put a point's progress where viewers see it."""
     row = (name, json.dumps(progress.as_json(), separators=(",", ":"), default=float), time.time())
