@@ -20,7 +20,7 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib._dask import DaskDistributedBackend
 
-from engine import claims, progress, version
+from engine import claims, progress, trainings, version
 from engine.errors import BadInput, CannotRun
 from engine.pool import Pool, Store, Task
 from engine.worker import NAP_SECONDS, Chunk, Ended, endings, nap
@@ -44,20 +44,26 @@ def code() -> str:
     return f"{version.MODEL}, engine {digest.hexdigest()}"
 
 
-def compute_afar(chunk: Chunk, wanted: tuple[str, ...], sent: str, owners_code: str) -> Ended:
-    """On a worker: compute the chunk's wanted points and bring their endings back; one chunk at a time in a process."""
+def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, owners_code: str) -> Ended:
+    """On a worker: compute the chunk's wanted points and bring their endings back; one chunk at a time in a process.
+
+    `known` is the training of the chunk's functional class, if the owner has it; one that is trained here comes back as well.
+    """
     if code() != owners_code:
         trouble = f"A worker of the cluster runs model version {code()}, and this is {owners_code}; install the same everywhere."
         return Ended(chunk.keys, trouble=trouble)
+    name = chunk.functional_class
+    shelf = {name: trainings.from_text(known)} if name and known else {}
     with _ALONE:
         start = time.monotonic()
-        found = endings(chunk, wanted, partial(_watcher, sent))
-        return Ended(chunk.keys, len(found), time.monotonic() - start, endings=found)
+        found = endings(chunk, wanted, partial(_watcher, sent), shelf if name else None)
+        learned = trainings.text(shelf[name]) if name in shelf and not known else ""
+        return Ended(chunk.keys, len(found), time.monotonic() - start, "", found, (name or "", learned))
 
 
 def _watcher(sent: str, key: str) -> progress.Watcher:
     """Tells the owner how far the point is, every now and then, and stops what nobody waits for."""
-    told = [0.0]
+    told = [time.monotonic()]
 
     def watch(now: progress.Progress) -> bool:
         if time.monotonic() - told[0] > TELL_SECONDS:
@@ -68,8 +74,8 @@ def _watcher(sent: str, key: str) -> progress.Watcher:
     return watch
 
 
-def forget(points: set[tuple[str, str]]) -> None:
-    """On a worker: stop these points at their next progress."""
+async def forget(points: set[tuple[str, str]]) -> None:
+    """On a worker: stop these points at their next progress; a coroutine, since Dask waits for all else that it runs."""
     UNWANTED.update(points)
 
 
@@ -108,11 +114,15 @@ class Cluster:
         wanted = tuple(claims.claim(store, chunk.request, chunk.keys))
         name = f"{id(self)}-{next(self.numbers)}"
         self.sent.update(dict.fromkeys(chunk.keys, name))
-        task: Task = delayed(compute_afar)(chunk, wanted, name, code())
+        found = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
+        task: Task = delayed(compute_afar)(chunk, wanted, trainings.text(found) if found else "", name, code())
         return task
 
     def keep(self, store: Store, ended: Ended) -> None:
         """Keep what came back, durably, and count deaths."""
+        name, learned = ended.training
+        if learned:
+            trainings.StoreShelf(store)[name] = trainings.from_text(learned)
         claims.close(store, ended.endings)
         claims.blame(store)
         for key in ended.keys:
@@ -161,10 +171,14 @@ def _client(address: str) -> Any:
 
 
 class Backend(DaskDistributedBackend):  # type: ignore[misc]
-    """joblib's own, but for two things: a nap needs no worker, and a task that failed is answered for.
+    """joblib's own, but for three things: one core is no reason to compute here, a nap needs no worker, and failures are told.
 
     joblib tells nobody of a failed task when answers come unordered, so its caller would wait for ever.
     """
+
+    def effective_n_jobs(self, n_jobs: int) -> int:
+        """Return the cores that there are, but never 1, for which joblib would compute in this very process."""
+        return max(2, int(super().effective_n_jobs(n_jobs)))
 
     def submit(self, func: Any, callback: Callable[[Any], Any]) -> Any:
         """Send a task, or nap here."""
