@@ -25,5 +25,5 @@ def call(arguments: argparse.Namespace) -> int:
     """Serve until idle; returns the exit status."""
     if arguments.quota_GiB is not None:
         quota.limit(arguments.store, arguments.quota_GiB)
-    serve(arguments.store, arguments.jobs, arguments.idle_exit)
+    serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0
