@@ -20,7 +20,7 @@ def listing(entries: Sequence[Entry]) -> list[Entry]:
     """Draw the requests as a table and return the chosen ones; another list of requests begins without a choice."""
     columns = {
         "What": st.column_config.TextColumn(width="large"),
-        "When": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
+        "When": st.column_config.DatetimeColumn(format="D MMM YY, HH:mm"),
         "Request": st.column_config.TextColumn("No.", width="small"),
         "State": st.column_config.TextColumn(help="What is pinned never makes room for newer results; all else may."),
     }
@@ -118,7 +118,8 @@ def _points(chosen: Sequence[Entry]) -> None:
     requests = tuple(dict.fromkeys(frame[history_tables.REQUEST]))
     if len(frame) > 1:
         marks = history_tables.marks(frame, metric, across)
-        spec = history_charts.compared(metric, across, requests, across == RANK)
+        curve = across == RANK or not frame.duplicated([history_tables.REQUEST, across]).any()
+        spec = history_charts.compared(metric, across, requests, curve)
         st.vega_lite_chart(marks, spec, key="compared", alt=f"{metric} of the chosen requests' points against {across}")
     if len(frame) > MOST_ROWS:
         st.caption(f"The best {MOST_ROWS:,} of {len(frame):,} points; the CSV file has all.")
