@@ -31,7 +31,7 @@ from engine.system import System, ways
 from engine.timeline import template_of
 from engine.traffic import Traffic
 from engine.traffic import steady as repeated
-from engine.windows import Averages, Taken, observe
+from engine.windows import Taken, observe
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ from engine.device import Cost, Device
 from engine.machine import Machine
 
 
-
 def counted(machine: Machine, device: Device, factor: float) -> Device:
     """Return a device with power and energy as the machine's knobs want them counted; times never change.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.period import LEAPT, leap, nothing_kept
 from engine.template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, State, Template, begin, kernel
 
 
@@ -180,10 +181,11 @@ def _next_completion(s: Any) -> float:
 
 
 @kernel
-def _advance(g: Any, s: Any) -> int:
+def _advance(g: Any, s: Any, past: Any) -> int:
     """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
     batches, width = s.start.shape
-    todo = batches * (width - (1 if g.roll >= 0 else 0))
+    counted = width - (1 if g.roll >= 0 else 0)
+    todo, low, complete = batches * counted, 0, 0
     for task in range(width):
         if g.first_needs[task] == 0:
             _make_ready(g, s, 0, task, -1, 0.0)
@@ -194,12 +196,30 @@ def _advance(g: Any, s: Any) -> int:
             return 2
         if todo == 0:
             return 0
-        now = _next_completion(s)
-        if now == np.inf:
+        soonest = _next_completion(s)
+        if soonest == np.inf:
             return 1
+        if soonest > now and past.counts[LEAPT] == 0:
+            while _complete(g, s, complete):
+                complete += 1
+            if complete > low:
+                low = complete
+                skipped = leap(g, s, past, low, now)
+                todo -= skipped * counted
+                soonest = _next_completion(s)
+        now = soonest
         for server in range(g.servers):
             if s.running[server] >= 0 and s.finish[server] == now:
                 todo -= _finish(g, s, server, now)
+
+
+@kernel
+def _complete(g: Any, s: Any, batch: int) -> bool:
+    """Return whether every task of a batch but its rolling log has ended."""
+    for k in range(s.start.shape[1]):
+        if k != g.roll and np.isnan(s.end[batch, k]):
+            return False
+    return True
 
 
 def advance(template: Template) -> State:
@@ -208,7 +228,7 @@ def advance(template: Template) -> State:
     Shapes are (batches, tasks); times in seconds; NaN marks a rolling log that was skipped or cut off.
     """
     state = begin(template)
-    failed = _advance(template, state)
+    failed = _advance(template, state, nothing_kept(state.start.shape[1], template.servers))
     if failed:
         raise ValueError(refusal(failed))
     return state

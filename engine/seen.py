@@ -6,7 +6,7 @@ computed more often, never wrongly.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from functools import wraps
 from operator import attrgetter
 from typing import Any, TypeVar, cast
@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 Stage = TypeVar("Stage", bound=Callable[..., Any])
 MOST_ANSWERS, MOST_WAYS = 4096, 64
 UNKNOWN = object()
+NOTHING: Mapping[str, Any] = {}
 
 
 class Notes(dict[str, Any]):
@@ -23,27 +24,28 @@ class Notes(dict[str, Any]):
 
 
 class Seen:
-    """Stands in for a scenario or a group of its knobs: notes what is read of it, and can have some `changes`."""
+    """Stands in for a scenario or a group of its knobs: notes what is read of it, and can have some `changes`.
 
-    __slots__ = ("_changes", "_notes", "_of", "_path")
+    What has been read once is kept as an attribute, so that it is not asked for again.
+    """
 
-    def __init__(self, of: Any, notes: Notes, path: str = "", changes: Mapping[str, Any] | None = None) -> None:
-        self._of, self._notes, self._path, self._changes = of, notes, path, changes or {}
+    def __init__(self, of: Any, notes: Notes, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
+        self._of, self._notes, self._path, self._changes = of, notes, path, changes
 
     def __getattr__(self, name: str) -> Any:
         path = self._path + name
         if path in self._changes:
-            return self._changes[path]
-        value = getattr(self._of, name)
-        if isinstance(value, Seen) or is_dataclass(value):
-            return Seen(value, self._notes, path + ".", self._changes)
-        self._note(path, value)
+            value = self._changes[path]
+        else:
+            value = getattr(self._of, name)
+            if isinstance(value, Seen) or hasattr(value, "__dataclass_fields__"):
+                value = Seen(value, self._notes, path + ".", self._changes)
+            elif self._notes.open:
+                self._notes[path] = value
+            else:
+                raise RuntimeError(f"{path} is read after its stage was over; read it before making the function that uses it.")
+        setattr(self, name, value)
         return value
-
-    def _note(self, path: str, value: Any) -> None:
-        if not self._notes.open:
-            raise RuntimeError(f"{path} is read after its stage was over; read it before making the function that uses it.")
-        self._notes[path] = value
 
     def changed(self, changes: Mapping[str, Any]) -> "Seen":
         """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
