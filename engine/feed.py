@@ -15,7 +15,7 @@ from engine.queue import Turn, open_points, suspect, turns
 from engine.worker import Chunk, Ended, compute_chunk, nap
 
 CHUNK_SECONDS = 0.1
-FIRST_CHUNK, LARGEST_CHUNK = 4, 512
+FIRST_CHUNK, LARGEST_CHUNK = 4, 2048
 Task = tuple[Callable[..., Ended], tuple[Any, ...], dict[str, Any]]
 
 

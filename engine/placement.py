@@ -38,7 +38,7 @@ class Levels(NamedTuple):
     drives: Amount
 
 
-@remembered
+@remembered(most=256)
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
     gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
@@ -76,7 +76,7 @@ def share_of_rows(s: Scenario, tables: Tables) -> float:
     return float(sum(unique[table] for table in tables) / sum(unique))
 
 
-@remembered
+@remembered(most=64)
 def _unique(s: Scenario) -> tuple[float, ...]:
     return tuple(expected(s).unique_rows[0])
 
@@ -91,6 +91,6 @@ def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     return Levels(share_of_rows(s, dense.dram), below - fetched, fetched - missed, missed)
 
 
-@remembered
+@remembered()
 def _fetches(s: Scenario, rows: float, tables: Tables) -> float:
     return expected_moves(s, "lru", rows, tables=tables).misses

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.period import LEAPT, leap, nothing_kept
+from engine.leap import leap
+from engine.period import LEAPT, nothing_kept
 from engine.template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, State, Template, begin, kernel
 
 
@@ -181,14 +182,19 @@ def _next_completion(s: Any) -> float:
 
 
 @kernel
+def _open(g: Any, s: Any) -> None:
+    for task in range(s.start.shape[1]):
+        if g.first_needs[task] == 0:
+            _make_ready(g, s, 0, task, -1, 0.0)
+
+
+@kernel
 def _advance(g: Any, s: Any, past: Any) -> int:
     """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
     batches, width = s.start.shape
     counted = width - (1 if g.roll >= 0 else 0)
-    todo, low, complete = batches * counted, 0, 0
-    for task in range(width):
-        if g.first_needs[task] == 0:
-            _make_ready(g, s, 0, task, -1, 0.0)
+    todo, low = batches * counted, 0
+    _open(g, s)
     now = 0.0
     while True:
         _settle(g, s, now)
@@ -199,14 +205,11 @@ def _advance(g: Any, s: Any, past: Any) -> int:
         soonest = _next_completion(s)
         if soonest == np.inf:
             return 1
-        if soonest > now and past.counts[LEAPT] == 0:
-            while _complete(g, s, complete):
-                complete += 1
-            if complete > low:
-                low = complete
-                skipped = leap(g, s, past, low, now)
-                todo -= skipped * counted
-                soonest = _next_completion(s)
+        if soonest > now and past.counts[LEAPT] == 0 and _complete(g, s, low):
+            while _complete(g, s, low):
+                low += 1
+            todo -= leap(g, s, past, low, now) * counted
+            soonest = _next_completion(s)
         now = soonest
         for server in range(g.servers):
             if s.running[server] >= 0 and s.finish[server] == now:
@@ -216,10 +219,10 @@ def _advance(g: Any, s: Any, past: Any) -> int:
 @kernel
 def _complete(g: Any, s: Any, batch: int) -> bool:
     """Return whether every task of a batch but its rolling log has ended."""
-    for k in range(s.start.shape[1]):
-        if k != g.roll and np.isnan(s.end[batch, k]):
-            return False
-    return True
+    k = 0
+    while k < s.start.shape[1] and (k == g.roll or not np.isnan(s.end[batch, k])):
+        k += 1
+    return bool(k == s.start.shape[1])
 
 
 def advance(template: Template) -> State:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 Stage = TypeVar("Stage", bound=Callable[..., Any])
-MOST_ANSWERS, MOST_WAYS = 4096, 64
+MOST_WAYS, MOST_PATHS = 1024, 64  # of others, and of paths that a stage may read for one of them
 UNKNOWN = object()
 NOTHING: Mapping[str, Any] = {}
 
@@ -73,35 +73,52 @@ class Seen:
         return bool(self.whole() == (other.whole() if isinstance(other, Seen) else other))
 
 
-def remembered(stage: Stage) -> Stage:
-    """Compute `stage(scenario, *others)` once for the values that it reads of the scenario; what it raises is not kept."""
-    ways: dict[tuple[Any, ...], tuple[tuple[Callable[[Any], Any], dict[Any, Any]], ...]] = {}
+def remembered(most: int = 4096) -> Callable[[Stage], Stage]:
+    """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
-    @wraps(stage)
-    def recall(scenario: Any, *others: Any) -> Any:
-        for reads, answers in ways.get(others, ()):
-            answer = answers.get(reads(scenario), UNKNOWN)
-            if answer is not UNKNOWN:
-                return answer
-        notes = Notes()
-        answer = stage(Seen(scenario, notes), *others)
-        notes.open = False
-        reads = reading(tuple(notes))
-        known = ways.get(others, ())
-        answers = next((found for way, found in known if way is reads), {})
-        if len(answers) >= MOST_ANSWERS:
-            answers.clear()
-        answers[reads(scenario)] = answer
-        if not any(way is reads for way, _ in known):
-            ways[others] = ((reads, answers), *known[: MOST_WAYS - 1])
-        return answer
+    At most so many answers are kept for each of `others`; what a stage raises is not kept.
+    """
 
-    return cast(Stage, recall)
+    def of(stage: Stage) -> Stage:
+        ways: dict[tuple[Any, ...], Ways] = {}
+        KEPT.append(ways)
+
+        @wraps(stage)
+        def recall(scenario: Any, *others: Any) -> Any:
+            for _, reads, answers in ways.get(others, ()):
+                answer = answers.get(reads(scenario), UNKNOWN)
+                if answer is not UNKNOWN:
+                    return answer
+            notes = Notes()
+            answer = stage(Seen(scenario, notes), *others)
+            notes.open = False
+            if len(ways) >= MOST_WAYS:
+                ways.clear()
+            ways[others] = _with(ways.get(others, ()), tuple(notes), scenario, answer, most)
+            return answer
+
+        return cast(Stage, recall)
+
+    return of
 
 
-READINGS: dict[tuple[str, ...], Callable[[Any], Any]] = {}
+Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], dict[Any, Any]], ...]
+KEPT: list[dict[tuple[Any, ...], Ways]] = []
 
 
-def reading(paths: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Return the function that reads the knobs at these dotted paths, one function for equal paths."""
-    return READINGS.setdefault(paths, attrgetter(*paths) if paths else lambda scenario: ())
+def _with(known: Ways, paths: tuple[str, ...], scenario: Any, answer: Any, most: int) -> Ways:
+    """Keep an answer by the values at the paths that were read; ways are replaced, so that readers never see half of one."""
+    for others, reads, answers in known:
+        if others == paths:
+            if len(answers) >= most:
+                answers.clear()
+            answers[reads(scenario)] = answer
+            return known
+    reads = attrgetter(*paths) if paths else lambda scenario: ()
+    return ((paths, reads, {reads(scenario): answer}), *known[: MOST_PATHS - 1])
+
+
+def forget() -> None:
+    """Forget every answer of every stage."""
+    for ways in KEPT:
+        ways.clear()

@@ -64,13 +64,11 @@ class Averages(NamedTuple):
 
 def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     """Return room for so many machines."""
-    by_device = (np.zeros((points, devices)) for _ in range(3))
-    one = (np.zeros(points) for _ in range(3))
-    step, written, media = one
-    shares = np.zeros((points, tasks))
-    return Averages(
-        step, shares, *by_device, np.zeros((points, cells, 3)), written, media, np.zeros(points, dtype=np.int64)
-    )
+    step, written, media = np.zeros((3, points))
+    busy, dynamic, static = np.zeros((3, points, devices))
+    stale = np.zeros(points, dtype=np.int64)
+    by_cell = np.zeros((points, cells, 3))
+    return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
 
 
 def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken) -> Averages:

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -103,10 +103,28 @@ def compute_chunk(chunk: Chunk) -> Ended:
         with opened(Path(chunk.store)) as store:
             mine = claims.claim(store, chunk.request, keys)
             changes = dict(chunk.points)
-            claims.close(store, [(key, *_ending(store, chunk, key, changes[key])) for key in mine])
+            claims.close(store, _endings(store, chunk, {key: changes[key] for key in mine}))
     except EmberpoolError as error:
         return Ended(keys, trouble=str(error))
     return Ended(keys, len(mine), time.monotonic() - start)
+
+
+def _endings(store: sqlite3.Connection, chunk: Chunk, points: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """How each point, given as its changes by key, ended; estimates are computed together."""
+    together = _estimated(chunk, points) if chunk.how == "estimate" and chunk.compute == COMPUTE else {}
+    return [(key, *(together.get(key) or _ending(store, chunk, key, changes))) for key, changes in points.items()]
+
+
+def _estimated(chunk: Chunk, points: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """How points ended that were estimated together, by key; those in trouble are left out, to be tried alone."""
+    from engine.many import estimates
+
+    try:
+        scenarios = [_changed(_scenario(chunk.base), changes) for changes in points.values()]
+        found = zip(points, estimates(scenarios), strict=True)
+        return {key: ("kept", result_text(result)) for key, result in found if result.results}
+    except Exception:  # one of them: alone, each ends in its own way
+        return {}
 
 
 def _ending(store: sqlite3.Connection, chunk: Chunk, key: str, changes: str) -> tuple[str, str]:

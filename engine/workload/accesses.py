@@ -37,7 +37,7 @@ def count(scenario: Scenario, source: Source, num_batches: int) -> Accesses:
     return Accesses(lookups(scenario), *counts)
 
 
-@remembered
+@remembered(most=64)
 def expected(scenario: Scenario) -> Accesses:
     """Return what a batch of the generator's steady state is expected to touch; N is 1.
 
