@@ -47,13 +47,10 @@ class Move:
 def tornado(base: Scenario, axes: Sequence[Axis], metric: str, settings: Settings = ()) -> tuple[Move, ...]:
     """Return how far each axis moves a metric of the estimate while all others stay at the base, the widest first.
 
-    Of a range only its ends are tried. Axes on which fewer than two values can run are left out.
+    Of a range only its ends are tried. Axes without effect, or on which fewer than two values can run, are left out.
     """
-    ends = {
-        axis.path: [axis.value(end) for end in (axis.span.low, axis.span.high)] if axis.span else axis.values for axis in axes
-    }
-    tries = [(axis.path, value) for axis in axes for value in (*ends[axis.path], *axis.values)]
-    points = [(path, value, made(base, {path: value}, settings)) for path, value in dict.fromkeys(tries)]
+    tries = dict.fromkeys((axis.path, value) for axis in axes for value in _ends(axis))
+    points = [(path, value, made(base, {path: value}, settings)) for path, value in tries]
     good = [(path, value, point) for path, value, point in points if not isinstance(point, Refused)]
     found: dict[str, list[tuple[float, Any]]] = {axis.path: [] for axis in axes}
     for (path, value, _), result in zip(good, evaluated([point for _, _, point in good]), strict=True):
@@ -61,7 +58,11 @@ def tornado(base: Scenario, axes: Sequence[Axis], metric: str, settings: Setting
         if reached is not None:
             found[path].append((reached, value))
     moves = (_move(path, reached) for path, reached in found.items() if len(reached) > 1)
-    return tuple(sorted(moves, key=lambda move: -move.width))
+    return tuple(sorted((move for move in moves if move.width > 1e-12 * abs(move.high)), key=lambda move: -move.width))
+
+
+def _ends(axis: Axis) -> tuple[Any, ...]:
+    return tuple(axis.value(end) for end in (axis.span.low, axis.span.high)) if axis.span else axis.values
 
 
 def _move(path: str, reached: Sequence[tuple[float, Any]]) -> Move:
@@ -87,14 +88,8 @@ def sobol(base: Scenario, axes: Sequence[Axis], metric: str, rows: int = 256, se
         )
     parts = np.array([_indices(found), *_again(found, seed)])
     low, high = np.quantile(parts[1:], QUANTILES, axis=0)
-    rated = [
-        Share(
-            axis.path,
-            *(float(end[0, at]) for end in (parts[0], low, high)),
-            *(float(end[1, at]) for end in (parts[0], low, high)),
-        )
-        for at, axis in enumerate(axes)
-    ]
+    ends = np.array([parts[0], low, high])
+    rated = [Share(axis.path, *map(float, (*ends[:, 0, at], *ends[:, 1, at]))) for at, axis in enumerate(axes)]
     return tuple(sorted(rated, key=lambda share: -(share.total or 0)))
 
 
@@ -118,4 +113,5 @@ def _indices(found: Array) -> Array:
     spread = max(float(np.var(found[:2])), np.finfo(float).tiny)
     alone = (right * (mixed - left)).mean(axis=1) / spread
     total = ((left - mixed) ** 2).mean(axis=1) / (2 * spread)
-    return np.clip([alone, total], 0, 1)
+    indices: Array = np.clip([alone, total], 0, 1)
+    return indices
