@@ -124,13 +124,13 @@ class Sweep(Sequence[Scenario]):
     def points(self) -> Iterator[Scenario | Refused]:
         """Yield all points in the order of the box, those that were refused included."""
         good, refused = iter(self), iter(self.refused)
-        for fine in self._fine:
+        for fine in self.fine:
             yield next(good) if fine else next(refused)
 
     @cached_property
     def refused(self) -> tuple[Refused, ...]:
         """The combinations that no scenario can have, in their order."""
-        tried = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self._fine).tolist())
+        tried = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
         return tuple(one for one in tried if isinstance(one, Refused))
 
     @property
@@ -173,11 +173,11 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def _good(self) -> Array:
-        return np.flatnonzero(self._fine)
+        return np.flatnonzero(self.fine)
 
     @cached_property
-    def _fine(self) -> Array:
-        """Whether a scenario can have each point; only combinations of knobs that can contradict each other are tried."""
+    def fine(self) -> Array:
+        """Whether a scenario can have each point of the box; only knobs that can contradict each other are tried together."""
         together = [number for number, axis in enumerate(self.axes) if axis.path.startswith(TOGETHER)]
         _, first, same = np.unique(self._numbers[:, together], axis=0, return_index=True, return_inverse=True)
         tried = [made(self.base, self._place(row), self.settings) for row in first]
