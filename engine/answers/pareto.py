@@ -45,7 +45,9 @@ def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> s
     front = np.flatnonzero(rank == 1)
     ends = [f"{short(one.name)} from {said(one.name, _value(one, front, columns))}" for one in objectives]
     at = [said(one.name, sign * one.losses(columns)[best]) for one in objectives for sign in [-1 if one.highest else 1]]
-    many = f"{len(front):,} of {ranked:,} points are" if len(front) > 1 else f"1 of {ranked:,} points is"
+    unlike = len(different(columns, objectives, rank))
+    equal = f", {unlike:,} of them different," if unlike < len(front) else ""
+    many = f"{len(front):,} of {ranked:,} points{equal} are" if len(front) > 1 else f"1 of {ranked:,} points is"
     return f"{many} on the Pareto front of {_all(names)}: {', '.join(ends)}; nearest to the best of all: {_all(at)}."
 
 

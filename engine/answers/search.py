@@ -23,8 +23,8 @@ from engine.result import Result
 from engine.scenario import Scenario, known
 from engine.sweep import Refused, made
 
-GENERATIONS = 12  # so many at least, each of LEAST points at least
-LEAST, MOST = 8, 100
+GENERATIONS = 12  # about so many, each of LEAST to MOST points
+LEAST, MOST = 16, 100
 MOST_IN_VAIN = 20  # generations without a point that had not been tried: then the box is known
 WORST = 1e30  # what a point that cannot run gets for everything, and for how far it is from keeping its bounds
 Watch = Callable[[int], None]

@@ -2,7 +2,9 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +24,11 @@ from engine.answers import (
     objectives,
     ranks,
     shares,
+    suggested,
 )
 from engine.answers.objective import Array, numbers
+from engine.axes import Axis, parse
+from engine.commands.choosing import Chosen
 from engine.commands.parser import points
 from engine.errors import BadInput
 from engine.scenario import known
@@ -49,6 +54,10 @@ class Asked:
         named = (*(one.name for one in self.bounds), *(one.name for one in wanted), *self.matters, COST)
         return tuple(dict.fromkeys(named))
 
+    def row(self, rank: int) -> dict[str, str | float | None]:
+        """Return what the answers add to a row of the table."""
+        return {"Pareto rank": rank or None} if self.objectives else {}
+
 
 def add_axes(parser: argparse.ArgumentParser) -> None:
     """Declare the axes and the bounds."""
@@ -72,6 +81,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--matters", action="append", default=[], metavar="RESULT", help="say which knob explains how much of it; repeatable"
     )
+
+
+def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
+    """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set."""
+    given = tuple(parse(text) for text in (*chosen.axes, *arguments.axis))
+    return given or tuple(axis for axis in suggested.axes(chosen.scenario) if axis.path not in chosen.settings)
 
 
 def asked(arguments: argparse.Namespace, link: links.Questions) -> tuple[Asked, Sampling]:
@@ -118,7 +133,10 @@ def say(one: Asked, sweep: Sweep, columns: Columns, rank: Array, fine: Array) ->
 
 
 def _at(sweep: Sweep, row: int | None, fine: Array) -> str:
-    if row is None or not sweep.axes:
-        return ""
-    place = sweep.place(int(np.count_nonzero(fine[:row])))
-    return f" It is at {', '.join(f'{path}={knobs.write(known(path), value)}' for path, value in place.items())}."
+    return "" if row is None else at(sweep.place(int(np.count_nonzero(fine[:row]))))
+
+
+def at(place: Mapping[str, Any]) -> str:
+    """Say where a point lies, as the end of an answer."""
+    where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
+    return f" It is at {where}." if where else ""

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import axes, kept, knobs, service, table
-from engine.answers import suggested
+from engine import kept, knobs, service, table
 from engine.answers.evaluated import number
-from engine.axes import Array, Axis
+from engine.axes import Array
 from engine.commands import asking, bar, choosing, output
 from engine.commands.parser import Subparsers, add_outputs, add_store
 from engine.errors import BadInput, CannotRun, EmberpoolError
 from engine.keys import How, texts
 from engine.owner import AlreadyOwned
 from engine.result import Result
-from engine.scenario import known
+from engine.scenario import Scenario, known
 from engine.sweep import Refused, Sweep
 
 TICK_SECONDS = 0.5
@@ -55,54 +54,38 @@ def call(arguments: argparse.Namespace) -> int:
     output.check(arguments.csv)
     chosen = choosing.chosen(arguments)
     asked, sampling = asking.asked(arguments, chosen.questions)
-    points = Sweep(chosen.base, _axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
     how: How = "estimate" if arguments.estimate else "full"
-    survey = _survey(arguments, points, how, chosen.data, asked.names)
+    points = Sweep(chosen.base, asking.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
+    if how == "full" and not (arguments.axis or chosen.axes):
+        raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
+    survey = _survey(arguments, points, how, chosen.data, asked)
     order, rank = asking.picked(asked, survey.columns)
-    found = [{"Pareto rank": int(one) or None} if asked.objectives else {} for one in rank]
+    found = [asked.row(int(one)) for one in rank]
     rows = _rows(arguments.store, points, how, order.tolist(), found)
     output.write(arguments.csv, table.csv_lines(survey.header, (one for one, _ in rows)))
     asking.say(asked, points, survey.columns, rank, points.fine)
     return _exit_status(arguments.store, survey, points.refused)
 
 
-def _axes(arguments: argparse.Namespace, chosen: choosing.Chosen) -> tuple[Axis, ...]:
-    """Return the axes asked for; without any, those of the preset's grid, for estimates alone."""
-    asked = tuple(axes.parse(text) for text in (*chosen.axes, *arguments.axis))
-    if asked:
-        return asked
-    found = tuple(axis for axis in suggested.axes(chosen.scenario) if axis.path not in chosen.settings)
-    if not arguments.estimate:
-        size = len(Sweep(chosen.scenario, found))
-        raise BadInput(f"Without --axis there are {size:,} points, too many for full runs; add --estimate, or name your axes.")
-    return found
-
-
-def _survey(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, names: Sequence[str]) -> Survey:
+def _survey(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: asking.Asked) -> Survey:
     """Ask until every point has an outcome, and look at each once: a row found damaged on reading is computed anew."""
     for _ in range(MOST_ROUNDS):
-        request = service.submit(arguments.store, points, how, data)
-        try:
-            _until_ended(arguments.store, request, arguments.jobs)
-        except KeyboardInterrupt:
-            service.cancel(arguments.store, request)
-            _say_how_to_resume(service.status(arguments.store, request), arguments.store)
-            raise
-        found = _look(arguments.store, points, how, request, names)
+        request = computed(arguments.store, points, how, data, arguments.jobs)
+        found = _look(arguments.store, points, how, request, asked)
         if found:
             return found
     raise CannotRun(service.status(arguments.store, request).note or "The store keeps losing points; check its disk.")
 
 
-def _look(store: Path, points: Sweep, how: How, request: int, names: Sequence[str]) -> Survey | None:
+def _look(store: Path, points: Sweep, how: How, request: int, asked: asking.Asked) -> Survey | None:
     """Return what the finished points hold, one at a time; None if any of them is missing."""
     size = len(points.fine)
-    columns = {name: np.full(size, np.nan) for name in names}
+    columns = {name: np.full(size, np.nan) for name in asked.names}
     ran = 0
 
     def looked() -> Iterator[table.Row]:
         nonlocal ran
-        for index, (row, result) in enumerate(_rows(store, points, how, range(size), [{}] * size)):
+        for index, (row, result) in enumerate(_rows(store, points, how, range(size), [asked.row(0)] * size)):
             if result:
                 for name, column in columns.items():
                     value = number(result, name)
@@ -133,6 +116,18 @@ def _rows(
         if result is None:
             raise LookupError(place)
         yield table.row(result, how, answers[place]), result
+
+
+def computed(store: Path, points: Sequence[Scenario], how: How, data: Path | None, jobs: int | None) -> int:
+    """Have every point computed that the store lacks, and return the request; Ctrl-C keeps what is finished."""
+    request = service.submit(store, points, how, data)
+    try:
+        _until_ended(store, request, jobs)
+    except KeyboardInterrupt:
+        service.cancel(store, request)
+        _say_how_to_resume(service.status(store, request), store)
+        raise
+    return request
 
 
 def _until_ended(store: Path, request: int, jobs: int | None) -> None:
