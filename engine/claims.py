@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from engine.kept import keep
 from engine.progress import Progress
 from engine.queue import begin
+from engine.soundness import sound
 from engine.store import transaction
 
 # A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
@@ -33,7 +34,7 @@ WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Note the start of those points of a request that are still wanted and unfinished, and return them."""
     with transaction(store):
-        mine = [name for name in names if wanted(store, name)]
+        mine = [name for name in sound(store, request, names) if wanted(store, name)]
         now = time.time()
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", [(name, os.getpid(), now) for name in mine])
         if mine:
@@ -52,11 +53,15 @@ def unlucky(store: sqlite3.Connection, names: Iterable[str]) -> bool:
     return any(store.execute(query, (name,)).fetchone() for name in names)
 
 
-def unwanted(store: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Return the claims that run although nobody waits for their points any more: number and process."""
-    return store.execute(
-        f"SELECT id, pid FROM claims WHERE ending IS NULL AND NOT {WANTED.replace('?', 'claims.key')}"
-    ).fetchall()
+def unwanted(store: sqlite3.Connection) -> list[tuple[int, int, str]]:
+    """Return the claims that run although nobody waits for their points any more: number, process and key."""
+    running = f"SELECT id, pid, key FROM claims WHERE ending IS NULL AND NOT {WANTED.replace('?', 'claims.key')}"
+    return [(int(claim), int(pid), str(key)) for claim, pid, key in store.execute(running)]
+
+
+def kept(store: sqlite3.Connection, name: str) -> bool:
+    """Return whether the point with this key has a result."""
+    return bool(store.execute("SELECT 1 FROM results WHERE key = ?", (name,)).fetchone())
 
 
 def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
@@ -85,10 +90,15 @@ def bury(store: sqlite3.Connection, ending: str) -> int:
     with transaction(store):
         closed = store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,)).rowcount
         store.execute("DELETE FROM progress")
-        deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
-        for (name,) in deaths.fetchall():
-            _fail(store, name, KILLER, bug=True)
+        blame(store)
     return closed
+
+
+def blame(store: sqlite3.Connection) -> None:
+    """Make a failure of each point during which workers died too often."""
+    deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
+    for (name,) in deaths.fetchall():
+        _fail(store, name, KILLER, bug=True)
 
 
 def _fail(store: sqlite3.Connection, name: str, sentence: str, bug: bool) -> None:

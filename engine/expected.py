@@ -29,7 +29,7 @@ def settle(scenario: Scenario) -> Fit:
     return Fit(with_checked(scenario, changes) if changes else scenario, problems, automatic)
 
 
-@remembered
+@remembered()
 def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ...], bool]:
     found = sized(s, _throughput)
     changes = found.scenario.changes if isinstance(found.scenario, Seen) else {}
@@ -51,7 +51,7 @@ def expected_traffic(m: Machinery, batches: int) -> Traffic:
     return repeated(expected_amounts(m.scenario, m.scenario.system), batches)
 
 
-@remembered
+@remembered()
 def expected_amounts(s: Scenario, system: str) -> Traffic:
     """Return one batch of the steady state; a cache and a hot set are looked at only where the system has them."""
     chosen: System = load("systems", system)

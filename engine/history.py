@@ -16,7 +16,7 @@ from engine.keys import How
 from engine.quota import shrink
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, known, with_values
-from engine.store import FAILED, OPEN, opened, transaction
+from engine.store import FAILED, KEPT, OPEN, opened, transaction
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
@@ -81,10 +81,7 @@ def _entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> Entry:
 def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[str, ...]]:
     """Return the texts of a request's first point, and which knobs its last one has otherwise."""
     last = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position DESC LIMIT 1", (row["id"],)).fetchone()
-    try:
-        return json.loads(row["base"]), tuple(json.loads(last[0])) if last else ()
-    except ValueError:  # damaged: the rest of the history can still be shown
-        return {}, ()
+    return _read(row["base"]), tuple(_read(last[0])) if last else ()
 
 
 def described(how: How, total: int, first: Texts, varied: Iterable[str], preset: str = "") -> str:
@@ -111,13 +108,31 @@ def link(path: Path, request: int) -> str:
             return ""
 
 
-def points(path: Path, request: int) -> Iterator[tuple[Texts, Result]]:
-    """Yield what varies and the result of each point that has one, in order, one at a time."""
-    query = "SELECT changes, key FROM points WHERE request = ? AND state = 1 ORDER BY position"
+def places(path: Path, request: int) -> dict[str, list[str]]:
+    """Return what a request varies: each such knob's text at every point, in order. Damaged points are as the first."""
     with opened(path) as store:
-        for changes, name in store.execute(query, (request,)):
+        base = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
+        rows = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position", (request,)).fetchall()
+    first, changed = _read(base[0] if base else ""), [_read(changes) for (changes,) in rows]
+    varied = dict.fromkeys(path for changes in changed for path in changes)
+    return {path: [changes.get(path, first.get(path, "")) for changes in changed] for path in varied}
+
+
+def _read(text: object) -> Texts:
+    """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
+    try:
+        return dict(json.loads(str(text)))
+    except ValueError:
+        return {}
+
+
+def results(path: Path, request: int) -> Iterator[Result]:
+    """Yield the request's results in order, one at a time."""
+    query = f"SELECT key FROM points WHERE request = ? AND state = {KEPT} ORDER BY position"
+    with opened(path) as store:
+        for (name,) in store.execute(query, (request,)):
             if result := kept.load(store, name):
-                yield json.loads(changes), result
+                yield result
 
 
 def lines(path: Path, request: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ from engine.work import Work, written
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-MOST_COSTS = 4096
+MOST_COSTS = 1024
 
 
 class Costs(NamedTuple):

@@ -41,7 +41,7 @@ def machinery(scenario: Scenario) -> Machinery:
     return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
 
 
-@remembered
+@remembered()
 def _device(machine: Machine, name: str, in_host: bool, factor: float) -> Device:
     device = built(machine, name)
     return counted(machine, within_host(device) if in_host else device, factor)

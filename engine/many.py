@@ -102,7 +102,7 @@ def _ready(asked: Scenario) -> Point | Result | EmberpoolError:
         return error
 
 
-@remembered
+@remembered(most=256)
 def _planned(s: Scenario, system: str) -> Plan:
     chosen: System = load("systems", system)
     amounts, policies, devices = expected_amounts(s, system), ways(s, chosen), named(system, s.machine)
@@ -122,11 +122,23 @@ def _together(plan: Plan, points: Sequence[Point]) -> list[Report]:
         template = template_of(
             with_log_queued_at(layout.graph, int(demand)), np.zeros((len(layout.kind), len(layout.graph.tasks)))
         )
-        part = Taken(*(some[mine] for some in taken[:3]), taken.written, *(some[mine] for some in taken[4:]))
+        part = _of(taken, mine)
         seen = observe(template, layout.kind, layout.accounts, part)
         for i, stale, average in zip(mine, seen.stale.tolist(), steadies(seen, layout.devices, layout.cells), strict=True):
-            found[i] = _report(points[i].machinery, average, plan.amounts, stale)
+            found[i] = _report(points[int(i)].machinery, average, plan.amounts, stale)
     return found
+
+
+def _of(taken: Taken, machines: Any) -> Taken:
+    """Return what some of the machines take."""
+    return Taken(
+        taken.seconds[machines],
+        taken.joules[machines],
+        taken.stored[machines],
+        taken.written,
+        taken.busy_watts[machines],
+        taken.idle_watts[machines],
+    )
 
 
 def _taken(layout: Layout, machines: Sequence[Mapping[str, Device]]) -> Taken:

@@ -38,7 +38,7 @@ def named(system: str, machine: Machine) -> tuple[str, ...]:
     return tuple(name for name in names if wanted.get(name, True))
 
 
-@remembered
+@remembered()
 def built(machine: Machine, name: str) -> Device:
     """Build a device, alike ones folded."""
     kind: Kind = load("devices", name)

@@ -7,7 +7,7 @@ exists is well formed. Whether it fits its machine is the simulation's question,
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from engine import knobs
 from engine.data import Data
@@ -131,7 +131,7 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
     """Return `scenario` with values that are known to suit it and each other; nothing is checked again."""
     if isinstance(scenario, Seen):
-        return scenario.changed(checked)
+        return cast(Scenario, scenario.changed(checked))
     grouped: dict[str, dict[str, Any]] = {}
     for path, value in checked.items():
         group, _, name = path.rpartition(".")

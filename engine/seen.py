@@ -6,14 +6,15 @@ computed more often, never wrongly.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from functools import wraps
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 Stage = TypeVar("Stage", bound=Callable[..., Any])
-MOST_ANSWERS, MOST_WAYS = 4096, 64
+MOST_WAYS, MOST_PATHS = 1024, 64  # of others, and of paths that a stage may read for one of them
 UNKNOWN = object()
+NOTHING: Mapping[str, Any] = {}
 
 
 class Notes(dict[str, Any]):
@@ -23,27 +24,28 @@ class Notes(dict[str, Any]):
 
 
 class Seen:
-    """Stands in for a scenario or a group of its knobs: notes what is read of it, and can have some `changes`."""
+    """Stands in for a scenario or a group of its knobs: notes what is read of it, and can have some `changes`.
 
-    __slots__ = ("_changes", "_notes", "_of", "_path")
+    What has been read once is kept as an attribute, so that it is not asked for again.
+    """
 
-    def __init__(self, of: Any, notes: Notes, path: str = "", changes: Mapping[str, Any] | None = None) -> None:
-        self._of, self._notes, self._path, self._changes = of, notes, path, changes or {}
+    def __init__(self, of: Any, notes: Notes, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
+        self._of, self._notes, self._path, self._changes = of, notes, path, changes
 
     def __getattr__(self, name: str) -> Any:
         path = self._path + name
         if path in self._changes:
-            return self._changes[path]
-        value = getattr(self._of, name)
-        if isinstance(value, Seen) or is_dataclass(value):
-            return Seen(value, self._notes, path + ".", self._changes)
-        self._note(path, value)
+            value = self._changes[path]
+        else:
+            value = getattr(self._of, name)
+            if isinstance(value, Seen) or hasattr(value, "__dataclass_fields__"):
+                value = Seen(value, self._notes, path + ".", self._changes)
+            elif self._notes.open:
+                self._notes[path] = value
+            else:
+                raise RuntimeError(f"{path} is read after its stage was over; read it before making the function that uses it.")
+        setattr(self, name, value)
         return value
-
-    def _note(self, path: str, value: Any) -> None:
-        if not self._notes.open:
-            raise RuntimeError(f"{path} is read after its stage was over; read it before making the function that uses it.")
-        self._notes[path] = value
 
     def changed(self, changes: Mapping[str, Any]) -> "Seen":
         """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
@@ -71,35 +73,52 @@ class Seen:
         return bool(self.whole() == (other.whole() if isinstance(other, Seen) else other))
 
 
-def remembered(stage: Stage) -> Stage:
-    """Compute `stage(scenario, *others)` once for the values that it reads of the scenario; what it raises is not kept."""
-    ways: dict[tuple[Any, ...], tuple[tuple[Callable[[Any], Any], dict[Any, Any]], ...]] = {}
+def remembered(most: int = 4096) -> Callable[[Stage], Stage]:
+    """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
-    @wraps(stage)
-    def recall(scenario: Any, *others: Any) -> Any:
-        for reads, answers in ways.get(others, ()):
-            answer = answers.get(reads(scenario), UNKNOWN)
-            if answer is not UNKNOWN:
-                return answer
-        notes = Notes()
-        answer = stage(Seen(scenario, notes), *others)
-        notes.open = False
-        reads = reading(tuple(notes))
-        known = ways.get(others, ())
-        answers = next((found for way, found in known if way is reads), {})
-        if len(answers) >= MOST_ANSWERS:
-            answers.clear()
-        answers[reads(scenario)] = answer
-        if not any(way is reads for way, _ in known):
-            ways[others] = ((reads, answers), *known[: MOST_WAYS - 1])
-        return answer
+    At most so many answers are kept for each of `others`; what a stage raises is not kept.
+    """
 
-    return cast(Stage, recall)
+    def of(stage: Stage) -> Stage:
+        ways: dict[tuple[Any, ...], Ways] = {}
+        KEPT.append(ways)
+
+        @wraps(stage)
+        def recall(scenario: Any, *others: Any) -> Any:
+            for _, reads, answers in ways.get(others, ()):
+                answer = answers.get(reads(scenario), UNKNOWN)
+                if answer is not UNKNOWN:
+                    return answer
+            notes = Notes()
+            answer = stage(Seen(scenario, notes), *others)
+            notes.open = False
+            if len(ways) >= MOST_WAYS:
+                ways.clear()
+            ways[others] = _with(ways.get(others, ()), tuple(notes), scenario, answer, most)
+            return answer
+
+        return cast(Stage, recall)
+
+    return of
 
 
-READINGS: dict[tuple[str, ...], Callable[[Any], Any]] = {}
+Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], dict[Any, Any]], ...]
+KEPT: list[dict[tuple[Any, ...], Ways]] = []
 
 
-def reading(paths: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Return the function that reads the knobs at these dotted paths, one function for equal paths."""
-    return READINGS.setdefault(paths, attrgetter(*paths) if paths else lambda scenario: ())
+def _with(known: Ways, paths: tuple[str, ...], scenario: Any, answer: Any, most: int) -> Ways:
+    """Keep an answer by the values at the paths that were read; ways are replaced, so that readers never see half of one."""
+    for others, reads, answers in known:
+        if others == paths:
+            if len(answers) >= most:
+                answers.clear()
+            answers[reads(scenario)] = answer
+            return known
+    reads = attrgetter(*paths) if paths else lambda scenario: ()
+    return ((paths, reads, {reads(scenario): answer}), *known[: MOST_PATHS - 1])
+
+
+def forget() -> None:
+    """Forget every answer of every stage."""
+    for ways in KEPT:
+        ways.clear()

@@ -63,8 +63,9 @@ def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
     mean[0], mean[1] = ([_mean(some, batches) for some in each] for each in (timeline.busy, timeline.dynamic))
     found = averages(1, len(shares), len(devices), len(cells))
     found.step[0], found.exposed[0] = (high - low) / batches, timeline.exposed()
-    watts = np.array([(device.busy_watts, device.idle_watts) for device in devices.values()], dtype=np.float64).T.copy()
-    average(accounts, mean, np.array(shares), *watts, found, 0)
+    busy_watts = np.array([device.busy_watts for device in devices.values()])
+    idle_watts = np.array([device.idle_watts for device in devices.values()])
+    average(accounts, mean, np.array(shares), busy_watts, idle_watts, found, 0)
     found.written[0] = _written(timeline, shares, batches, written)
     found.media[0] = _written(timeline, shares, batches, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
     return steadies(found, tuple(devices), cells)[0]

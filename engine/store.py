@@ -128,7 +128,8 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
     if "not a database" in text:
         return f"{path} is not a store of Emberpool; choose another with --store FILE."
     if "malformed" in text:
-        return f"{path} is damaged ({text}); move it away and start again, or restore a copy."
+        remedy = f"python -m engine serve --salvage --store {path}"
+        return f"{path} is damaged ({text}); {remedy} moves what can be read into a fresh one, or restore a copy."
     if "locked" in text or "busy" in text:
         return f"{path} has been busy for {BUSY_SECONDS} s; end the program that holds it, or choose another with --store FILE."
     return f"{path} cannot be used as a store: {text}; check the folder, or choose another with --store FILE."

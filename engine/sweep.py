@@ -62,6 +62,15 @@ class Refused:
     sentence: str
 
 
+def made(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | Refused:
+    """Return the scenario at a place, or why there is none."""
+    try:
+        return with_values(base, {**dict(settings), **place})
+    except BadKnob as error:
+        where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
+        return Refused(place, f"At {where}: {error}" if where else str(error))
+
+
 @dataclass(frozen=True)
 class Sweep(Sequence[Scenario]):
     """A lazy sequence of the points that some axes span, the first axis slowest; without axes, `base` alone.
@@ -115,13 +124,14 @@ class Sweep(Sequence[Scenario]):
     def points(self) -> Iterator[Scenario | Refused]:
         """Yield all points in the order of the box, those that were refused included."""
         good, refused = iter(self), iter(self.refused)
-        for fine in self._fine:
+        for fine in self.fine:
             yield next(good) if fine else next(refused)
 
     @cached_property
     def refused(self) -> tuple[Refused, ...]:
         """The combinations that no scenario can have, in their order."""
-        return tuple(Refused(place, self._sentence(place)) for place in map(self._place, np.flatnonzero(~self._fine).tolist()))
+        tried = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
+        return tuple(one for one in tried if isinstance(one, Refused))
 
     @property
     def digest(self) -> str:
@@ -155,7 +165,7 @@ class Sweep(Sequence[Scenario]):
         if self._on_grid:
             shape = tuple(len(axis.values) for axis in self.axes)
             return np.column_stack(np.unravel_index(_some(prod(shape), self.sampling.count, self._seed), shape))
-        shares = _shares(self.sampling, len(self.axes), self._seed)
+        shares = shares_of(self.sampling, len(self.axes), self._seed)
         numbers = np.column_stack([axis.numbers(share) for axis, share in zip(self.axes, shares.T, strict=True)])
         if not all(axis.levels for axis in self.axes):
             return numbers
@@ -163,24 +173,16 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def _good(self) -> Array:
-        return np.flatnonzero(self._fine)
+        return np.flatnonzero(self.fine)
 
     @cached_property
-    def _fine(self) -> Array:
-        """Whether a scenario can have each point; only combinations of knobs that can contradict each other are tried."""
+    def fine(self) -> Array:
+        """Whether a scenario can have each point of the box; only knobs that can contradict each other are tried together."""
         together = [number for number, axis in enumerate(self.axes) if axis.path.startswith(TOGETHER)]
         _, first, same = np.unique(self._numbers[:, together], axis=0, return_index=True, return_inverse=True)
-        fine: Array = np.array([not self._sentence(self._place(row)) for row in first])[same.reshape(-1)]
+        tried = [made(self.base, self._place(row), self.settings) for row in first]
+        fine: Array = np.array([isinstance(one, Scenario) for one in tried])[same.reshape(-1)]
         return fine
-
-    def _sentence(self, place: Mapping[str, Any]) -> str:
-        """Why no scenario can have this place; "" if one can."""
-        try:
-            with_values(self.base, {**dict(self.settings), **place})
-        except BadKnob as error:
-            where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
-            return f"At {where}: {error}" if where else str(error)
-        return ""
 
 
 def _some(size: int, count: int | None, seed: int) -> Array:
@@ -190,7 +192,7 @@ def _some(size: int, count: int | None, seed: int) -> Array:
     return np.sort(np.random.default_rng([seed, SAMPLE]).permutation(size)[:count])
 
 
-def _shares(how: Sampling, axes: int, seed: int) -> Array:
+def shares_of(how: Sampling, axes: int, seed: int) -> Array:
     """Return a row of shares from 0 to 1 a point; of a Sobol sequence, fewer points are the beginning of more."""
     rng, count = np.random.default_rng([seed, SAMPLE]), how.count or 1
     if how.kind == "random":

@@ -10,7 +10,7 @@ from engine.critical_path import exposed
 from engine.device import Device, joules, seconds
 from engine.graph import Demand, Task, TaskGraph
 from engine.schedule import advance
-from engine.template import State, Template
+from engine.template import State, Template, stretches
 
 Floats = NDArray[np.float64]
 
@@ -148,6 +148,7 @@ def template_of(graph: TaskGraph, durations: Floats) -> Template:
         gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
         bound=tasks[rolls[0]].bound if rolls else 0,
         servers=len(servers),
+        alike=stretches(durations),
     )
 
 

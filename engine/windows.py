@@ -10,8 +10,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from engine.critical_path import exposed
+from engine.period import forget, nothing_kept
 from engine.schedule import _advance, refusal
-from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, Template, begin
+from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, Template, begin, stretches
 
 BUSY, EXPOSED, JOULES = range(3)
 
@@ -63,25 +64,26 @@ class Averages(NamedTuple):
 
 def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     """Return room for so many machines."""
-    by_device = (np.zeros((points, devices)) for _ in range(3))
-    one = (np.zeros(points) for _ in range(3))
-    step, written, media = one
-    shares = np.zeros((points, tasks))
-    return Averages(step, shares, *by_device, np.zeros((points, cells, 3)), written, media, np.zeros(points, dtype=np.int64))
+    step, written, media = np.zeros((3, points))
+    busy, dynamic, static = np.zeros((3, points, devices))
+    stale = np.zeros(points, dtype=np.int64)
+    by_cell = np.zeros((points, cells, 3))
+    return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
 
 
 def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken) -> Averages:
     """Schedule and average P machines; of the template, durations count only by their shape, (N, K)."""
     (points, _, _), devices = taken.seconds.shape, taken.busy_watts.shape[1]
     found = averages(points, template.durations.shape[1], devices, accounts.cells)
-    failed = _observe(template, begin(template), kind, accounts, taken, found)
+    state, past = begin(template), nothing_kept(template.durations.shape[1], template.servers)
+    failed = _observe(template._replace(alike=stretches(kind)), state, past, kind, accounts, taken, found)
     if failed:
         raise ValueError(refusal(failed))
     return found
 
 
 @njit(cache=True, nogil=True)
-def _observe(g: Any, s: Any, kind: Any, a: Any, taken: Any, found: Any) -> int:
+def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: Any) -> int:
     points, demands, kinds = taken.seconds.shape
     batches, width = s.start.shape
     newest, seen = s.roll[NEWEST], batches - 2 if batches > 2 else batches
@@ -92,7 +94,8 @@ def _observe(g: Any, s: Any, kind: Any, a: Any, taken: Any, found: Any) -> int:
     for p in range(points):
         _longest(a, taken.seconds[p], task_seconds)
         _start_over(g, s, kind, task_seconds, newest)
-        failed = _advance(g, s)
+        forget(past)
+        failed = _advance(g, s, past)
         if failed:
             return int(failed)
         low, high, last = _bounds(g, s)

@@ -60,12 +60,11 @@ def test_a_request_reopens_by_its_own_link_or_that_of_its_first_point(path: Path
     assert history.link(path, other) == "" == history.link(path, 99)
 
 
-def test_points_and_lines_are_those_that_have_a_result(path: Path) -> None:
+def test_results_and_lines_are_those_that_have_a_result(path: Path) -> None:
     request = fill(path, range(3))
     service.submit(path, scenarios([0, 1, 8]), "full")
-    found = list(history.points(path, request + 1))
-    assert [changes for changes, _ in found] == [{}, {"data.seed": "1"}]
-    assert [result.scenario.data.seed for _, result in found] == [0, 1]
+    assert history.places(path, request + 1) == {"data.seed": ["0", "1", "8"]}
+    assert [result.scenario.data.seed for result in history.results(path, request + 1)] == [0, 1]
     assert [json.loads(line)["scenario"]["data.seed"] for line in history.lines(path, request)] == [0, 1, 2]
 
 
@@ -105,7 +104,7 @@ def test_a_pinned_request_keeps_its_results_until_it_is_let_go(path: Path) -> No
         assert quota.keep(store) == 0 and history.entries(path)[0].pinned
         history.pin(path, [request], False)
         assert quota.keep(store) >= 5
-    assert list(history.points(path, request)) == []
+    assert list(history.results(path, request)) == []
     assert kept.find(path, scenario(1), "full") is None
 
 
@@ -117,3 +116,4 @@ def test_a_damaged_request_does_not_hide_the_others(path: Path) -> None:
         "2 full runs of an unknown model",
         f"2 full runs of {Scenario().model.name}",
     ]
+    assert history.places(path, damaged) == {"data.seed": ["", "3"]}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.result import Result
-from engine.scenario import Scenario
+from engine.scenario import KNOBS, Scenario, values
 
 
 def evaluated(scenarios: Sequence[Scenario]) -> list[Result]:
@@ -18,3 +18,11 @@ def _one(scenario: Scenario) -> Result:
         return estimate(scenario)
     except EmberpoolError as error:
         return Result(scenario, ran=False, outcome=str(error), results={})
+
+
+def number(result: Result, name: str) -> float | None:
+    """Return one of a result's numbers, or of its scenario's knobs by path; None where it has none."""
+    if name in KNOBS:
+        found = values(result.scenario)[name]
+        return None if found is None else float(found)
+    return result.results.get(name)
