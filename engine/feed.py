@@ -38,12 +38,12 @@ class Feed:
         self.size = max(1, int(CHUNK_SECONDS / effort.ESTIMATE_SECONDS))
 
     def tasks(self, pool: Pool) -> Iterator[Task]:
-        """Yield tasks until nothing is open and nothing runs: one for each slot, and estimates beside full runs in all."""
+        """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
         self.forget()
         while True:
-            full = len(self.in_flight) >= pool.slots
-            beside = len(self.in_flight) == pool.slots and "estimate" not in self.in_flight.values()
-            chunk = self.next(only_estimates=full) if beside or not full else None
+            full = len(self.in_flight) >= pool.slots()
+            beside = len(self.in_flight) == pool.slots() and "estimate" not in self.in_flight.values()
+            chunk = self.next(only_estimates=full) if (beside or not full) and not pool.stale() else None
             if chunk:
                 self.in_flight[chunk.keys] = chunk.how
                 self.taken.update(chunk.keys)

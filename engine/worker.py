@@ -64,7 +64,8 @@ class Chunk:
 class Ended:
     """What a worker answers: the keys it was given, how many it computed in how long, and what troubles them all.
 
-    A worker without the store brings its points' `endings` along, for the owner to keep.
+    A worker without the store brings its points' `endings` along, for the owner to keep, and the name and text of a
+    `training` that is new.
     """
 
     keys: tuple[str, ...] = ()
@@ -72,6 +73,7 @@ class Ended:
     seconds: float = 0.0
     trouble: str = ""
     endings: tuple[claims.Ending, ...] = ()
+    training: tuple[str, str] = ("", "")
 
 
 def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:

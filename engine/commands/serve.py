@@ -18,5 +18,5 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Serve until idle; returns the exit status."""
-    serve(arguments.store, arguments.jobs, arguments.idle_exit)
+    serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0

@@ -62,7 +62,7 @@ def _computed(
             arguments.store, scenarios, how, data, session=f"command {os.getpid()}", sharing=not arguments.no_sharing
         )
         try:
-            _until_ended(arguments.store, request, arguments.jobs)
+            _until_ended(arguments.store, request, arguments.jobs, arguments.cluster)
         except KeyboardInterrupt:
             service.cancel(arguments.store, request)
             _say_how_to_resume(service.status(arguments.store, request), arguments.store)
@@ -74,7 +74,7 @@ def _computed(
     raise CannotRun(service.status(arguments.store, request).note or "The store keeps losing points; check its disk.")
 
 
-def _until_ended(store: Path, request: int, jobs: int | None) -> None:
+def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | None = None) -> None:
     """Compute as the store's owner, or follow the one there is; should it die, take its place."""
 
     def ended() -> bool:
@@ -83,7 +83,7 @@ def _until_ended(store: Path, request: int, jobs: int | None) -> None:
     with _ticking(store, request):
         while not ended():
             try:
-                service.serve(store, jobs, idle_exit_seconds=TICK_SECONDS, until=ended)
+                service.serve(store, jobs, idle_exit_seconds=TICK_SECONDS, until=ended, cluster=cluster)
             except AlreadyOwned:
                 time.sleep(TICK_SECONDS)
 
