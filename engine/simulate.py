@@ -4,10 +4,12 @@ Timing never depends on weights, so each segment is scheduled first and trained 
 the log protocol, which decides where training resumes.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from engine.counts import Amounts, recalled
 from engine.crash import in_miniature
 from engine.errors import CannotRun
 from engine.estimate import settle
@@ -59,7 +61,9 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     given, batches = source(m.scenario, file), num_batches(m.scenario, file)
     meter, one = Meter(progress, batches), functional_class(m.scenario)
     known = bool(shelf is not None and one and shelf.get(one.name))
-    amounts = _count(m, given, batches, meter, m.scenario.run.training and not known)
+    trains = m.scenario.run.training and not known
+    counts = partial(_count, m, given, batches, meter, trains)
+    amounts = traffic(m.scenario, **(counts() if shelf is None else recalled(m, batches, counts)))
     near = (amounts.hit_rate if m.system.cache else None, amounts.drives_share if m.system.caches else None)
     done = _untrained_to_its_end(m, amounts) if shelf is not None and one else None
     if done and one and shelf is not None:
@@ -89,7 +93,7 @@ def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:
     return tuple(filter(None, (*others, short if size > samples else "")))
 
 
-def _count(m: Machinery, given: Source, batches: int, meter: Meter, trains: bool) -> Traffic:
+def _count(m: Machinery, given: Source, batches: int, meter: Meter, trains: bool) -> Amounts:
     """Count each batch's rows from its real ids, what the system's cache moves, and samples that meet hot rows alone."""
     amounts = {name: np.zeros(batches) for name in BY_BATCH} | {"levels": np.zeros((batches, LEVELS))}
     near = recent(m.scenario.model, m.scenario.data.batch_size)
@@ -115,7 +119,7 @@ def _count(m: Machinery, given: Source, batches: int, meter: Meter, trains: bool
         for name, value in counted.items():
             amounts[name][n] = value
         meter.step(f"counted rows of batch {n}", counts=not trains)
-    return traffic(m.scenario, **amounts)
+    return amounts
 
 
 def untrained(m: Machinery) -> Resolve[None]:

@@ -9,10 +9,13 @@ from hypothesis import given, settings
 from machines import counted, ready, scenario
 from strategies import scenarios
 
+from engine import counts
+from engine import simulate as simulation
 from engine.domain import domain_names
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
 from engine.machinery import schedule
+from engine.registry import load, names
 from engine.scenario import KNOBS, Scenario, values, with_values
 from engine.simulate import simulate
 from engine.training import fold
@@ -119,6 +122,22 @@ def test_a_run_that_comes_to_no_end_is_trained_by_itself(trained: list[int]) -> 
     found = simulate(never, shelf=shelf)
     assert "no longer got past" in found.outcome and trained and not shelf
     assert same(never)
+
+
+def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, real = [], counts.recalled
+    monkeypatch.setattr(counts, "KEPT", {})
+    monkeypatch.setattr(simulation, "recalled", lambda m, n, count: real(m, n, lambda: (counted.append(m), count())[1]))
+    smaller = {"policy.cache_load_factor": 0.3, "policy.hot_rows_MiB": 0.02, "machine.dram_capacity_GiB": 8.0}
+    near = [name for name in names("systems") if (s := load("systems", name)).cache or s.hot or s.caches]
+    for system in ("pmem", "cxl-b", *near):
+        for knobs in ({}, {"machine.cxl_bandwidth_GBps": 1.0}, smaller):
+            assert same(tiny(system, **{"run.training": False, "run.batches": 3, **knobs})), (system, knobs)
+    wide = {"model.num_embeddings": (10**8, 8 * 10**8, 2 * 10**9), "model.embedding_dim": 64, "model.bottom_mlp": (5, 8, 64)}
+    for room in (None, 1.0):
+        assert same(tiny("mtrains", **{"run.training": False, "run.batches": 1, "machine.pmem_capacity_GiB": room, **wide}))
+    assert len([m for m in counted if m.scenario.system in ("pmem", "cxl-b")]) == 1
+    assert len(near) < len(counted) <= 3 + 2 * len(near), "a link's bandwidth moves no row"
 
 
 @pytest.mark.parametrize(
