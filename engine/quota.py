@@ -112,11 +112,12 @@ def _thin(store: sqlite3.Connection) -> int:
 
 
 def shrink(store: sqlite3.Connection) -> None:
-    """Give free pages back to the file system, a few at a time, so that nobody waits long for it."""
+    """Give free pages back to the file system, a few at a time, so that nobody waits long; on a full disk, another time."""
     before = 0
-    while (free := store.execute("PRAGMA freelist_count").fetchone()[0]) and free != before:
-        before = free
-        store.executescript(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})")  # `execute` would step over one page only
+    with suppress(sqlite3.OperationalError):
+        while (free := store.execute("PRAGMA freelist_count").fetchone()[0]) and free != before:
+            before = free
+            store.executescript(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})")  # `execute` would step over one page only
 
 
 def touch(store: sqlite3.Connection, names: Iterable[str]) -> None:

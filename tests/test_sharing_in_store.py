@@ -23,7 +23,7 @@ from engine.table import csv_text
 from engine.trainings import StoreShelf, Training, load
 from engine.worker import COMPUTE, Chunk, Ended, compute_chunk, nap
 
-POOL = replace(local(Path("unused"), 1), slots=9)
+POOL = replace(local(Path("unused"), 1), slots=lambda: 9)
 LEARNING = "tests.service_fakes:learning"
 
 
