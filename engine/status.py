@@ -71,8 +71,9 @@ def status(path: Path, request: int) -> Status:
     done = total - left
     if state == "queued" and running:  # another request has begun one of its points
         state, reused, started = "running", done, time.time() - max(point.seconds for point in running)
-    eta = foreseen if how == "full" else _eta(total, done, reused, started)
-    eta = eta if state == "running" else None
+    eta = None
+    if state == "running":
+        eta = foreseen if how == "full" else _eta(total, done, reused, started)
     return Status(request, how, state, total, done, failed, eta, running, note)
 
 
