@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from engine.kept import keep
 from engine.progress import Progress
 from engine.queue import begin
+from engine.soundness import sound
 from engine.store import transaction
 
 # A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
@@ -33,7 +34,7 @@ WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Note the start of those points of a request that are still wanted and unfinished, and return them."""
     with transaction(store):
-        mine = [name for name in names if wanted(store, name)]
+        mine = [name for name in sound(store, request, names) if wanted(store, name)]
         now = time.time()
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", [(name, os.getpid(), now) for name in mine])
         if mine:

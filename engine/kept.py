@@ -10,6 +10,7 @@ from typing import Any
 
 from engine import version
 from engine.keys import How, key
+from engine.quota import USE_SECONDS, touch
 from engine.result import Result, from_json
 from engine.scenario import Scenario
 from engine.store import opened, transaction
@@ -32,28 +33,37 @@ def checksum(name: str, text: str) -> str:
     return blake2b(f"{name}\n{text}".encode(), digest_size=16).hexdigest()
 
 
-def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None) -> Result | None:
-    """Return the result kept under a key, or None; a damaged row is set aside, to be computed anew."""
-    row = store.execute("SELECT result, checksum FROM results WHERE key = ?", (name,)).fetchone()
+def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read: list[str] | None = None) -> Result | None:
+    """Return the result kept under a key, or None; a damaged row is set aside, to be computed anew.
+
+    The key goes into `read` if it is time to note the reading, which is what keeps a result from eviction.
+    """
+    row = store.execute("SELECT result, checksum, used FROM results WHERE key = ?", (name,)).fetchone()
     if row is None:
         return None
     if not isinstance(row[0], str) or checksum(name, row[0]) != row[1]:
         _set_aside(store, name)
         return None
+    if read is not None and (row[2] or 0.0) < time.time() - USE_SECONDS:
+        read.append(name)
     return from_json(json.loads(row[0]), scenario)
 
 
 def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tuple[str, Result | None]]:
     """Yield key and result of each scenario in order: a failed point as a result that did not run, a missing one as None."""
+    read: list[str] = []
     with opened(path) as store:
         for scenario in scenarios:
             name = key(scenario, how)
-            yield name, load(store, name, scenario) or _failed(store, name, scenario)
+            yield name, load(store, name, scenario, read) or _failed(store, name, scenario)
+        if read:
+            touch(store, read)
 
 
 def find(path: Path, scenario: Scenario, how: How) -> Result | None:
     """Return what is known of one scenario, as `outcomes` does."""
-    return next(outcomes(path, [scenario], how))[1]
+    ((_, found),) = outcomes(path, [scenario], how)
+    return found
 
 
 def _failed(store: sqlite3.Connection, name: str, scenario: Scenario) -> Result | None:

@@ -4,7 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadFile
@@ -27,8 +27,9 @@ def owning(path: Path) -> Iterator[None]:
                 pid = os.pread(lock, 20, 0).decode(errors="replace") or "?"
                 raise AlreadyOwned(f"{path} is served by process {pid}; leave it running, or end it first.")
             time.sleep(0.05)
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # a full disk cannot take the number, which only a sentence needs
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(lock)

@@ -11,7 +11,6 @@ from engine.keys import How
 from engine.store import KEPT, OPEN
 
 LEASE_SECONDS = 120.0
-FORGET_SECONDS = 7 * 86400.0
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 
 
@@ -101,16 +100,11 @@ def tend(store: sqlite3.Connection) -> None:
 
 
 def take_over(store: sqlite3.Connection) -> None:
-    """Make the requests ready for a new owner: resume the running, refuse another version's, forget old ones."""
+    """Make the requests ready for a new owner: resume the running, and refuse another version's."""
     note = f"It was asked for with another model version; this is {version.MODEL}. Submit it again."
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")
     refuse = "UPDATE requests SET state = 'failed', note = ? WHERE state = 'queued' AND model_version != ?"
     store.execute(refuse, (note, version.MODEL))
-    now = time.time()
-    _forget(store, "lease_until < ? AND NOT (keeps_on AND state = 'queued')", now - FORGET_SECONDS)
-    _forget(store, "state = 'arriving' AND lease_until < ?", now)  # whoever was asking died in the middle
-
-
-def _forget(store: sqlite3.Connection, which: str, before: float) -> None:
-    store.execute(f"DELETE FROM points WHERE request IN (SELECT id FROM requests WHERE {which})", (before,))
-    store.execute(f"DELETE FROM requests WHERE {which}", (before,))
+    died = "SELECT id FROM requests WHERE state = 'arriving' AND lease_until < ?"  # whoever was asking, in the middle
+    store.execute(f"DELETE FROM points WHERE request IN ({died})", (time.time(),))
+    store.execute(f"DELETE FROM requests WHERE id IN ({died})", (time.time(),))

@@ -43,6 +43,7 @@ CREATE INDEX requests_by_digest ON requests (digest);
 ALTER TABLE points ADD COLUMN class TEXT;
 ALTER TABLE points ADD COLUMN checksum INTEGER;
 UPDATE points SET checksum = crc(key, changes);
+CREATE INDEX points_failed ON points (request) WHERE state = 2;
 ALTER TABLE results ADD COLUMN used REAL;
 UPDATE results SET used = created;
 CREATE INDEX results_by_use ON results (used);

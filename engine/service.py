@@ -14,12 +14,12 @@ from sqlite3 import Connection
 
 from joblib import cpu_count
 
-from engine import claims, queue
+from engine import claims, queue, quota
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
 from engine.owner import AlreadyOwned, await_workers, is_owned, owning
 from engine.pool import Patience, Pool, local
-from engine.requests import FOR_PAGES, cancel, latest, renew, submit
+from engine.requests import FOR_PAGES, by_link, cancel, latest, renew, submit
 from engine.status import Failure, Running, Status, failures, has_ended, status
 from engine.store import opened
 from engine.worker import COMPUTE, Ended, compute_chunk
@@ -30,6 +30,7 @@ __all__ = [
     "Failure",
     "Running",
     "Status",
+    "by_link",
     "cancel",
     "ensure_service",
     "failures",
@@ -90,6 +91,7 @@ def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, 
     idle_since, false_starts = time.monotonic(), 0
     while not until():
         queue.tend(store)
+        quota.keep(store)
         if chunk := feed.next_here():
             _take(store, feed, pool, compute_chunk(chunk))
         elif feed.next():
@@ -113,6 +115,7 @@ def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
         for ended in answers:
             _take(store, feed, pool, ended)
             queue.tend(store)
+            quota.keep(store)
             patience.tend(store)
             pool.tend(store)
             if until():

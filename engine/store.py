@@ -4,6 +4,7 @@ A row is durable once its transaction has committed: write-ahead log, synchronou
 Each of SQLite's own errors leaves this module as a BadFile sentence; what was committed before it is kept.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +16,7 @@ from engine.errors import BadFile
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30
+SYNCHRONOUS = "FULL"  # a commit is on disk before it returns; NORMAL loses the last ones with the power
 OPEN, KEPT, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
 
 
@@ -25,7 +27,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     The connection commits each statement by itself; `transaction` groups some.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path.parent)
         with closing(_connected(path)) as store:
             yield store
     except sqlite3.Error as error:
@@ -46,6 +48,19 @@ def transaction(store: sqlite3.Connection) -> Iterator[None]:
             store.execute("ROLLBACK")
 
 
+def _make(folder: Path) -> None:
+    """Make a folder that is still there after a power cut: SQLite syncs its own file's folder, not what holds that."""
+    if folder.is_dir():
+        return
+    _make(folder.parent)
+    folder.mkdir(exist_ok=True)
+    above = os.open(folder.parent, os.O_RDONLY)
+    try:
+        os.fsync(above)
+    finally:
+        os.close(above)
+
+
 def crc(*values: object) -> int:
     """Return a checksum of values side by side, whatever damage has made of them; SQL knows it under the same name."""
     return crc32("\0".join(map(str, values)).encode())
@@ -57,9 +72,12 @@ def _connected(path: Path) -> sqlite3.Connection:
         store.create_function("crc", -1, crc, deterministic=True)
         store.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file, before its first page
         store.execute("PRAGMA journal_mode = WAL")
-        store.execute("PRAGMA synchronous = FULL")
+        store.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        before = _version(store, path)
         while _version(store, path) < schema.VERSION:
             _migrate(store, path)
+        if 0 < before < schema.VERSION:
+            store.execute("VACUUM")  # so that it can give space back from now on
     except BaseException:
         store.close()
         raise
@@ -103,10 +121,15 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
     text = str(error)
     if "full" in text or "disk I/O" in text:
         return f"{path}: the disk is full or failing ({text}); free some space and start again, finished points are kept."
+    if "unable to open" in text:
+        return (
+            f"{path} cannot be used as a store: {text}; free some space if the disk is full, or choose another with --store FILE."
+        )
     if "not a database" in text:
         return f"{path} is not a store of Emberpool; choose another with --store FILE."
     if "malformed" in text:
-        return f"{path} is damaged ({text}); move it away and start again, or restore a copy."
+        remedy = f"python -m engine serve --salvage --store {path}"
+        return f"{path} is damaged ({text}); {remedy} moves what can be read into a fresh one, or restore a copy."
     if "locked" in text or "busy" in text:
         return f"{path} has been busy for {BUSY_SECONDS} s; end the program that holds it, or choose another with --store FILE."
     return f"{path} cannot be used as a store: {text}; check the folder, or choose another with --store FILE."

@@ -39,6 +39,7 @@ def finished(seed: int) -> kept.Result:
 
 
 def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows(old: Path, tmp_path: Path) -> None:
+    assert ask(old, "SELECT used FROM results") == [(5.0,)]
     found = kept.find(old, scenario(1), "full")
     assert found and found.results == {"Step time [ms]": 0.25}
     assert ask(old, "PRAGMA user_version") == [(schema.VERSION,)]
@@ -48,7 +49,6 @@ def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows
     assert ask(old, "SELECT id, session, keeps_on, title, pinned FROM requests") == [(7, "", 0, "", 0)]
     assert ask(old, "SELECT count(*) FROM points WHERE checksum = crc(key, changes)") == [(3,)]
     assert ask(old, "SELECT count(*) FROM requests WHERE checksum = crc(how, data, base)") == [(1,)]
-    assert ask(old, "SELECT used FROM results") == [(5.0,)]
 
 
 def test_a_request_of_format_1_goes_on_where_it_was(old: Path) -> None:

@@ -45,12 +45,22 @@ def points(text: str) -> int:
 
 def seconds(text: str) -> float:
     """Read a duration in seconds."""
+    return amount(text, "seconds", 0.0, 1e9)
+
+
+def gibibytes(text: str) -> float:
+    """Read an amount of storage in GiB."""
+    return amount(text, "GiB", 0.001, 1e6)
+
+
+def amount(text: str, what: str, least: float, most: float) -> float:
+    """Read a number of something from `least` to `most`."""
     try:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 1e9")
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {least:g} to {most:g}".replace("e+0", "e"))
     return number
 
 

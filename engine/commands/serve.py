@@ -1,8 +1,12 @@
 """`serve`: computes whatever is asked for in a store, until idle; the explorer starts it by itself."""
 
 import argparse
+import sys
 
-from engine.commands.parser import Subparsers, add_store, seconds
+from engine import quota
+from engine.commands.parser import Subparsers, add_store, gibibytes, seconds
+from engine.quota import DEFAULT_GiB
+from engine.salvage import salvage
 from engine.service import IDLE_EXIT_SECONDS, serve
 
 
@@ -13,10 +17,18 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--idle-exit", type=seconds, default=IDLE_EXIT_SECONDS, metavar="SECONDS", help="leave when idle for so long"
     )
+    parser.add_argument(
+        "--quota-GiB", type=gibibytes, metavar="GiB", help=f"let the store use so much, now and later (at first {DEFAULT_GiB:g})"
+    )
+    parser.add_argument("--salvage", action="store_true", help="first move what can be read of a damaged store into a fresh one")
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
     """Serve until idle; returns the exit status."""
+    if arguments.salvage:
+        print(salvage(arguments.store) or f"{arguments.store} is sound; nothing was moved.", file=sys.stderr)
+    if arguments.quota_GiB is not None:
+        quota.limit(arguments.store, arguments.quota_GiB)
     serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0

@@ -22,6 +22,7 @@ def pages() -> list[StreamlitPage]:
         st.Page("pages/sweep.py", title="Sweep", url_path="sweep"),
         st.Page("pages/workload.py", title="Workload", url_path="workload"),
         st.Page("pages/reproduce.py", title="Reproduce", url_path="reproduce"),
+        st.Page("pages/history.py", title="History", url_path="history"),
     ]
 
 

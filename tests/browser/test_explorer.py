@@ -11,7 +11,7 @@ from engine import links
 from tests.browser.conftest import READY, WIDER
 
 ANSWER_MS = 60_000
-PAGES = ["Explore", "Compare", "Why", "Faults", "Sweep", "Workload", "Reproduce"]
+PAGES = ["Explore", "Compare", "Why", "Faults", "Sweep", "Workload", "Reproduce", "History"]
 
 
 def settled(page):

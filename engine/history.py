@@ -1,0 +1,184 @@
+"""What was run: every request that the store knows, newest first, until someone deletes it.
+
+A request keeps its title and its link when its results have made room for others; reopening computes them again.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import kept, knobs, links
+from engine.errors import BadInput, EmberpoolError
+from engine.keys import How
+from engine.quota import shrink
+from engine.result import Result
+from engine.scenario import KNOBS, Scenario, known, with_values
+from engine.store import FAILED, KEPT, OPEN, opened, transaction
+
+COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
+COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
+    (SELECT count(*) FROM points WHERE request = ?1 AND state = {OPEN}),
+    (SELECT count(*) FROM points WHERE request = ?1 AND state = {FAILED})"""
+THESE = "(SELECT value FROM json_each(?1))"
+ALONE = f"""SELECT DISTINCT key FROM points WHERE request IN {THESE} AND NOT EXISTS
+    (SELECT 1 FROM points other WHERE other.key = points.key AND other.request NOT IN {THESE})"""
+Texts = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One request: what it was, how it stands, and how many of its points have a result now.
+
+    `created` is in seconds since 1970; `seconds` is how long it has computed, None if it has not.
+    """
+
+    request: int
+    how: How
+    state: str
+    total: int
+    kept: int
+    failed: int
+    title: str
+    note: str
+    pinned: bool
+    created: float
+    seconds: float | None
+
+
+def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
+    """Return the newest requests whose title, link or state has all the words."""
+    found: list[Entry] = []
+    wanted = words.lower().split()
+    with opened(path) as store:
+        store.row_factory = sqlite3.Row
+        for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
+            title = row["title"] or described(row["how"], row["total"], *_texts(store, row))
+            text = f"{title} {row['link']} {row['state']} {'pinned' * row['pinned']}".lower()
+            if all(word in text for word in wanted):
+                found.append(_entry(store, row, title))
+            if len(found) == most:
+                break
+    return found
+
+
+def count(path: Path) -> int:
+    """Return how many requests the store knows."""
+    with opened(path) as store:
+        return int(store.execute("SELECT count(*) FROM requests WHERE state != 'arriving'").fetchone()[0])
+
+
+def _entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> Entry:
+    request, started = row["id"], row["started"]
+    listed, missing, failed = store.execute(COUNTED, (request,)).fetchone()
+    seconds = None if started is None else max(0.0, (row["ended"] or time.time()) - started)
+    counts, state = (row["total"], listed - missing - failed, failed), row["state"]
+    return Entry(request, row["how"], state, *counts, title, row["note"], bool(row["pinned"]), row["created"], seconds)
+
+
+def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[str, ...]]:
+    """Return the texts of a request's first point, and which knobs its last one has otherwise."""
+    last = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position DESC LIMIT 1", (row["id"],)).fetchone()
+    return _read(row["base"]), tuple(_read(last[0])) if last else ()
+
+
+def described(how: How, total: int, first: Texts, varied: Iterable[str], preset: str = "") -> str:
+    """Return a request's title: how it computes how many points, of what, and which knobs it varies."""
+    what = {"full": "full run", "estimate": "estimate"}[how]
+    many = f"{total:,} {what}s" if total > 1 else what.capitalize()
+    of = preset or first.get("model.name", "an unknown model")
+    labels = [KNOBS[path].title for path in varied if path in KNOBS and not path.startswith("model.")]
+    named = "" if "system" in varied else f" with {first.get('system', 'an unknown system')}"
+    return f"{many} of {of}{named}" + (f" over {', '.join(labels)}" if labels else "")
+
+
+def link(path: Path, request: int) -> str:
+    """Return the link that reopens a request: its own, else that of its first point, else "" for knobs of another version."""
+    with opened(path) as store:
+        store.row_factory = sqlite3.Row
+        row = store.execute(f"SELECT {COLUMNS} FROM requests WHERE id = ?", (request,)).fetchone()
+        if row is None or row["link"]:
+            return str(row["link"]) if row else ""
+        try:
+            texts = {path: knobs.parse(known(path), text) for path, text in _texts(store, row)[0].items()}
+            return links.link(with_values(Scenario(), texts))
+        except EmberpoolError:
+            return ""
+
+
+def places(path: Path, request: int) -> dict[str, list[str]]:
+    """Return what a request varies: each such knob's text at every point, in order. Damaged points are as the first."""
+    with opened(path) as store:
+        base = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
+        rows = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position", (request,)).fetchall()
+    first, changed = _read(base[0] if base else ""), [_read(changes) for (changes,) in rows]
+    varied = dict.fromkeys(path for changes in changed for path in changes)
+    return {path: [changes.get(path, first.get(path, "")) for changes in changed] for path in varied}
+
+
+def _read(text: object) -> Texts:
+    """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
+    try:
+        return dict(json.loads(str(text)))
+    except ValueError:
+        return {}
+
+
+def results(path: Path, request: int) -> Iterator[Result]:
+    """Yield the request's results in order, one at a time."""
+    query = f"SELECT key FROM points WHERE request = ? AND state = {KEPT} ORDER BY position"
+    with opened(path) as store:
+        for (name,) in store.execute(query, (request,)):
+            if result := kept.load(store, name):
+                yield result
+
+
+def lines(path: Path, request: int) -> Iterator[str]:
+    """Yield each undamaged result of a request as one line of JSON, as it stands in the store."""
+    query = """SELECT r.key, r.result, r.checksum FROM points p JOIN results r ON r.key = p.key
+        WHERE p.request = ? ORDER BY p.position"""
+    with opened(path) as store:
+        for name, text, checksum in store.execute(query, (request,)):
+            if kept.checksum(name, text) == checksum:
+                yield f"{text}\n"
+
+
+def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:
+    """Hold requests and their results against eviction, or let go of them."""
+    with opened(path) as store, transaction(store):
+        _known(store, path, requests)
+        store.execute(f"UPDATE requests SET pinned = ?2 WHERE id IN {THESE}", (json.dumps(requests), pinned))
+
+
+def freed(path: Path, requests: Sequence[int]) -> int:
+    """Return how many results would go with the requests, since no other request has them."""
+    with opened(path) as store:
+        query = f"SELECT count(*) FROM results WHERE key IN ({ALONE})"
+        return int(store.execute(query, (json.dumps(requests),)).fetchone()[0])
+
+
+def delete(path: Path, requests: Sequence[int]) -> None:
+    """Delete requests, and what no other request has: results, failures, trainings. What runs for them alone stops."""
+    these = (json.dumps(requests),)
+    with opened(path) as store:
+        with transaction(store):
+            _known(store, path, requests)
+            store.execute(f"CREATE TEMP TABLE going AS {ALONE}", these)
+            classes = f"SELECT DISTINCT class FROM points WHERE class IS NOT NULL AND request IN {THESE}"
+            held = store.execute(classes, these).fetchall()
+            store.execute(f"DELETE FROM points WHERE request IN {THESE}", these)
+            store.execute(f"DELETE FROM requests WHERE id IN {THESE}", these)
+            for table, more in (("results", ""), ("failures", ""), ("progress", ""), ("claims", " AND ending IS NOT NULL")):
+                store.execute(f"DELETE FROM {table} WHERE key IN (SELECT key FROM going){more}")
+            unused = "DELETE FROM trainings WHERE class = ?1 AND NOT EXISTS (SELECT 1 FROM points WHERE class = ?1)"
+            store.executemany(unused, held)
+            store.execute("DROP TABLE going")
+        shrink(store)
+
+
+def _known(store: sqlite3.Connection, path: Path, requests: Sequence[int]) -> None:
+    for request in requests:
+        if not store.execute("SELECT 1 FROM requests WHERE id = ?", (request,)).fetchone():
+            raise BadInput(f"request={request} is not in {path}; someone may have deleted it: look at the history again.")

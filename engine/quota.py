@@ -1,0 +1,125 @@
+"""How large the store may grow, and what goes first: the results and trainings that were used longest ago.
+
+What a live or a pinned request needs never goes. A request whose results have gone stays in the history, and
+computes them again when it is reopened.
+"""
+
+import math
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.store import opened, transaction
+
+DEFAULT_GiB = 10.0
+GiB = 2**30
+SETTING = "quota [B]"
+AT_ONCE = 100  # rows that go in one transaction, so that nobody waits long for it
+PAGES_AT_ONCE = 2000
+SLACK = 0.95  # once over the quota, make room down to this share of it
+USE_SECONDS = 3600.0  # how exactly the last use is known: finer would make a write of every reading
+HELD = "SELECT id FROM requests WHERE pinned OR state NOT IN ('done', 'cancelled', 'failed')"
+OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
+    WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.key = results.key AND p.request IN ({HELD}))
+    UNION ALL SELECT 'trainings', class, created FROM trainings
+    WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.class = trainings.class AND p.request IN ({HELD}))
+    ORDER BY used LIMIT ?"""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How many bytes the store uses, its quota in bytes, and how many results and trainings it keeps."""
+
+    used: int
+    quota: int
+    results: int
+    trainings: int
+
+
+def usage(path: Path) -> Usage:
+    """Return how full the store is."""
+    with opened(path) as store:
+        results, trainings = (store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("results", "trainings"))
+        return Usage(used(store), quota(store), results, trainings)
+
+
+def used(store: sqlite3.Connection) -> int:
+    """Return the bytes of all pages that hold something."""
+    pages, free, size = (store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size"))
+    return int((pages - free) * size)
+
+
+def quota(store: sqlite3.Connection) -> int:
+    """Return the bytes that the store may use."""
+    row = store.execute("SELECT value FROM settings WHERE name = ?", (SETTING,)).fetchone()
+    return int(row[0]) if row else int(DEFAULT_GiB * GiB)
+
+
+def limit(path: Path, gibibytes: float) -> None:
+    """Set the quota, for this and every later owner of the store."""
+    with opened(path) as store:
+        store.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (SETTING, str(int(gibibytes * GiB))))
+
+
+def keep(store: sqlite3.Connection) -> int:
+    """Let the least recently used go until the store is within its quota, and return how many rows went.
+
+    A look costs microseconds. What is held may be more than the quota: then only the rest goes.
+    """
+    allowed, gone = quota(store), 0
+    if used(store) <= allowed:
+        return 0
+    mean = used(store) / max(1, store.execute("SELECT count(*) FROM results").fetchone()[0])
+    while (over := used(store) - SLACK * allowed) > 0:
+        went = _drop(store, min(AT_ONCE, math.ceil(over / mean))) or _thin(store)
+        if not went:
+            break
+        gone += went
+    shrink(store)
+    return gone
+
+
+def _drop(store: sqlite3.Connection, most: int) -> int:
+    with transaction(store):
+        oldest = store.execute(OLDEST, (most,)).fetchall()
+        forget(store, [name for kind, name, _ in oldest if kind == "results"])
+        classes = [(name,) for kind, name, _ in oldest if kind == "trainings"]
+        store.executemany("DELETE FROM trainings WHERE class = ?", classes)
+    return len(oldest)
+
+
+def forget(store: sqlite3.Connection, names: Iterable[str]) -> None:
+    """Delete the results under these keys, and who computed them when."""
+    keys = [(name,) for name in names]
+    store.executemany("DELETE FROM results WHERE key = ?", keys)
+    store.executemany("DELETE FROM claims WHERE key = ? AND ending IS NOT NULL", keys)
+
+
+def _thin(store: sqlite3.Connection) -> int:
+    """Without results left to drop: damaged rows, then the lists of points of the oldest requests, whose links stay."""
+    with transaction(store):
+        went = store.execute("DELETE FROM set_aside WHERE rowid IN (SELECT rowid FROM set_aside LIMIT ?)", (AT_ONCE,)).rowcount
+        oldest = f"SELECT id FROM requests WHERE id NOT IN ({HELD}) AND EXISTS (SELECT 1 FROM points WHERE request = id)"
+        for (request,) in [] if went else store.execute(f"{oldest} ORDER BY id LIMIT 1").fetchall():
+            some = "SELECT position FROM points WHERE request = ?1 ORDER BY position DESC LIMIT ?2"
+            points = f"DELETE FROM points WHERE request = ?1 AND position IN ({some})"
+            went = store.execute(points, (request, AT_ONCE)).rowcount
+            store.execute("UPDATE requests SET digest = '' WHERE id = ?", (request,))  # it is no longer what it asked for
+    return went
+
+
+def shrink(store: sqlite3.Connection) -> None:
+    """Give free pages back to the file system, a few at a time, so that nobody waits long for it."""
+    before = 0
+    while (free := store.execute("PRAGMA freelist_count").fetchone()[0]) and free != before:
+        before = free
+        store.executescript(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})")  # `execute` would step over one page only
+
+
+def touch(store: sqlite3.Connection, names: Iterable[str]) -> None:
+    """Note that the results under these keys are read now; a store that cannot be written can still be read."""
+    with suppress(sqlite3.Error), transaction(store):
+        store.executemany("UPDATE results SET used = ? WHERE key = ?", [(time.time(), name) for name in names])

@@ -1,0 +1,166 @@
+"""What can still be read of a damaged store moves to a fresh one; the damaged file is kept beside it, untouched.
+
+Rows are asked for one by one, since a walk over a table ends at its first damaged page. A row counts only if its
+checksum does; states of points follow from the results that came along.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from engine import kept
+from engine.errors import BadFile
+from engine.owner import owning
+from engine.store import OPEN, crc, opened, transaction
+
+TABLES = ("requests", "results", "failures", "trainings", "claims", "set_aside", "settings")
+AT_ONCE = 1000
+# A request that has lost points is not what was asked for: nobody takes it up again, and it does not go on.
+LOST = """UPDATE requests SET digest = '', note = CASE WHEN state IN ('queued', 'running') THEN
+    'Some of its points were lost with a damaged store; ask for it again.' ELSE note END,
+    state = CASE WHEN state IN ('queued', 'running') THEN 'failed' ELSE state END WHERE id = ?"""
+BLIND = 100_000  # how far to look for rows where a table's end cannot be read
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    """How many results and requests were read, and where the damaged store is now."""
+
+    results: int
+    requests: int
+    aside: Path
+
+    def __str__(self) -> str:
+        """Say what has come along, and what to do about the rest."""
+        return (
+            f"The store was damaged: {self.results:,} results and {self.requests:,} requests were read and moved to a fresh one; "
+            f"ask again for what is missing. The damaged file is kept as {self.aside}: delete it when nothing is missed."
+        )
+
+
+def salvage(path: Path) -> Salvaged | None:
+    """Move what can be read of the store into a fresh one, or return None for a sound store. Raises BadFile."""
+    with owning(path):
+        with closing(sqlite3.connect(path)) as damaged:
+            if _is_sound(damaged):
+                return None
+            fresh = path.with_name(f"{path.name}.fresh")
+            _remove(fresh)
+            found = _moved(damaged, fresh)
+        aside = next(name for n in count(1) if not (name := path.with_name(f"{path.name}.damaged-{n}")).exists())
+        try:
+            _swap(path, fresh, aside)
+        except OSError as error:
+            raise BadFile(f"{aside} cannot be written: {error.strerror}; free some space and try again.") from error
+    return Salvaged(found["results"], found["requests"], aside)
+
+
+def _is_sound(store: sqlite3.Connection) -> bool:
+    try:
+        return bool(store.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def _swap(path: Path, fresh: Path, aside: Path) -> None:
+    """Put the fresh store in the damaged one's place; a log of the damaged one must not be taken for the fresh one's."""
+    os.link(path, aside)
+    if (log := Path(f"{path}-wal")).exists():
+        log.rename(f"{aside}-wal")
+    Path(f"{path}-shm").unlink(missing_ok=True)
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def _moved(damaged: sqlite3.Connection, fresh: Path) -> dict[str, int]:
+    """Copy the readable rows, a thousand a transaction; return how many of each table came along."""
+    damaged.row_factory = sqlite3.Row
+    with opened(fresh) as store:
+        wide = {table: _columns(damaged, table) & _columns(store, table) for table in (*TABLES, "points")}
+        found = {"requests": _put(store, "requests", _rows(damaged, "requests", wide["requests"]))}
+        for request, total in store.execute("SELECT id, total FROM requests").fetchall():
+            if _put(store, "points", _points(damaged, wide["points"], request, total)) < total:
+                store.execute(LOST, (request,))
+        for table in TABLES[1:]:
+            found[table] = _put(store, table, _rows(damaged, table, wide[table]))
+    return found
+
+
+def _columns(store: sqlite3.Connection, table: str) -> set[str]:
+    try:
+        return {str(row[1]) for row in store.execute(f"PRAGMA table_info({table})")}
+    except sqlite3.DatabaseError:
+        return set()
+
+
+def _rows(store: sqlite3.Connection, table: str, columns: set[str]) -> Iterator[Row]:
+    if columns:
+        query = f"SELECT {', '.join(sorted(columns))} FROM {table} WHERE rowid = ?"
+        yield from _each(store, query, ((number,) for number in range(1, _last(store, table) + 1)))
+
+
+def _points(store: sqlite3.Connection, columns: set[str], request: int, total: int) -> Iterator[Row]:
+    query = f"SELECT {', '.join(sorted(columns))} FROM points WHERE request = ? AND position = ?"
+    for row in _each(store, query, ((request, position) for position in range(total))):
+        yield {**row, "state": OPEN}
+
+
+def _each(store: sqlite3.Connection, query: str, keys: Iterable[tuple[int, ...]]) -> Iterator[Row]:
+    for key in keys:
+        with suppress(sqlite3.Error):
+            if row := store.execute(query, key).fetchone():
+                yield dict(row)
+
+
+def _last(store: sqlite3.Connection, table: str) -> int:
+    """Return a row number behind which there is nothing, or too little to look for."""
+    with suppress(sqlite3.Error):
+        return int(store.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0])
+    seen = 0
+    with suppress(sqlite3.Error):
+        for (number,) in store.execute(f"SELECT rowid FROM {table} ORDER BY rowid"):
+            seen = number
+    return seen + BLIND
+
+
+def _put(store: sqlite3.Connection, table: str, rows: Iterable[Row]) -> int:
+    done, coming = 0, filter(SOUND.get(table, bool), rows)
+    while some := list(islice(coming, AT_ONCE)):
+        with transaction(store):
+            for row in some:
+                names, marks = ", ".join(row), ", ".join("?" * len(row))
+                with suppress(sqlite3.IntegrityError):
+                    done += store.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values())).rowcount
+    return done
+
+
+def _result(row: Row) -> bool:
+    return isinstance(row["result"], str) and kept.checksum(row["key"], row["result"]) == row["checksum"]
+
+
+def _training(row: Row) -> bool:
+    return isinstance(row["record"], str) and kept.checksum(row["class"], row["record"]) == row["checksum"]
+
+
+def _point(row: Row) -> bool:
+    return row.get("checksum") in (None, crc(row["key"], row["changes"]))
+
+
+def _request(row: Row) -> bool:
+    return isinstance(row["total"], int) and row.get("checksum") in (None, crc(row["how"], row["data"], row["base"]))
+
+
+SOUND = {"results": _result, "trainings": _training, "points": _point, "requests": _request}

@@ -1,0 +1,51 @@
+"""Is what a request asks for still what was written? A damaged record is set aside and its sentence says to ask again.
+
+Results and trainings carry checksums of their own: they are computed again without anyone noticing.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+
+AGAIN = "its record in the store is damaged and was set aside; ask for it again"
+ASIDE = "INSERT INTO set_aside (key, result, checksum, found, kind)"
+
+
+def sound(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
+    """Return those keys of a request whose records are as they were written; the others end, within one transaction.
+
+    A request that held damage is never taken up again by someone who asks for the same points.
+    """
+    whole = "SELECT checksum IS NULL OR checksum = crc(how, data, base) FROM requests WHERE id = ?"
+    found = store.execute(whole, (request,)).fetchone()
+    if found and not found[0]:
+        _end(store, request)
+        return []
+    damaged = _damaged(store, request, names)
+    if damaged:
+        _fail(store, request, damaged)
+    return [name for name in names if name not in damaged]
+
+
+def _damaged(store: sqlite3.Connection, request: int, names: Sequence[str]) -> set[str]:
+    query = """SELECT p.key FROM json_each(?2) n JOIN points p ON p.key = n.value
+        WHERE p.request = ?1 AND p.checksum IS NOT NULL AND p.checksum != crc(p.key, p.changes)"""
+    return {name for (name,) in store.execute(query, (request, json.dumps(names)))}
+
+
+def _end(store: sqlite3.Connection, request: int) -> None:
+    copy = f"{ASIDE} SELECT id, base, checksum, ?2, 'request' FROM requests WHERE id = ?1"
+    store.execute(copy, (request, time.time()))
+    change = "UPDATE requests SET state = 'failed', digest = '', ended = ?2, note = ?3 WHERE id = ?1"
+    store.execute(change, (request, time.time(), f"Request {request} cannot go on: {AGAIN}."))
+
+
+def _fail(store: sqlite3.Connection, request: int, damaged: set[str]) -> None:
+    names = json.dumps(sorted(damaged))
+    these = "request = ?1 AND key IN (SELECT value FROM json_each(?2))"
+    store.execute(f"{ASIDE} SELECT key, changes, checksum, ?3, 'point' FROM points WHERE {these}", (request, names, time.time()))
+    sentence = f"This point cannot be computed: {AGAIN}."
+    failed = "INSERT OR REPLACE INTO failures (key, sentence, bug, created) VALUES (?, ?, 0, ?)"
+    store.executemany(failed, [(name, sentence, time.time()) for name in damaged])
+    store.execute("UPDATE requests SET digest = '' WHERE id = ?", (request,))

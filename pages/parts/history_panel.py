@@ -1,0 +1,128 @@
+"""The history's chosen requests: reopen, compare, export, pin, cancel and delete them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import streamlit as st
+
+from engine import history, table
+from engine.errors import EmberpoolError
+from engine.history import Entry
+from pages.parts import address, downloads, history_charts, history_tables, runs
+from pages.parts.history_tables import LIVE, RANK
+from pages.parts.plain import plain
+
+FIRST_METRIC = "Step time [ms]"
+MOST_ROWS = 500
+
+
+def listing(entries: Sequence[Entry]) -> list[Entry]:
+    """Draw the requests as a table and return the chosen ones; another list of requests begins without a choice."""
+    columns = {
+        "What": st.column_config.TextColumn(width="large"),
+        "When": st.column_config.DatetimeColumn(format="D MMM YY, HH:mm"),
+        "Request": st.column_config.TextColumn("No.", width="small"),
+        "State": st.column_config.TextColumn(help="What is pinned never makes room for newer results; all else may."),
+    }
+    event = st.dataframe(
+        history_tables.listed(entries),
+        column_config=columns,
+        hide_index=True,
+        width="stretch",
+        height="content" if len(entries) <= 12 else 460,
+        on_select="rerun",
+        selection_mode="multi-row",
+        key=f"history {hash(tuple(entry.request for entry in entries))}",
+    )
+    return [entries[row] for row in event["selection"]["rows"] if row < len(entries)]
+
+
+def draw(chosen: Sequence[Entry]) -> None:
+    """Draw what can be done with the chosen requests, and their points beside each other."""
+    if not chosen:
+        st.caption("Tick rows at their left edge to reopen, compare, export, pin or delete them.")
+        return
+    st.markdown(f"**{plain(chosen[0].title) if len(chosen) == 1 else f'{len(chosen)} requests chosen'}**")
+    for entry in chosen:
+        if entry.note:
+            st.warning(plain(f"#{entry.request}: {entry.note}"))
+    with st.container(horizontal=True):
+        _actions(chosen)
+        _delete(chosen)
+    _points(chosen)
+
+
+def _actions(chosen: Sequence[Entry]) -> None:
+    for entry in chosen[:3]:
+        link = history.link(runs.STORE, entry.request)
+        if link:
+            name = "Reopen" if len(chosen) == 1 else f"Reopen #{entry.request}"
+            st.link_button(
+                name, address.host() + link, help="Opens a tab of its own; what has made room is computed again there."
+            )
+    numbers = [entry.request for entry in chosen]
+    pinned = all(entry.pinned for entry in chosen)
+    st.button("Unpin" if pinned else "Pin", key="pin", on_click=_told, args=(history.pin, numbers, not pinned))
+    live = [entry.request for entry in chosen if entry.state in LIVE]
+    if live:
+        st.button("Cancel", key="cancel", on_click=lambda: [runs.cancel(request) for request in live])
+    if any(entry.kept for entry in chosen):
+        _exports(chosen)
+
+
+def _exports(chosen: Sequence[Entry]) -> None:
+    """Draw a CSV button for each way of computing among the chosen, and one for all as lines of JSON."""
+    numbers = "-".join(str(entry.request) for entry in chosen[:5])
+    for how in dict.fromkeys(entry.how for entry in chosen):
+        of = [entry.request for entry in chosen if entry.how == how]
+        name = "CSV" if len({entry.how for entry in chosen}) == 1 else f"CSV, {'full runs' if how == 'full' else 'estimates'}"
+        rows = partial(lambda of, how: table.csv_text((r for n in of for r in history.results(runs.STORE, n)), how), of, how)
+        st.download_button(name, rows, f"emberpool-{how}-{numbers}.csv", "text/csv", on_click="ignore", key=f"csv {how}")
+    lines = partial(lambda of: "".join(line for n in of for line in history.lines(runs.STORE, n)), [e.request for e in chosen])
+    st.download_button("JSON", lines, f"emberpool-{numbers}.jsonl", "application/jsonl", on_click="ignore", key="json")
+
+
+def _delete(chosen: Sequence[Entry]) -> None:
+    numbers = [entry.request for entry in chosen]
+    with st.popover("Delete"):
+        gone, many = history.freed(runs.STORE, numbers), len(chosen) > 1
+        st.markdown(
+            f"{f'These {len(chosen)} requests' if many else 'This request'} and {gone:,} results that no other request has "
+            f"go for good. {'One of them is pinned. ' if any(entry.pinned for entry in chosen) else ''}"
+            f"{'What runs for them alone stops.' if any(entry.state in LIVE for entry in chosen) else ''}"
+        )
+        st.button("Delete for good", type="primary", key="delete", on_click=_told, args=(history.delete, numbers))
+
+
+def _told(change: Callable[..., None], *given: object) -> None:
+    """Do what a button asks; shows the engine's sentence if the store refuses."""
+    try:
+        change(runs.STORE, *given)
+    except EmberpoolError as error:
+        st.toast(plain(str(error)), duration="infinite")
+
+
+def _points(chosen: Sequence[Entry]) -> None:
+    frame = history_tables.points(runs.STORE, [entry for entry in chosen if entry.kept])
+    names = history_tables.metric_names(frame)
+    if not names:
+        st.caption("None of its points has a result now; reopen it to compute them." if len(chosen) == 1 else "No results.")
+        return
+    left, right = st.columns(2)
+    metric = left.selectbox(
+        "Metric", names, index=names.index(FIRST_METRIC) if FIRST_METRIC in names else 0, key="history metric"
+    )
+    ways = history_tables.against(frame)
+    across = right.selectbox("Against", ways, index=min(1, len(ways) - 1), key="history across")
+    st.markdown(f"**{plain(history_tables.finding(frame, metric))}**")
+    requests = tuple(dict.fromkeys(frame[history_tables.REQUEST]))
+    if len(frame) > 1:
+        marks = history_tables.marks(frame, metric, across)
+        curve = across == RANK or not frame.duplicated([history_tables.REQUEST, across]).any()
+        spec = history_charts.compared(metric, across, requests, curve)
+        st.vega_lite_chart(marks, spec, key="compared", alt=f"{metric} of the chosen requests' points against {across}")
+    if len(frame) > MOST_ROWS:
+        st.caption(f"The best {MOST_ROWS:,} of {len(frame):,} points; the CSV file has all.")
+    shown = history_tables.top(frame, metric, MOST_ROWS)
+    formats = dict.fromkeys(history_tables.metric_names(shown), "%.5g")
+    downloads.show(shown, formats, pinned=history_tables.REQUEST)

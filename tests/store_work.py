@@ -1,0 +1,139 @@
+"""A day in a store's life, in one process: viewers, workers and the owner take turns, and each answer is noted.
+
+Whatever is done goes through the store's own code. `acknowledged` is called whenever that code has returned.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from hashlib import blake2b
+from pathlib import Path
+from sqlite3 import Connection
+
+from engine import claims, history, kept, queue, quota, service
+from engine.keys import key
+from engine.progress import Progress
+from engine.result import Result
+from engine.store import opened
+from tests.service_fakes import scenario, scenarios
+
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+ARRIVED = {
+    "requests": "WHERE state != 'arriving'",
+    "points": "WHERE request NOT IN (SELECT id FROM requests WHERE state = 'arriving')",
+}
+BETWEEN_CHECKPOINTS = 60  # pages; by itself SQLite checkpoints every 1,000, too rarely for a short day
+
+
+def digest(store: Connection) -> str:
+    """Return what tells any two contents of the store apart, but for requests whose points are still arriving."""
+    seen = blake2b(digest_size=16)
+    for (table,) in store.execute(TABLES).fetchall():
+        for row in store.execute(f"SELECT * FROM {table} {ARRIVED.get(table, '')} ORDER BY 1, 2"):
+            seen.update(f"{table}{row!r}".encode())
+    return seen.hexdigest()
+
+
+def answer(seed: int) -> str:
+    """The text of a finished point's result."""
+    training = tuple({"Batch": batch, "Loss": seed / (batch + 3)} for batch in range(seed % 7 * 6))
+    return kept.result_text(
+        Result(scenario(seed), ran=True, outcome="It completed.", results={"AUC": seed / 7}, training=training)
+    )
+
+
+class Day:
+    """The people around a store: `owner` and two workers stay connected, everyone else comes and goes."""
+
+    def __init__(self, path: Path, acknowledged: Callable[[], None]) -> None:
+        self.path, self.acknowledged = path, acknowledged
+        self.stack = ExitStack()
+        self.owner, self.one, self.other = (self._connected() for _ in range(3))
+
+    def _connected(self) -> Connection:
+        store = self.stack.enter_context(opened(self.path))
+        store.execute(f"PRAGMA wal_autocheckpoint = {BETWEEN_CHECKPOINTS}")
+        self.acknowledged()
+        return store
+
+    def submit(self, seeds: Iterable[int]) -> int:
+        """A viewer asks for points."""
+        request = service.submit(self.path, scenarios(list(seeds)), "full")
+        self.acknowledged()
+        return request
+
+    def compute(self, worker: Connection, request: int, seeds: Iterable[int], ending: str = "kept") -> None:
+        """A worker claims points, tells progress, and closes them together."""
+        by_name = {key(scenario(seed), "full"): seed for seed in seeds}
+        mine = claims.claim(worker, request, list(by_name))
+        self.acknowledged()
+        for name in mine[:1]:
+            claims.report(worker, name, Progress(1, 2, note="halfway"))
+            self.acknowledged()
+        said = "run.batches=1 is made up to be refused; choose 2."
+        claims.close(worker, [(name, ending, answer(by_name[name]) if ending == "kept" else said) for name in mine])
+        self.acknowledged()
+
+    def tend(self) -> None:
+        """The owner looks after the requests."""
+        queue.tend(self.owner)
+        self.acknowledged()
+
+
+def morning(path: Path, acknowledged: Callable[[], None]) -> None:
+    """The store is made; visitors come one by one, so that each one's leaving empties the log."""
+    service.submit(path, scenarios([1, 2]), "full")
+    acknowledged()
+    request = service.submit(path, scenarios([2, 3]), "estimate")
+    acknowledged()
+    service.renew(path, request)
+    service.cancel(path, request)
+    acknowledged()
+
+
+def noon(day: Day) -> None:
+    """Two workers share two requests; one of them dies, a point is refused, a row is found damaged."""
+    first, second = day.submit(range(10, 40)), day.submit(range(30, 50))
+    for seed in range(10, 38, 4):
+        day.compute(day.one, first, range(seed, seed + 2))
+        day.compute(day.other, second, range(seed + 20, seed + 22))
+        day.tend()
+    claims.claim(day.one, second, [key(scenario(48), "full")])
+    day.acknowledged()
+    claims.bury(day.owner, "died")
+    day.acknowledged()
+    day.compute(day.other, second, [49], "failed")
+    day.owner.execute("UPDATE results SET result = '{' WHERE key = ?", (key(scenario(10), "full"),))
+    day.acknowledged()
+    assert kept.load(day.one, key(scenario(10), "full")) is None
+    day.acknowledged()
+
+
+def evening(day: Day) -> None:
+    """The owner changes, the rest is finished; some of it is held, some deleted, and much has to make room."""
+    queue.take_over(day.owner)
+    day.acknowledged()
+    last = day.submit(range(48, 52))
+    day.compute(day.one, last, range(48, 52))
+    day.tend()
+    history.pin(day.path, [last], True)
+    day.acknowledged()
+    history.delete(day.path, [last - 1])
+    day.acknowledged()
+    quota.limit(day.path, 1 / quota.GiB)
+    day.acknowledged()
+    quota.touch(day.one, [key(scenario(48), "full")])
+    day.acknowledged()
+    while quota.used(day.owner) > quota.SLACK * quota.quota(day.owner) and (quota._drop(day.owner, 4) or quota._thin(day.owner)):
+        day.acknowledged()
+    quota.shrink(day.owner)
+    day.acknowledged()
+
+
+def whole(path: Path, acknowledged: Callable[[], None]) -> None:
+    """Live through it all."""
+    morning(path, acknowledged)
+    day = Day(path, acknowledged)
+    with day.stack:
+        noon(day)
+        evening(day)
+    acknowledged()

@@ -1,0 +1,151 @@
+"""The page History: does it list what was run, and let one reopen, compare, export, pin and delete it?"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import claims, columns, history, kept, links, queue, service
+from engine.keys import key
+from engine.result import Result
+from engine.store import DEFAULT, opened
+from pages.parts import history_charts, history_tables
+from tests.service_fakes import ask, scenario, scenarios
+
+ROOT = Path(__file__).parent.parent
+STEP = "Step time [ms]"
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
+    """A request for some seeds, of which the first `finished` have their seed as step time."""
+    request = service.submit(DEFAULT, scenarios(seeds), "estimate", title=title)
+    with opened(DEFAULT) as store:
+        names = {key(scenario(seed), "estimate"): seed for seed in seeds[:finished]}
+        claims.claim(store, request, list(names))
+        for name, seed in names.items():
+            result = Result(
+                scenario(seed), ran=True, outcome="It completed.", results={STEP: float(seed), "AUC": 0.5 + seed / 100}
+            )
+            claims.close(store, [(name, "kept", kept.result_text(result))])
+        queue.tend(store)
+    return request
+
+
+def page() -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    return app.switch_page("pages/history.py").run()
+
+
+def panel(*requests: int) -> AppTest:
+    """The part below the list, with these requests chosen."""
+
+    def script(requests):  # type: ignore[no-untyped-def]
+        from engine import history
+        from engine.store import DEFAULT
+        from pages.parts import history_panel
+
+        history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
+
+    return AppTest.from_function(script, args=(requests,), default_timeout=30).run()
+
+
+def button(app: AppTest, label: str) -> Any:
+    return next(one for one in app.button if one.label == label)
+
+
+def test_an_empty_history_says_what_will_stand_there() -> None:
+    app = page()
+    assert not app.exception and app.header[0].value == "What did I run?"
+    assert app.info[0].value.startswith("Nothing yet. Train on Explore") and not app.dataframe
+
+
+def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
+    asked(range(1, 4), title="Three *points*")
+    asked(range(3, 9), finished=2)
+    app = page()
+    assert not app.exception
+    shown = app.dataframe[0].value
+    assert list(shown["What"]) == [history.entries(DEFAULT)[0].title, "Three *points*"]
+    assert list(shown["State"]) == ["running, 33%", "done"] and list(shown["Points"]) == ["2 of 6", "3"]
+    assert app.caption[0].value.startswith("The store holds 4 results in 0.")
+    app.text_input(key="history words").input("three DONE").run()
+    assert list(app.dataframe[0].value["What"]) == ["Three *points*"]
+    app.text_input(key="history words").input("nothing like it").run()
+    assert "None of 2 requests" in app.info[0].value
+
+
+def test_a_store_in_trouble_shows_its_sentence_on_the_page() -> None:
+    DEFAULT.parent.mkdir()
+    DEFAULT.write_text("label,I1\n" * 500)
+    app = page()
+    assert not app.exception and "is not a store of Emberpool" in app.error[0].value
+
+
+def test_chosen_requests_are_compared_point_by_point() -> None:
+    one, other = asked(range(10, 14)), asked(range(12, 20))
+    app = panel(one, other)
+    assert not app.exception
+    assert any(
+        f"#{one} reaches the lowest step time, 10 ms; #{other} 12 ms" in text.value.replace("\\", "") for text in app.markdown
+    )
+    assert app.selectbox(key="history across").options == [history_tables.RANK, "Data seed"]
+    shown = app.dataframe[0].value
+    assert list(shown["Request"][:4]) == [f"#{one}", f"#{one}", f"#{other}", f"#{one}"]
+    app.selectbox(key="history metric").select("AUC").run()
+    assert list(app.dataframe[0].value["AUC"]) == sorted(shown["AUC"], reverse=True)
+
+
+def test_a_chosen_request_reopens_as_what_was_asked() -> None:
+    request = asked(range(5, 6))
+    link = panel(request).get("link_button")[0].proto.url
+    assert links.read(link).scenario == scenario(5)
+
+
+def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:
+    one, other = asked(range(1, 5)), asked(range(3, 9))
+    button(panel(one), "Pin").click().run()
+    assert ask(DEFAULT, "SELECT pinned FROM requests ORDER BY id") == [(1,), (0,)]
+    app = panel(one)
+    assert button(app, "Unpin") and any("and 2 results that no other request has" in text.value for text in app.markdown)
+    button(app, "Delete for good").click().run()
+    assert [entry.request for entry in history.entries(DEFAULT)] == [other]
+    assert ask(DEFAULT, "SELECT count(*) FROM results") == [(6,)]
+    gone = panel(other)
+    history.delete(DEFAULT, [other])
+    button(gone, "Delete for good").click().run()
+    assert not gone.exception and "someone may have deleted it" in gone.toast[0].value
+
+
+def test_a_request_whose_results_have_gone_says_so() -> None:
+    request = asked(range(3))
+    ask(DEFAULT, "DELETE FROM results")
+    app = panel(request)
+    assert not app.exception and "None of its points has a result now; reopen it" in app.caption[-1].value
+    assert list(page().dataframe[0].value["State"]) == ["made room"]
+
+
+def test_curves_are_thinned_and_ordered_from_best_to_worst() -> None:
+    frame = pd.DataFrame({"Request": "#1", "AUC": [0.5 + n / 1e4 for n in range(2000)]})
+    marks = history_tables.marks(frame, "AUC", history_tables.RANK)
+    assert len(marks) == history_tables.MOST_MARKS
+    assert marks["value"].is_monotonic_decreasing and marks["place"].iloc[[0, -1]].tolist() == [0.0, 100.0]
+    assert {"request", "place", "value"} == set(marks.columns)
+    spec = history_charts.compared("AUC", history_tables.RANK, ("#1",), True)
+    fields = {one["field"] for one in (spec["encoding"][name] for name in ("x", "y", "color"))}
+    assert fields == set(marks.columns)
+
+
+def test_points_of_all_chosen_requests_stand_in_one_table() -> None:
+    one, other = asked(range(10, 14)), asked(range(12, 20), finished=5)
+    entries = history.entries(DEFAULT)
+    frame = history_tables.points(DEFAULT, entries)
+    assert frame.groupby("Request").size().to_dict() == {f"#{one}": 4, f"#{other}": 5}
+    assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
+    assert columns.read(DEFAULT, other).finished == 5
