@@ -23,8 +23,9 @@ $(READY): requirements.txt requirements-dev.txt constraints.txt scripts/setup.sh
 	@sh scripts/setup.sh requirements-dev.txt
 	@touch $@
 
-$(SLOW_READY): $(READY) requirements-slow.txt
+$(SLOW_READY): $(READY) requirements-slow.txt requirements-dask.txt
 	@sh scripts/setup.sh requirements-slow.txt
+	@sh scripts/setup.sh requirements-dask.txt
 	@touch $@
 
 $(COMPILED): $(READY) $(shell find engine -name '*.py')
@@ -47,7 +48,7 @@ check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/test_layers.py
 
-slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles
+slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles, and Dask
 	@sh scripts/chromium.sh
 	@$(BIN)/python -m pytest -m slow
 

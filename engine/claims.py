@@ -53,11 +53,15 @@ def unlucky(store: sqlite3.Connection, names: Iterable[str]) -> bool:
     return any(store.execute(query, (name,)).fetchone() for name in names)
 
 
-def unwanted(store: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Return the claims that run although nobody waits for their points any more: number and process."""
-    return store.execute(
-        f"SELECT id, pid FROM claims WHERE ending IS NULL AND NOT {WANTED.replace('?', 'claims.key')}"
-    ).fetchall()
+def unwanted(store: sqlite3.Connection) -> list[tuple[int, int, str]]:
+    """Return the claims that run although nobody waits for their points any more: number, process and key."""
+    running = f"SELECT id, pid, key FROM claims WHERE ending IS NULL AND NOT {WANTED.replace('?', 'claims.key')}"
+    return [(int(claim), int(pid), str(key)) for claim, pid, key in store.execute(running)]
+
+
+def kept(store: sqlite3.Connection, name: str) -> bool:
+    """Return whether the point with this key has a result."""
+    return bool(store.execute("SELECT 1 FROM results WHERE key = ?", (name,)).fetchone())
 
 
 def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
@@ -86,10 +90,15 @@ def bury(store: sqlite3.Connection, ending: str) -> int:
     with transaction(store):
         closed = store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,)).rowcount
         store.execute("DELETE FROM progress")
-        deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
-        for (name,) in deaths.fetchall():
-            _fail(store, name, KILLER, bug=True)
+        blame(store)
     return closed
+
+
+def blame(store: sqlite3.Connection) -> None:
+    """Make a failure of each point during which workers died too often."""
+    deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
+    for (name,) in deaths.fetchall():
+        _fail(store, name, KILLER, bug=True)
 
 
 def _fail(store: sqlite3.Connection, name: str, sentence: str, bug: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
+from engine.functional_class import functional_class
 from engine.groups import Model
 from engine.keys import How
 from engine.scenario import Scenario, per_table
@@ -29,19 +30,52 @@ def _interaction_width(model: Model) -> int:
 
 def seconds(scenario: Scenario) -> float:
     """Return the seconds that a full run is likely to take on one core."""
+    return counting_seconds(scenario) + training_seconds(scenario)
+
+
+def counting_seconds(scenario: Scenario) -> float:
+    """Return the seconds of a full run that all but training is likely to take on one core."""
+    samples = scenario.data.batch_size * scenario.run.batches
+    lookups = sum(per_table(scenario.model, "pooling"))
+    return START_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
+
+
+def training_seconds(scenario: Scenario) -> float:
+    """Return the seconds of a full run that training alone is likely to take on one core."""
+    if not scenario.run.training:
+        return 0.0
     samples = scenario.data.batch_size * scenario.run.batches
     lookups = sum(per_table(scenario.model, "pooling"))
     held_out = scenario.data.held_out_samples * scenario.run.evaluations
-    counting = START_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
-    if not scenario.run.training:
-        return counting
     step = min(multiplications(scenario.model), scenario.run.step_budget_GFLOP * 1e9 / (6 * scenario.data.batch_size))
     trained = (3 * samples + held_out) * step / MULTIPLICATIONS_PER_SECOND
-    return counting + trained + (3 * samples + held_out) * lookups * scenario.model.embedding_dim / 16 / ROWS_PER_SECOND
+    return trained + (3 * samples + held_out) * lookups * scenario.model.embedding_dim / 16 / ROWS_PER_SECOND
 
 
 def sweep_seconds(scenarios: Sequence[Scenario], how: How, cores: int = 1) -> float:
-    """Return the seconds that many points are likely to take on so many cores."""
+    """Return the seconds that many points are likely to take on so many cores, with each functional class trained once.
+
+    A class is trained by one core, so few classes do not share their training among many.
+    """
     if how == "estimate":
         return len(scenarios) * ESTIMATE_SECONDS / cores
-    return sum(map(seconds, scenarios)) / cores
+    trained = [training_seconds(one) for one in to_train(scenarios)]
+    return max(trained, default=0.0) + (sum(map(counting_seconds, scenarios)) + sum(trained) - max(trained, default=0.0)) / cores
+
+
+def to_train(scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """Return one scenario for each training that full runs of these need: classes once, whatever has none by itself."""
+    found: dict[object, Scenario] = {}
+    for number, scenario in enumerate(scenarios):
+        if scenario.run.training:
+            found.setdefault(functional_class(scenario) or number, scenario)
+    return list(found.values())
+
+
+def sharing(scenarios: Sequence[Scenario]) -> str:
+    """Return the sentence that says how many trainings these full runs share; "" where each needs its own."""
+    trained = [scenario for scenario in scenarios if scenario.run.training]
+    needed = len(to_train(trained))
+    if needed == len(trained):
+        return ""
+    return f"{len(trained):,} points share {needed:,} training{'' if needed == 1 else 's'}."

@@ -1,7 +1,8 @@
 """Feeds the workers lazily: sessions and requests in turn, each point once, tasks long enough to be worth sending.
 
-joblib pulls the tasks one by one as workers become free. While some points still run and there is nothing to
-feed, it feeds naps: the pool then stays open for what is asked meanwhile, without ever blocking joblib.
+joblib pulls the tasks one by one as workers become free. A point whose functional class is not trained yet trains it alone;
+the others of its class wait for that, while other classes and requests go on. While some points still run and there is
+nothing to feed, it feeds naps: the pool then stays open for what is asked meanwhile, without ever blocking joblib.
 """
 
 import sqlite3
@@ -11,7 +12,8 @@ from pathlib import Path
 from engine import claims, effort
 from engine.keys import How
 from engine.pool import Pool, Task, napping
-from engine.queue import Turn, open_points, suspects, turns
+from engine.queue import Point, Turn, open_points, suspects, turns
+from engine.trainings import load
 from engine.worker import Chunk, Ended
 
 CHUNK_SECONDS = 0.25
@@ -27,21 +29,25 @@ class Feed:
         self.store, self.path, self.compute = store, path, compute
         self.in_flight: dict[tuple[str, ...], How] = {}
         self.taken: set[str] = set()
+        self.training: dict[str, str] = {}  # by functional class, the point in flight that trains it for the others
+        self.free: set[str] = set()  # classes that are trained, or whose first point left nothing to share
+        self.dry: set[int] = set()  # requests all of whose open points wait or run, until the next answer
         self.alone = False
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
         self.size = max(1, int(CHUNK_SECONDS / effort.ESTIMATE_SECONDS))
 
     def tasks(self, pool: Pool) -> Iterator[Task]:
-        """Yield tasks until nothing is open and nothing runs: one for each slot, and estimates beside full runs in all."""
+        """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
         self.forget()
         while True:
-            full = len(self.in_flight) >= pool.slots
-            beside = len(self.in_flight) == pool.slots and "estimate" not in self.in_flight.values()
-            chunk = self.next(only_estimates=full) if beside or not full else None
+            full = len(self.in_flight) >= pool.slots()
+            beside = len(self.in_flight) == pool.slots() and "estimate" not in self.in_flight.values()
+            chunk = self.next(only_estimates=full) if (beside or not full) and not pool.stale() else None
             if chunk:
                 self.in_flight[chunk.keys] = chunk.how
                 self.taken.update(chunk.keys)
+                self._train(chunk)
                 yield pool.task(self.store, chunk)
             elif self.in_flight:
                 yield napping()
@@ -53,6 +59,8 @@ class Feed:
         self.in_flight.clear()
         self.taken.clear()
         self.fed.clear()
+        self.training.clear()
+        self.dry.clear()
 
     def next(self, only_estimates: bool = False) -> Chunk | None:
         """Return what to compute next, or None for now.
@@ -84,21 +92,41 @@ class Feed:
     def note(self, ended: Ended) -> None:
         """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks."""
         self.taken.difference_update(ended.keys)
+        for one in [one for one, key in self.training.items() if key in ended.keys]:
+            if claims.kept(self.store, self.training.pop(one)):
+                self.free.add(one)
+            self.fed.clear()
+        if ended.keys:
+            self.dry.clear()
         if self.in_flight.pop(ended.keys, "estimate") == "estimate" and ended.computed:
             fitting = int(CHUNK_SECONDS * ended.computed / max(ended.seconds, 1e-6))
             self.size = max(1, min(fitting, 4 * self.size, LARGEST_CHUNK))
 
-    def _fresh(self, turn: Turn) -> list[tuple[str, str]]:
+    def _train(self, chunk: Chunk) -> None:
+        """Let a functional class wait for this point, unless it is trained."""
+        one = chunk.functional_class
+        if one and one not in self.free and not load(self.store, one):
+            self.training[one] = chunk.keys[0]
+        elif one:
+            self.free.add(one)
+
+    def _fresh(self, turn: Turn) -> list[Point]:
         """Go on behind what was fed last; at the end of the request begin anew, for what came back unfinished."""
+        if turn.request in self.dry:
+            return []
         size = self.size if turn.how == "estimate" else 1
         for after, more in ((self.fed.get(turn.request, -1), 0), (-1, len(self.taken))):
-            rows = open_points(self.store, turn.request, after, size + more)
-            points = {key: changes for _, key, changes in rows if key not in self.taken}
+            rows = open_points(self.store, turn.request, after, size + more, self.training)
+            points = {point.key: point for point in rows if point.key not in self.taken}
             if points:
-                self.fed[turn.request] = rows[-1][0] if len(points) <= size else -1
-                return list(points.items())[:size]
+                self.fed[turn.request] = rows[-1].position if len(points) <= size else -1
+                return list(points.values())[:size]
+        if self.training:
+            self.dry.add(turn.request)
         return []
 
-    def _chunk(self, turn: Turn, points: list[tuple[str, str]]) -> Chunk:
+    def _chunk(self, turn: Turn, points: list[Point]) -> Chunk:
         self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
-        return Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, tuple(points), self.compute)
+        given = tuple((point.key, point.changes) for point in points)
+        shared = points[0].functional_class if turn.how == "full" else None
+        return Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, given, self.compute, shared)

@@ -1,22 +1,35 @@
 """Training along a run: the learner's state between segments, and the curve it leaves behind."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.course import Segment
-from engine.learner import Learner, advance, crash, score
+from engine.learner import Learner, advance, crash, learner, score
 from engine.machinery import Machinery
 from engine.meter import Meter
 from engine.outage import Outage
-from engine.report import Scores
 from engine.result import Row
 from engine.run import Found
-from engine.training import Evaluation, Step, auc
+from engine.scenario import Scenario
+from engine.scores import Scores
+from engine.training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
 from engine.training.lookup import LocalBatch
+from engine.workload.source import Source
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
+MOST_PREDICTIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a run has learned: its training curve, the final scores, and how what was trained differs from what is timed."""
+
+    rows: tuple[Row, ...] = ()
+    scores: Scores = field(default_factory=Scores)
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,25 @@ class Lessons:
     predictions: dict[int, Prediction] = field(default_factory=dict)
 
 
+def first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Lessons:
+    """Return a learner before its first batch, who has heard nothing yet."""
+    evaluations = boundaries(batches, m.scenario.run.evaluations)
+    return Lessons(m, pupil(m.scenario, given, batches), meter, evaluations, last_pass(m.scenario, given, batches))
+
+
+def pupil(scenario: Scenario, given: Source, batches: int) -> Learner:
+    """Return an untrained twin of a scenario's model that has every row that the run touches; raises CannotRun without room."""
+    held_out = given.held_out()
+    touched = rows_of([*(given.ids(n) for n in range(batches)), held_out.ids])
+    return learner(twin(scenario, touched), given, held_out, touched, scenario)
+
+
+def last_pass(scenario: Scenario, given: Source, batches: int) -> int:
+    """Return the batch with which the last pass over the data begins, whose predictions are scored."""
+    one_pass = -(-given.training_samples // scenario.data.batch_size) if given.training_samples else batches
+    return batches - min(one_pass, batches, MOST_PREDICTIONS)
+
+
 def follow(segment: Segment, down: Outage | None, lessons: Lessons) -> tuple[Found, Lessons]:
     """Train what the segment had begun, and recover if a fault cut it: engine.run's Resolve."""
     listener = _Listener(lessons, segment)
@@ -45,10 +77,15 @@ def follow(segment: Segment, down: Outage | None, lessons: Lessons) -> tuple[Fou
     return found, listener.after(pupil)
 
 
-def scores(lessons: Lessons) -> Scores:
+def learned(lessons: Lessons) -> Learned:
     """Return what the model reached, on held-out samples and on the last pass of training."""
-    final = score(lessons.pupil)
-    heard = [lessons.predictions[n] for n in sorted(lessons.predictions)]
+    final, note = score(lessons.pupil), scale_note(lessons.pupil.shape)
+    return Learned(lessons.rows, scores(final, lessons.predictions), note)
+
+
+def scores(final: Evaluation, predictions: Mapping[int, Prediction]) -> Scores:
+    """Return the scores of a model as evaluated, and of the predictions of the last pass, by batch."""
+    heard = [predictions[n] for n in sorted(predictions)]
     losses = [loss for loss, _, _ in heard]
     labels, logits = (np.concatenate([item[i] for item in heard]) if heard else np.zeros(0, np.float32) for i in (1, 2))
     return Scores(final.loss, final.auc, final.accuracy, float(np.mean(losses)) if losses else None, auc(labels, logits))

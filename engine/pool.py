@@ -25,16 +25,19 @@ Store = sqlite3.Connection
 class Pool:
     """So many points at once, and how they get there and back; the same service runs on each kind.
 
-    `parallel` holds joblib's call, `task` makes one of a chunk, `keep` puts an answer's endings into the store,
-    and `close` ends what was started. `deaths` are the errors that mean that workers died.
+    `parallel` holds joblib's call, `task` makes one of a chunk, `keep` puts an answer's endings into the store, `tend` looks
+    after what runs, and `close` ends what was started. `deaths` are the errors that mean that workers died; once a pool
+    is `stale`, a new call would do better.
     """
 
-    slots: int
+    slots: Callable[[], int]
     parallel: Callable[[], AbstractContextManager[Parallel]]
     task: Callable[[Store, Chunk], Task]
     keep: Callable[[Store, Ended], None]
     close: Callable[[], None]
     deaths: tuple[type[Exception], ...] = ()
+    tend: Callable[[Store], None] = lambda store: None
+    stale: Callable[[], bool] = lambda: False
 
 
 def local(path: Path, n_jobs: int) -> Pool:
@@ -54,7 +57,7 @@ def local(path: Path, n_jobs: int) -> Pool:
         if used:  # lest an executor is made only to be shut down
             get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
-    return Pool(n_jobs, parallel, lambda _, chunk: delayed(compute_chunk)(chunk), _kept_already, close, (BrokenProcessPool,))
+    return Pool(lambda: n_jobs, parallel, lambda _, chunk: delayed(compute_chunk)(chunk), _kept, close, (BrokenProcessPool,))
 
 
 def napping() -> Task:
@@ -63,7 +66,7 @@ def napping() -> Task:
     return task
 
 
-def _kept_already(store: Store, ended: Ended) -> None:
+def _kept(store: Store, ended: Ended) -> None:
     """Do nothing: the worker has kept its rows."""
 
 
@@ -83,7 +86,7 @@ class Patience:
         if now < self.next:
             return
         self.next = now + self.LOOK_SECONDS
-        unwanted = dict(claims.unwanted(store))
+        unwanted = {claim: pid for claim, pid, *_ in claims.unwanted(store)}
         self.since = {claim: self.since.get(claim, now) for claim in unwanted}
         for claim, since in self.since.items():
             if now - since > self.SECONDS and unwanted[claim] != os.getpid():

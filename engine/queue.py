@@ -2,8 +2,9 @@
 
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine import version
 from engine.keys import How
@@ -24,6 +25,15 @@ class Turn:
     base: str
 
 
+class Point(NamedTuple):
+    """A point to compute: key, changes to its request's base, the functional class whose training it shares, its position."""
+
+    key: str
+    changes: str
+    functional_class: str | None
+    position: int = -1
+
+
 def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Turn]:
     """Return the live requests in turn: first the session served longest ago, of it the request served longest ago.
 
@@ -34,20 +44,22 @@ def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Tu
     return sorted(live, key=lambda turn: (served.get(turn.session, 0), served.get(turn.request, 0)))
 
 
-def open_points(store: sqlite3.Connection, request: int, after: int, most: int) -> list[tuple[int, str, str]]:
-    """Return the first unfinished points of a request behind a position: position, key, and changes to its base."""
-    query = f"""SELECT position, key, changes FROM points
-        WHERE request = ? AND position > ? AND state = {OPEN} ORDER BY position LIMIT ?"""
-    return store.execute(query, (request, after, most)).fetchall()
+def open_points(store: sqlite3.Connection, request: int, after: int, most: int, waiting: Iterable[str] = ()) -> list[Point]:
+    """Return the first unfinished points of a request behind a position, but those of functional classes that are `waiting`."""
+    classes = tuple(waiting)
+    others = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(classes))}))" if classes else "true"
+    query = f"""SELECT key, changes, class, position FROM points
+        WHERE request = ? AND position > ? AND state = {OPEN} AND {others} ORDER BY position LIMIT ?"""
+    return [Point(*row) for row in store.execute(query, (request, after, *classes, most))]
 
 
-def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[tuple[str, str]]] | None:
+def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[Point]] | None:
     """Return unfinished points of one request during which workers died before, or None.
 
     After one death up to `most` estimates go together, after two each goes by itself, so that the blame becomes certain.
     """
     rows = store.execute(
-        f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes
+        f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
         WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{LIVE} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
         (time.time(), most),
@@ -56,7 +68,7 @@ def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[tuple[str
         return None
     turn, deaths = Turn(*rows[0][:5]), rows[0][5]
     together = turn.how == "estimate" and deaths == 1
-    return turn, [row[6:] for row in rows if row[0] == turn.request][: None if together else 1]
+    return turn, [Point(*row[6:]) for row in rows if row[0] == turn.request][: None if together else 1]
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:

@@ -10,21 +10,11 @@ from engine.books import Books, books
 from engine.device import stored
 from engine.machinery import Machinery
 from engine.run import Crash, Run
+from engine.scores import Scores
 from engine.steady import Steady
 from engine.timeline import Timeline
 
 DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What the functional training reached; None where it was off or cannot be said."""
-
-    loss: float | None = None
-    auc: float | None = None
-    accuracy: float | None = None
-    training_loss: float | None = None
-    training_auc: float | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from engine import effort, version
 from engine.errors import BadInput
+from engine.functional_class import functional_class
 from engine.keys import How, key_of_texts, texts
 from engine.queue import LEASE_SECONDS, tend
 from engine.scenario import Scenario
@@ -22,8 +23,8 @@ from engine.store import opened, transaction
 
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
 # A point that is already kept starts out so: EXISTS is 1, as KEPT is.
-POINT = """INSERT INTO points (request, position, key, changes, state, checksum)
-    VALUES (?1, ?2, ?3, ?4, EXISTS (SELECT 1 FROM results WHERE key = ?3), crc(?3, ?4))"""
+POINT = """INSERT INTO points (request, position, key, changes, class, state, checksum)
+    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3), crc(?3, ?4))"""
 HOUR = 3600.0
 
 
@@ -50,12 +51,14 @@ def submit(
     link: str = "",
     keeps_on: bool = False,
     limit: Limit = FOR_COMMANDS,
+    sharing: bool = True,
 ) -> int:
     """Ask for the scenarios' results, durably, and return the request's number.
 
     Points that are already kept are not computed again; failed ones are tried again. What the same `session` asked
     for before, or anyone whose request has ended, is taken up again under its number. `title` and `link` say what it
-    is and reopen it; with `keeps_on` it goes on when nobody waits. Raises BadInput, among others beyond the limit, BadFile.
+    is and reopen it; with `keeps_on` it goes on when nobody waits. Full runs of one functional class share its
+    training, unless `sharing` is off. Raises BadInput, among others beyond the limit, BadFile.
     """
     if not scenarios:
         raise BadInput("No scenario was given; a request needs at least one.")
@@ -66,7 +69,7 @@ def submit(
     with opened(path) as store:
         request = _announced(store, how, source, _compact(base), len(scenarios))
         try:
-            digest = _listed(store, request, scenarios, base, how, limit)
+            digest = _listed(store, request, scenarios, base, how, limit, sharing)
             with transaction(store):
                 request = _joined(store, request, digest, session)
                 changes = "data = ?, session = ?, title = ?, link = ?, keeps_on = ?, checksum = crc(how, ?1, base)"
@@ -89,7 +92,13 @@ def _announced(store: sqlite3.Connection, how: How, source: str | None, base: st
 
 
 def _listed(
-    store: sqlite3.Connection, request: int, scenarios: Iterable[Scenario], base: dict[str, str], how: How, limit: Limit
+    store: sqlite3.Connection,
+    request: int,
+    scenarios: Iterable[Scenario],
+    base: dict[str, str],
+    how: How,
+    limit: Limit,
+    sharing: bool,
 ) -> str:
     """Write the points and return the digest over their keys; raises BadInput once they are too much work."""
     digest, work, position = blake2b(digest_size=16), 0.0, 0
@@ -98,7 +107,7 @@ def _listed(
         work += effort.sweep_seconds(some, how)
         if work > limit.core_seconds:
             raise BadInput(_too_much(limit))
-        rows = list(_points(request, position, some, base, how))
+        rows = list(_points(request, position, some, base, how, sharing))
         digest.update("".join(str(row[2]) for row in rows).encode())
         position += len(rows)
         with transaction(store):
@@ -115,11 +124,12 @@ def _too_much(limit: Limit) -> str:
 
 
 def _points(
-    request: int, position: int, scenarios: Iterable[Scenario], base: dict[str, str], how: How
+    request: int, position: int, scenarios: Iterable[Scenario], base: dict[str, str], how: How, sharing: bool
 ) -> Iterator[tuple[object, ...]]:
     for number, scenario in enumerate(scenarios, position):
         written = texts(scenario)
-        yield request, number, key_of_texts(written, how), _compact(_changes(base, written))
+        one = functional_class(scenario) if sharing and how == "full" else None
+        yield request, number, key_of_texts(written, how), _compact(_changes(base, written)), one.name if one else None
 
 
 def _changes(base: dict[str, str], written: dict[str, str]) -> dict[str, str]:

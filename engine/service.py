@@ -17,7 +17,7 @@ from joblib import cpu_count
 from engine import claims, queue, quota
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
-from engine.owner import await_workers, is_owned, owning
+from engine.owner import AlreadyOwned, await_workers, is_owned, owning
 from engine.pool import Patience, Pool, local
 from engine.requests import FOR_PAGES, cancel, latest, renew, submit
 from engine.status import Failure, Running, Status, failures, has_ended, status
@@ -26,6 +26,7 @@ from engine.worker import COMPUTE, Ended, compute_chunk
 
 __all__ = [
     "FOR_PAGES",
+    "AlreadyOwned",
     "Failure",
     "Running",
     "Status",
@@ -58,23 +59,31 @@ def serve(
     idle_exit_seconds: float = IDLE_EXIT_SECONDS,
     compute: str = COMPUTE,
     until: Condition = never,
+    cluster: str | None = None,
 ) -> None:
     """Own the store and compute what is asked for, until idle for some seconds or `until` holds.
 
     `n_jobs` workers run at once, by default one per core. `compute` names the function that turns a scenario
-    into a result, as module:function. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
+    into a result, as module:function. With `cluster`, the address of a Dask scheduler, its workers compute
+    instead of this computer's. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
     """
     path = path.resolve()
     with owning(path), opened(path) as store, opened(path) as feeding:
         await_workers(path, EXIT_SECONDS)
         claims.bury(store, "abandoned")
         queue.take_over(store)
-        pool = local(path, n_jobs or cpu_count())
+        pool = _cluster(cluster) if cluster else local(path, n_jobs or cpu_count())
         try:
             _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, until)
         finally:
             pool.close()
             claims.bury(store, "abandoned")
+
+
+def _cluster(address: str) -> Pool:
+    from engine.afar import cluster  # imports Dask, which few need
+
+    return cluster(address)
 
 
 def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, until: Condition) -> None:
@@ -107,6 +116,7 @@ def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
             queue.tend(store)
             quota.keep(store)
             patience.tend(store)
+            pool.tend(store)
             if until():
                 break
     except pool.deaths:

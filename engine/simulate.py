@@ -4,41 +4,43 @@ Timing never depends on weights, so each segment is scheduled first and trained 
 the log protocol, which decides where training resumes.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from engine.counts import Amounts, recalled
 from engine.crash import in_miniature
 from engine.errors import CannotRun
 from engine.estimate import settle
 from engine.found import finder
-from engine.learner import learner
-from engine.lessons import Lessons, follow, scores
+from engine.functional_class import functional_class
+from engine.lessons import Learned, first_lesson, follow, learned
 from engine.meter import Meter
 from engine.outage import Outage
 from engine.progress import Watcher
-from engine.report import Scores, report
+from engine.report import report
 from engine.result import Result
-from engine.run import Found, Machinery, Resolve, Segment, machinery, run
+from engine.run import Found, Machinery, Resolve, Run, Segment, machinery, run
 from engine.scenario import Scenario, with_values
 from engine.serving import served
+from engine.shared import shared
 from engine.single_thread import single_thread
 from engine.steady import steady
 from engine.story import cannot_run, tell
 from engine.traffic import BY_BATCH, LEVELS, Traffic, traffic
-from engine.training import boundaries, rows_of, scale_note, twin
+from engine.trainings import Shelf
 from engine.workload.criteo import CriteoFile, read
 from engine.workload.hot import hot_set, popular
 from engine.workload.recent import recent, tally
 from engine.workload.source import Source, num_batches, source
 
-MOST_PREDICTIONS = 10_000
 
-
-def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | None = None) -> Result:
+def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | None = None, shelf: Shelf | None = None) -> Result:
     """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
 
-    `data` is a Criteo file. `progress` is told now and then, and stops the run by answering True (Cancelled).
+    `data` is a Criteo file. `progress` is told now and then, and stops the run by answering True (Cancelled). With a
+    `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
     What cannot run comes back as a result that says why; BadInput is raised for what cannot be read.
     """
     file = read(data) if data else None
@@ -50,24 +52,38 @@ def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | N
         return cannot_run(scenario, settled.problems)
     try:
         with single_thread():
-            return _simulate(scenario, ready, file, progress)
+            return _simulate(scenario, ready, file, progress, shelf)
     except CannotRun as error:
         return cannot_run(scenario, (str(error),))
 
 
-def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: Watcher | None) -> Result:
+def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: Watcher | None, shelf: Shelf | None) -> Result:
     given, batches = source(m.scenario, file), num_batches(m.scenario, file)
-    meter = Meter(progress, batches)
-    amounts = _count(m, given, batches, meter)
+    meter, one = Meter(progress, batches), functional_class(m.scenario)
+    known = bool(shelf is not None and one and shelf.get(one.name))
+    trains = m.scenario.run.training and not known
+    counts = partial(_count, m, given, batches, meter, trains)
+    amounts = traffic(m.scenario, **(counts() if shelf is None else recalled(m, batches, counts)))
     near = (amounts.hit_rate if m.system.cache else None, amounts.drives_share if m.system.caches else None)
-    if not m.scenario.run.training:
+    done = _untrained_to_its_end(m, amounts) if shelf is not None and one else None
+    if done and one and shelf is not None:
+        found = shared(one, done, file, meter, shelf)
+    elif m.scenario.run.training:
+        done, lessons = run(m, amounts, first_lesson(m, given, batches, meter), follow)
+        found = learned(lessons)
+    else:
+        (done, _), found = run(m, amounts, None, untrained(m)), Learned()
+    accounts = report(done, steady(done.planned, m.devices), batches, found.scores, *near)
+    return tell(asked, done, accounts, found.rows, _notes(asked, given, found.note))
+
+
+def _untrained_to_its_end(m: Machinery, amounts: Traffic) -> Run | None:
+    """Return the run without training, or None where it comes to no end: what was learned by then is no whole training."""
+    try:
         done, _ = run(m, amounts, None, untrained(m))
-        accounts = report(done, steady(done.planned, m.devices), batches, Scores(), *near)
-        return tell(asked, done, accounts, (), _notes(asked, given))
-    first = _first_lesson(m, given, batches, meter)
-    done, lessons = run(m, amounts, first, follow)
-    accounts = report(done, steady(done.planned, m.devices), batches, scores(lessons), *near)
-    return tell(asked, done, accounts, lessons.rows, _notes(asked, given, scale_note(first.pupil.shape)))
+    except CannotRun:
+        return None  # training may fail before
+    return done if done.completed else None
 
 
 def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:
@@ -77,7 +93,7 @@ def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:
     return tuple(filter(None, (*others, short if size > samples else "")))
 
 
-def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
+def _count(m: Machinery, given: Source, batches: int, meter: Meter, trains: bool) -> Amounts:
     """Count each batch's rows from its real ids, what the system's cache moves, and samples that meet hot rows alone."""
     amounts = {name: np.zeros(batches) for name in BY_BATCH} | {"levels": np.zeros((batches, LEVELS))}
     near = recent(m.scenario.model, m.scenario.data.batch_size)
@@ -102,17 +118,8 @@ def _count(m: Machinery, given: Source, batches: int, meter: Meter) -> Traffic:
             counted["popular"] = popular(hot, ids)
         for name, value in counted.items():
             amounts[name][n] = value
-        meter.step(f"counted rows of batch {n}", counts=not m.scenario.run.training)
-    return traffic(m.scenario, **amounts)
-
-
-def _first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Lessons:
-    held_out = given.held_out()
-    touched = rows_of([*(given.ids(n) for n in range(batches)), held_out.ids])
-    pupil = learner(twin(m.scenario, touched), given, held_out, touched, m.scenario)
-    one_pass = -(-given.training_samples // m.scenario.data.batch_size) if given.training_samples else batches
-    last_pass = batches - min(one_pass, batches, MOST_PREDICTIONS)
-    return Lessons(m, pupil, meter, boundaries(batches, m.scenario.run.evaluations), last_pass)
+        meter.step(f"counted rows of batch {n}", counts=not trains)
+    return amounts
 
 
 def untrained(m: Machinery) -> Resolve[None]:

@@ -28,8 +28,9 @@ from engine.progress import Progress, Watcher
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, with_values
 from engine.store import opened
+from engine.trainings import Shelf, StoreShelf
 
-Compute = Callable[[Scenario, How, Path | None, Watcher], Result]
+Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.worker:computed"
 NICENESS = 10
 WATCH_SECONDS = 0.5
@@ -39,7 +40,10 @@ NAP_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Chunk:
-    """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function."""
+    """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function.
+
+    A point of a `functional_class` is alone in its chunk, and shares the class's training.
+    """
 
     store: str
     request: int
@@ -48,6 +52,7 @@ class Chunk:
     base: str
     points: tuple[tuple[str, str], ...]
     compute: str = COMPUTE
+    functional_class: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -59,7 +64,8 @@ class Chunk:
 class Ended:
     """What a worker answers: the keys it was given, how many it computed in how long, and what troubles them all.
 
-    A worker without the store brings its points' `endings` along, for the owner to keep.
+    A worker without the store brings its points' `endings` along, for the owner to keep, and the name and text of a
+    `training` that is new.
     """
 
     keys: tuple[str, ...] = ()
@@ -67,9 +73,10 @@ class Ended:
     seconds: float = 0.0
     trouble: str = ""
     endings: tuple[claims.Ending, ...] = ()
+    training: tuple[str, str] = ("", "")
 
 
-def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher) -> Result:
+def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
     """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
     if how == "estimate":
         from engine.estimate import estimate
@@ -78,7 +85,7 @@ def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher)
         return quick
     from engine.simulate import simulate
 
-    full: Result = simulate(scenario, data=data, progress=progress)
+    full: Result = simulate(scenario, data, progress, shelf)
     return full
 
 
@@ -115,24 +122,28 @@ def compute_chunk(chunk: Chunk) -> Ended:
     try:
         with opened(Path(chunk.store)) as store:
             mine = claims.claim(store, chunk.request, chunk.keys)
-            claims.close(store, endings(chunk, mine, lambda key: _watcher(store, key)))
+            shelf = StoreShelf(store) if chunk.functional_class else None
+            claims.close(store, endings(chunk, mine, lambda key: _watcher(store, key), shelf))
     except EmberpoolError as error:
         return Ended(chunk.keys, trouble=str(error))
     return Ended(chunk.keys, len(mine), time.monotonic() - start)
 
 
-def endings(chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher]) -> tuple[claims.Ending, ...]:
+def endings(
+    chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: Shelf | None = None
+) -> tuple[claims.Ending, ...]:
     """Compute the wanted points of a chunk; needs no store, so that it can be done on any computer."""
     changes = dict(chunk.points)
-    return tuple((key, *_ending(chunk, changes[key], watcher(key))) for key in wanted)
+    return tuple((key, *_ending(chunk, changes[key], watcher(key), shelf)) for key in wanted)
 
 
-def _ending(chunk: Chunk, changes: str, watcher: Watcher) -> tuple[str, str]:
+def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -> tuple[str, str]:
     """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
     try:
         data = Path(chunk.data) if chunk.data else None
         scenario = _changed(_scenario(chunk.base), changes)
-        result = _function(chunk.compute)(scenario, chunk.how, data, watcher)
+        shared = {} if shelf is None else {"shelf": shelf}
+        result = _function(chunk.compute)(scenario, chunk.how, data, watcher, **shared)
         return "kept", result_text(result)
     except Cancelled:
         return "cancelled", ""

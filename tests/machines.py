@@ -61,7 +61,8 @@ def flow(asked: Scenario, batches: int) -> Traffic:
 def counted(asked: Scenario, batches: int) -> Traffic:
     """Return what the first batches of a run touch, counted from their ids as a full run does."""
     machinery = ready(asked)
-    return _count(machinery, source(machinery.scenario, None), batches, Meter(None, batches))
+    amounts = _count(machinery, source(machinery.scenario, None), batches, Meter(None, batches), trains=False)
+    return traffic(machinery.scenario, **amounts)
 
 
 def uneven(amounts: Traffic, seed: int = 1) -> Traffic:

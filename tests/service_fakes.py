@@ -15,18 +15,20 @@ from pathlib import Path
 
 from engine.errors import BadInput, Cancelled
 from engine.fault_knobs import Faults
+from engine.functional_class import functional_class
 from engine.keys import How
 from engine.progress import Progress, Watcher
 from engine.result import Result
 from engine.scenario import Scenario, with_values
 from engine.store import opened
+from engine.trainings import Shelf, Training
 
 ROOT = Path(__file__).parent.parent
 COMPUTE = "tests.service_fakes:compute"
 KILLER, BUGGY, REFUSED, TOO_BIG = 666, 667, 668, 669
-OWNER = f"""
+OWNER = """
 import sys; from pathlib import Path; from engine.service import serve
-serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), "{COMPUTE}")
+serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
 """
 # A test run in the background hands an ignored interrupt down to its children.
 COMMAND = f"""
@@ -36,7 +38,7 @@ service.serve = functools.partial(service.serve, compute="{COMPUTE}"); sys.exit(
 """
 
 
-def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher) -> Result:
+def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
     """Take `faults.detect_seconds`, telling progress; die, break, refuse or not fit where the seed says so."""
     seed = scenario.data.seed
     if seed == KILLER:
@@ -56,6 +58,17 @@ def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher) 
     return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": seed / 7, "AUC": None})
 
 
+def learning(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
+    """Take `faults.detect_seconds` unless the class is on the shelf; then leave it there, and note it in LEARNED_IN."""
+    one = functional_class(scenario)
+    if shelf is not None and one and not shelf.get(one.name):
+        compute(scenario, how, data, progress)
+        shelf[one.name] = Training((scenario.data.seed / 7,))
+        with open(os.environ.get("LEARNED_IN", os.devnull), "a", encoding="utf-8") as log:
+            log.write(f"{scenario.data.seed}\n")
+    return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": scenario.data.seed / 7})
+
+
 def scenario(seed: int, seconds: float = 0.0) -> Scenario:
     """A scenario that answers seed / 7 after some seconds."""
     return with_values(Scenario(), {"data.seed": seed, "faults.detect_seconds": seconds})
@@ -67,9 +80,9 @@ def scenarios(seeds: Sequence[int], seconds: float = 0.0) -> tuple[Scenario, ...
 
 
 @contextmanager
-def owner(store: Path, jobs: int = 2, idle: float = 60.0) -> Iterator[subprocess.Popen[bytes]]:
+def owner(store: Path, jobs: int = 2, idle: float = 60.0, compute: str = COMPUTE) -> Iterator[subprocess.Popen[bytes]]:
     """An owner process of the store; killed at the end if it still lives."""
-    process = subprocess.Popen([sys.executable, "-c", OWNER, str(store), str(jobs), str(idle)], cwd=ROOT)
+    process = subprocess.Popen([sys.executable, "-c", OWNER, str(store), str(jobs), str(idle), compute], cwd=ROOT)
     try:
         yield process
     finally:

@@ -15,9 +15,10 @@ from engine.books import ACCOUNTS, RECOVERY
 from engine.estimate import estimate
 from engine.machinery import schedule
 from engine.registry import every
-from engine.report import Scores, report
+from engine.report import report
 from engine.run import run
 from engine.scenario import with_values
+from engine.scores import Scores
 from engine.simulate import simulate, untrained
 from engine.steady import steady
 

@@ -9,9 +9,10 @@ from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scen
 from engine import energy
 from engine.device import joules, seconds
 from engine.estimate import estimate
-from engine.report import Scores, report
+from engine.report import report
 from engine.run import run, schedule
 from engine.scenario import with_values
+from engine.scores import Scores
 from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate, untrained
 from engine.steady import steady

@@ -36,7 +36,7 @@ class Fed:
     def __init__(self, store: Path, slots: int) -> None:
         self.opened = opened(store)
         self.feed = Feed(self.opened.__enter__(), store, COMPUTE)
-        self.pool = Pool(slots, None, lambda _, chunk: chunk, None, None)  # type: ignore[arg-type, return-value]
+        self.pool = Pool(lambda: slots, None, lambda _, chunk: chunk, None, None)  # type: ignore[arg-type, return-value]
         self.tasks = self.feed.tasks(self.pool)
 
     def next(self) -> Chunk | None:

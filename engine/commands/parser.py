@@ -30,6 +30,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare where finished points are kept, and how many are computed at once."""
     parser.add_argument("--store", type=Path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (one per core)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
 
 
 def jobs(text: str) -> int:

@@ -30,5 +30,5 @@ def call(arguments: argparse.Namespace) -> int:
         print(salvage(arguments.store) or f"{arguments.store} is sound; nothing was moved.", file=sys.stderr)
     if arguments.quota_GiB is not None:
         quota.limit(arguments.store, arguments.quota_GiB)
-    serve(arguments.store, arguments.jobs, arguments.idle_exit)
+    serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0

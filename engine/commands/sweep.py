@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from engine import axes, kept, service
+from engine import axes, effort, kept, service
 from engine.commands import bar, choosing, output
 from engine.commands.parser import Subparsers, add_outputs, add_store, points
 from engine.errors import CannotRun, EmberpoolError
@@ -33,6 +33,7 @@ def add(commands: Subparsers) -> None:
         "--axis", action="append", default=[], metavar="AXIS", help="KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT[:log]; repeatable"
     )
     parser.add_argument("--sample", type=points, metavar="N", help="only N points of the grid, drawn by the data seed")
+    parser.add_argument("--no-sharing", action="store_true", help="train every point by itself: slower, same table, for checks")
     add_store(parser)
     add_outputs(parser, csv_required=True)
     parser.set_defaults(call=call)
@@ -45,6 +46,8 @@ def call(arguments: argparse.Namespace) -> int:
     asked = [axes.parse(text) for text in (*chosen.axes, *arguments.axis)]
     scenarios = axes.grid(chosen.base, asked, chosen.settings, arguments.sample)
     how: How = "estimate" if arguments.estimate else "full"
+    if how == "full" and not arguments.no_sharing and (told := effort.sharing(scenarios)):
+        print(told, file=sys.stderr)
     request, results = _computed(arguments, scenarios, how, chosen.data)
     output.write(arguments.csv, csv_text(results, how))
     return _exit_status(arguments.store, request, results)
@@ -55,9 +58,11 @@ def _computed(
 ) -> tuple[int, list[Result]]:
     """Ask until every point has an outcome: a row found damaged on reading is computed anew."""
     for _ in range(MOST_ROUNDS):
-        request = service.submit(arguments.store, scenarios, how, data, session=f"command {os.getpid()}")
+        request = service.submit(
+            arguments.store, scenarios, how, data, session=f"command {os.getpid()}", sharing=not arguments.no_sharing
+        )
         try:
-            _until_ended(arguments.store, request, arguments.jobs)
+            _until_ended(arguments.store, request, arguments.jobs, arguments.cluster)
         except KeyboardInterrupt:
             service.cancel(arguments.store, request)
             _say_how_to_resume(service.status(arguments.store, request), arguments.store)
@@ -69,7 +74,7 @@ def _computed(
     raise CannotRun(service.status(arguments.store, request).note or "The store keeps losing points; check its disk.")
 
 
-def _until_ended(store: Path, request: int, jobs: int | None) -> None:
+def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | None = None) -> None:
     """Compute as the store's owner, or follow the one there is; should it die, take its place."""
 
     def ended() -> bool:
@@ -78,7 +83,7 @@ def _until_ended(store: Path, request: int, jobs: int | None) -> None:
     with _ticking(store, request):
         while not ended():
             try:
-                service.serve(store, jobs, idle_exit_seconds=TICK_SECONDS, until=ended)
+                service.serve(store, jobs, idle_exit_seconds=TICK_SECONDS, until=ended, cluster=cluster)
             except AlreadyOwned:
                 time.sleep(TICK_SECONDS)
 

@@ -1,0 +1,222 @@
+"""Computes chunks on other computers, through joblib's Dask backend: workers that have no store bring their results back.
+
+The owner claims a chunk's points when it sends it, and keeps what comes back: so whatever dies on the way, a point is kept
+once. A worker is given work only by an owner with the very same engine.
+"""
+
+import asyncio
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from hashlib import blake2b
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+from joblib._dask import DaskDistributedBackend
+
+from engine import claims, progress, trainings, version
+from engine.errors import BadInput, CannotRun
+from engine.pool import Pool, Store, Task
+from engine.worker import NAP_SECONDS, Chunk, Ended, endings, nap
+
+TOPIC = "emberpool progress"
+CONNECT_SECONDS, TELL_SECONDS, LOOK_SECONDS, GONE_SECONDS = 10.0, 2.0, 1.0, 20.0
+KILLER = (
+    "The computation killed the cluster's workers again and again; they may have too little memory: "
+    "lower run.memory_budget_GiB, or start workers with more."
+)
+UNWANTED: set[tuple[str, str]] = set()  # on a worker: sent chunk and key of points that nobody waits for any more
+_ALONE = Lock()
+
+
+@cache
+def code() -> str:
+    """Return what must be equal here and on a worker: the model version and a digest of the engine's files."""
+    digest, root = blake2b(digest_size=8), Path(__file__).parent
+    for path in sorted(path for path in root.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")):
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
+    return f"{version.MODEL}, engine {digest.hexdigest()}"
+
+
+def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, owners_code: str) -> Ended:
+    """On a worker: compute the chunk's wanted points and bring their endings back; one chunk at a time in a process.
+
+    `known` is the training of the chunk's functional class, if the owner has it; one that is trained here comes back as well.
+    """
+    if code() != owners_code:
+        trouble = f"A worker of the cluster runs model version {code()}, and this is {owners_code}; install the same everywhere."
+        return Ended(chunk.keys, trouble=trouble)
+    name = chunk.functional_class
+    shelf = {name: trainings.from_text(known)} if name and known else {}
+    with _ALONE:
+        start = time.monotonic()
+        found = endings(chunk, wanted, partial(_watcher, sent), shelf if name else None)
+        learned = trainings.text(shelf[name]) if name in shelf and not known else ""
+        return Ended(chunk.keys, len(found), time.monotonic() - start, "", found, (name or "", learned))
+
+
+def _watcher(sent: str, key: str) -> progress.Watcher:
+    """Tells the owner how far the point is, every now and then, and stops what nobody waits for."""
+    told = [time.monotonic()]
+
+    def watch(now: progress.Progress) -> bool:
+        if time.monotonic() - told[0] > TELL_SECONDS:
+            told[0] = time.monotonic()
+            import_module("distributed").get_worker().log_event(TOPIC, {"key": key, "progress": now.as_json()})
+        return (sent, key) in UNWANTED
+
+    return watch
+
+
+async def forget(points: set[tuple[str, str]]) -> None:
+    """On a worker: stop these points at their next progress; a coroutine, since Dask waits for all else that it runs."""
+    UNWANTED.update(points)
+
+
+class Cluster:
+    """The owner's end: the client, what was sent under which name, and what workers have told since the last look."""
+
+    def __init__(self, address: str) -> None:
+        self.client, self.address = _client(address), address
+        self.client.subscribe_topic(TOPIC, lambda event: self.told.__setitem__(event[1]["key"], event[1]["progress"]))
+        self.told: dict[str, dict[str, Any]] = {}
+        self.sent: dict[str, str] = {}
+        self.numbers = count()
+        self.cores = self.there = 0
+        self.next = 0.0
+        self.heard = time.monotonic()
+
+    def slots(self) -> int:
+        """Return how many tasks may be under way: two for each core, lest a worker waits for its next."""
+        return max(2, 2 * self.cores)
+
+    @contextmanager
+    def parallel(self) -> Iterator[Parallel]:
+        """Yield joblib's call on the workers that there are now; raises CannotRun if there is none."""
+        self.cores = self.there = sum(self.client.ncores().values())
+        try:
+            with parallel_config(Backend(client=self.client)):
+                yield Parallel(-1, pre_dispatch=self.slots() + 1, batch_size=1, return_as="generator_unordered")
+        except TimeoutError as error:
+            sentence = (
+                f"The scheduler at {self.address} has no worker; start some with `dask worker {self.address} --nthreads 1`."
+            )
+            raise CannotRun(sentence) from error
+
+    def task(self, store: Store, chunk: Chunk) -> Task:
+        """Claim the chunk's points in the owner's name and send those that are wanted."""
+        wanted = tuple(claims.claim(store, chunk.request, chunk.keys))
+        name = f"{id(self)}-{next(self.numbers)}"
+        self.sent.update(dict.fromkeys(chunk.keys, name))
+        found = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
+        task: Task = delayed(compute_afar)(chunk, wanted, trainings.text(found) if found else "", name, code())
+        return task
+
+    def keep(self, store: Store, ended: Ended) -> None:
+        """Keep what came back, durably, and count deaths."""
+        name, learned = ended.training
+        if learned:
+            trainings.StoreShelf(store)[name] = trainings.from_text(learned)
+        claims.close(store, ended.endings)
+        claims.blame(store)
+        for key in ended.keys:
+            self.sent.pop(key, None)
+
+    def tend(self, store: Store) -> None:
+        """Now and then: pass progress on to viewers, tell workers what nobody waits for, notice that the scheduler is gone."""
+        now = time.monotonic()
+        if now < self.next:
+            return
+        self.next = now + LOOK_SECONDS
+        with suppress(OSError, TimeoutError):
+            if self.client.status == "running":
+                self.there = sum(self.client.ncores().values())
+                self.heard = now
+        if now - self.heard > GONE_SECONDS:
+            raise CannotRun(f"The scheduler at {self.address} is gone; finished points are kept: run the same again to go on.")
+        while self.told:
+            key, told = self.told.popitem()
+            claims.report(store, key, progress.from_json(told))
+        if unwanted := {(self.sent[key], key) for *_, key in claims.unwanted(store) if key in self.sent}:
+            self.client.run(forget, unwanted, wait=False)
+
+    def stale(self) -> bool:
+        """Whether so many workers have come that it pays to begin a new call with all of them."""
+        return self.there > 1.5 * self.cores
+
+
+def cluster(address: str) -> Pool:
+    """Return the pool of the workers at a Dask scheduler; raises BadInput without Dask, CannotRun without scheduler."""
+    there = Cluster(address)
+    return Pool(there.slots, there.parallel, there.task, there.keep, there.client.close, tend=there.tend, stale=there.stale)
+
+
+def _client(address: str) -> Any:
+    try:
+        distributed = import_module("distributed")
+    except ImportError as error:
+        raise BadInput("--cluster needs Dask; install it with `pip install -r requirements-dask.txt`.") from error
+    try:
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise CannotRun(
+            f"No Dask scheduler answers at {address}; start one with `dask scheduler`, or check --cluster."
+        ) from error
+
+
+class Backend(DaskDistributedBackend):  # type: ignore[misc]
+    """joblib's own, but for three things: one core is no reason to compute here, a nap needs no worker, and failures are told.
+
+    joblib tells nobody of a failed task when answers come unordered, so its caller would wait for ever.
+    """
+
+    def effective_n_jobs(self, n_jobs: int) -> int:
+        """Return the cores that there are, but never 1, for which joblib would compute in this very process."""
+        return max(2, int(super().effective_n_jobs(n_jobs)))
+
+    def submit(self, func: Any, callback: Callable[[Any], Any]) -> Any:
+        """Send a task, or nap here."""
+        ((function, arguments, _),) = func.items
+        if function is nap:
+            asleep: Any = concurrent.futures.Future()
+            asleep.get = asleep.result
+            self.client.loop.add_callback(self.client.loop.call_later, NAP_SECONDS, callback, [Ended()])
+            return asleep
+        return super().submit(func, partial(_answer, callback, arguments[0]))
+
+    async def _collect(self) -> None:
+        while self._continue:
+            async for future, result in self.waiting_futures:
+                self._results.pop(future)
+                answer = self._callbacks.pop(future)
+                answer(result if future.status == "finished" else _failed(future.status, result))
+            await asyncio.sleep(0.01)
+
+
+def _failed(status: str, result: Any) -> Exception:
+    error = result[1] if isinstance(result, tuple) else result
+    return error if isinstance(error, Exception) else RuntimeError(status)
+
+
+def _answer(callback: Callable[[Any], Any], chunk: Chunk, result: Any) -> None:
+    """Hand an answer to joblib; a chunk that killed its workers has died, and any other failure troubles all of them."""
+    if isinstance(result, Exception):
+        result = [lost(chunk, result)]
+    callback(result)
+
+
+def lost(chunk: Chunk, error: Exception) -> Ended:
+    """Return the answer for a chunk that Dask gave up: Dask has tried a single point often enough to be sure."""
+    if type(error).__name__ == "KilledWorker":
+        ending = ("died", "") if len(chunk.points) > 1 else ("bug", KILLER)
+        return Ended(chunk.keys, endings=tuple((key, *ending) for key in chunk.keys))
+    if type(error).__name__ in ("CancelledError", "FutureCancelledError", "RuntimeError"):
+        return Ended(chunk.keys, endings=tuple((key, "stopped", "") for key in chunk.keys))
+    cause = f"{type(error).__name__}: {error}"
+    return Ended(chunk.keys, trouble=f"The workers cannot compute ({cause}); start them with the same Emberpool on PYTHONPATH.")

@@ -1,0 +1,75 @@
+"""Which points train the same weights: training reads model, data, run and the lookup's order, never a machine.
+
+A functional class is all that a training reads. What a recovery gives back is that of the run without a fault, to the
+bit, where it is strict and only volatile state was lost; then faults do not part a class either.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+
+from engine import version
+from engine.data import Data
+from engine.domain import by_word, domain
+from engine.errors import BadKnob
+from engine.fault import asked
+from engine.fault_knobs import Faults
+from engine.groups import Model, Run
+from engine.keys import texts
+from engine.registry import every, load
+from engine.scenario import Scenario
+from engine.system import Ways, ways
+
+READ = ("model", "data", "run")  # the groups of knobs that training reads
+VOLATILE = frozenset({"gpu", "host", "device", "link"})
+NO_FAULTS = Faults()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionalClass:
+    """All that training reads: equal ones train the same weights, to the bit, on any machine."""
+
+    model: Model
+    data: Data
+    run: Run
+    relaxed_lookup: bool
+
+    @property
+    def scenario(self) -> Scenario:
+        """A scenario of the class that nothing else is known of: who trains it cannot read more than the class says."""
+        return Scenario(model=self.model, data=self.data, run=self.run)
+
+    @property
+    def name(self) -> str:
+        """Its address, 32 hex digits: the same on every computer, another for another model version."""
+        return _name(self, version.MODEL)
+
+
+def functional_class(scenario: Scenario) -> FunctionalClass | None:
+    """Return the class of a scenario's full run; None where it trains nothing, or where faults decide what is trained."""
+    if not scenario.run.training:
+        return None
+    try:
+        chosen = ways(scenario, load("systems", scenario.system))
+    except BadKnob:
+        return None  # the run itself will say so
+    if strikes_matter(scenario, chosen):
+        return None
+    return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup)
+
+
+def strikes_matter(scenario: Scenario, chosen: Ways) -> bool:
+    """Tell whether faults can leave other weights than a run without them, or when is decided by the weights' own bytes."""
+    struck = () if scenario.faults == NO_FAULTS else asked(scenario)
+    if not struck:
+        return False
+    model = domain(scenario.machine.persistence_model)
+    exact = (chosen.strict or not chosen.log) and not model.buffered_lines and model.stream is not by_word
+    return not exact or any(every("faults")[name].destroys - VOLATILE for name in struck)
+
+
+@lru_cache(maxsize=256)
+def _name(one: FunctionalClass, model_version: str) -> str:
+    read = [f"{path}={text}" for path, text in texts(one.scenario).items() if path.partition(".")[0] in READ]
+    lines = ["training", model_version, f"relaxed_lookup={one.relaxed_lookup}", *read]
+    return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()

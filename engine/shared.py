@@ -1,0 +1,78 @@
+"""One training for all points of a functional class: found on a shelf or made there, and laid over each point's own times."""
+
+from collections.abc import Iterator
+
+from engine.errors import CannotRun
+from engine.functional_class import FunctionalClass
+from engine.lessons import Learned, Prediction, last_pass, pupil, scores
+from engine.meter import Meter
+from engine.result import Row
+from engine.run import Run
+from engine.training import Evaluation, Step, boundaries, scale_note, train
+from engine.training.lookup import LocalBatch
+from engine.trainings import Shelf, Training
+from engine.workload.criteo import CriteoFile
+from engine.workload.source import num_batches, source
+
+
+def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: Shelf) -> Learned:
+    """Return what a completed run of the class has learned; raises CannotRun where the class cannot be trained."""
+    ends = tuple(_ends(done))
+    found = shelf.get(one.name)
+    if found is None:
+        found = shelf[one.name] = _trained(one, file, meter, dict(ends))
+    if found.refusal:
+        raise CannotRun(found.refusal)
+    rows = tuple(_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
+    return Learned(rows, found.scores, found.note)
+
+
+def _ends(done: Run) -> Iterator[tuple[int, float]]:
+    """Yield each batch that ended, and again those run again, with the second of the run at which it did.
+
+    A batch whose flags became durable just before a fault counts, though it had not ended.
+    """
+    crashes = iter(done.crashes)
+    for segment in done.segments:
+        ends = segment.timeline.batch_ends
+        count = len(ends)
+        if segment.cut:
+            count = max(segment.cut.finished, next(crashes).embedding_batch - segment.first)
+        for index in range(count):
+            yield segment.first + index, segment.begin + min(float(ends[index]), segment.length)
+
+
+def _row(n: int, end: float, loss: float, auc: float | None) -> Row:
+    return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": auc}
+
+
+def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: dict[int, float]) -> Training:
+    """Train the class without a fault; `ends` are when batches end for good, for those who watch."""
+    alone = one.scenario
+    given, batches = source(alone, file), num_batches(alone, file)
+    since, predictions = last_pass(alone, given, batches), dict[int, Prediction]()
+
+    def hear(n: int, step: Step, batch: LocalBatch, evaluation: Evaluation | None) -> None:
+        if n >= since:
+            predictions[n] = step.loss, batch.labels, step.logits
+        meter.rows.append(_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
+        meter.step(f"training batch {n}")
+
+    try:
+        start = pupil(alone, given, batches)
+        when, order = boundaries(batches, alone.run.evaluations), one.relaxed_lookup
+        done = train(
+            start.shape,
+            start.weights,
+            given.batch,
+            0,
+            batches,
+            held_out=start.held_out,
+            evaluations=when,
+            relaxed=order,
+            on_batch=hear,
+        )
+    except CannotRun as error:
+        return Training(refusal=str(error))
+    aucs = {n: found.auc for n, found in done.evaluations.items()}
+    return Training(done.losses, aucs, scores(done.evaluations[batches], predictions), scale_note(start.shape))

@@ -1,0 +1,94 @@
+"""What training a functional class gives, as a value of its own: a run lays it over the batches that it has timed.
+
+Trainings stand on a shelf under their class's name: a dict in one process, a table of the store for all of its workers.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from engine import version
+from engine.kept import checksum
+from engine.scores import Scores
+from engine.store import transaction
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training without a fault: `losses` by batch, held-out `aucs` by number of batches trained, and final scores.
+
+    `note` says how what was trained differs from the model that is timed. Where it could not be trained `refusal` says
+    why, and nothing else is known.
+    """
+
+    losses: tuple[float, ...] = ()
+    aucs: Mapping[int, float | None] = field(default_factory=dict)
+    scores: Scores = field(default_factory=Scores)
+    note: str = ""
+    refusal: str = ""
+
+
+class Shelf(Protocol):
+    """Where trainings are found under the names of their classes; a dict is one."""
+
+    def get(self, name: str, /) -> Training | None:
+        """Return the training of a class, or None."""
+
+    def __setitem__(self, name: str, training: Training, /) -> None:
+        """Keep the training of a class."""
+
+
+class StoreShelf:
+    """The store's table of trainings; a store in trouble is no reason to lose a run, so it only loses the sharing."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self.store = store
+
+    def get(self, name: str) -> Training | None:
+        """Return the training of a class; a damaged one is set aside, to be trained anew."""
+        with suppress(sqlite3.Error):
+            return load(self.store, name)
+        return None
+
+    def __setitem__(self, name: str, training: Training) -> None:
+        """Keep the training of a class; the first one kept stays."""
+        record = text(training)
+        row = (name, record, checksum(name, record), version.MODEL, time.time())
+        columns = "class, record, checksum, model_version, created"
+        with suppress(sqlite3.Error):
+            self.store.execute(f"INSERT OR IGNORE INTO trainings ({columns}) VALUES (?, ?, ?, ?, ?)", row)
+
+
+def load(store: sqlite3.Connection, name: str) -> Training | None:
+    """Return the training kept under a class's name, or None; one that is damaged or of another version is set aside."""
+    row = store.execute("SELECT record, checksum, model_version FROM trainings WHERE class = ?", (name,)).fetchone()
+    if row is None:
+        return None
+    if not isinstance(row[0], str) or checksum(name, row[0]) != row[1] or row[2] != version.MODEL:
+        _set_aside(store, name)
+        return None
+    return from_text(row[0])
+
+
+def text(training: Training) -> str:
+    """Write a training as one line of JSON, in which every number is whole."""
+    return json.dumps(asdict(training), separators=(",", ":"), allow_nan=False)
+
+
+def from_text(written: str) -> Training:
+    """Read what `text` has written."""
+    content: dict[str, Any] = json.loads(written)
+    aucs = {int(batches): value for batches, value in content["aucs"].items()}
+    return Training(**{**content, "losses": tuple(content["losses"]), "aucs": aucs, "scores": Scores(**content["scores"])})
+
+
+def _set_aside(store: sqlite3.Connection, name: str) -> None:
+    with transaction(store):
+        columns = "set_aside (key, result, checksum, found, kind)"
+        copy = f"INSERT INTO {columns} SELECT class, record, checksum, ?, 'training' FROM trainings WHERE class = ?"
+        store.execute(copy, (time.time(), name))
+        store.execute("DELETE FROM trainings WHERE class = ?", (name,))

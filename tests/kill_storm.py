@@ -1,0 +1,215 @@
+"""Kills workers, services and apps at random while they compute a long sweep, then compares with an undisturbed run.
+
+    python -m tests.kill_storm --kills 1000 [--seed 0] [--real]
+
+Three kinds of victims run on one store: services, apps that ask, wait and renew as pages do, and sweeps of the command
+line, which compute themselves when no one else does. Any of their children can be hit as well. What must hold: no
+finished point is lost, changed or kept twice, the final table has the same bytes, and no process is left over.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine import kept, owner, service
+from engine.keys import How
+from engine.presets import preset
+from engine.scenario import Scenario, with_values
+from engine.table import csv_text
+from tests.service_fakes import COMPUTE, ROOT, ask, lives, scenarios, until
+
+REAL = "engine.worker:computed"
+MARK = "EMBERPOOL_STORM"
+FULL_SECONDS = 0.02
+SLICES: dict[How, int] = {"full": 200, "estimate": 400}
+FIRST_SEED = 10_000
+GAP_SECONDS, PATIENCE_SECONDS, GONE_SECONDS = 0.2, 10.0, 3.0
+OWNER = """
+import sys, time; from pathlib import Path; from engine import service
+while True:
+    try: service.serve(Path(sys.argv[1]), 2, 60.0, sys.argv[2])
+    except service.AlreadyOwned: time.sleep(0.1)
+"""
+APP = """
+import sys, time; from pathlib import Path; from engine import service; from tests.kill_storm import asked
+store, how, number, real = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "real"
+request = service.submit(store, asked(how, number, real), how, session=f"app {how}")
+while not service.status(store, request).ended:
+    service.renew(store, request); time.sleep(0.3)
+"""
+COMMAND = """
+import sys; from pathlib import Path; from engine import service; from engine.commands import sweep
+from tests.kill_storm import asked
+store, how, number, real = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "real"
+import functools; service.serve = functools.partial(service.serve, compute=sys.argv[5])
+request = service.submit(store, asked(how, number, real), how, session="command")
+sweep._until_ended(store, request, 2)
+"""
+
+
+def asked(how: How, number: int, real: bool = False) -> Sequence[Scenario]:
+    """The points of one slice of the sweep."""
+    size = SLICES[how]
+    if not real:
+        first = FIRST_SEED + number * size
+        return scenarios(range(first, first + size), FULL_SECONDS if how == "full" else 0.0)
+    base = preset("dlrm-kaggle").scenario
+    if how == "full":
+        base = with_values(base, {"run.batches": 3, "run.training": False, "data.batch_size": 32})
+    return [with_values(base, {"data.seed": FIRST_SEED + number * size + i}) for i in range(size)]
+
+
+class Storm:
+    """The processes, how many were killed of each kind, and what had been finished when."""
+
+    def __init__(self, store: Path, seed: int, real: bool) -> None:
+        self.store, self.random, self.real = store, random.Random(seed), real
+        self.compute = REAL if real else COMPUTE
+        self.living: dict[str, subprocess.Popen[bytes]] = {}
+        self.killed: Counter[str] = Counter()
+        self.slice: dict[How, int] = dict.fromkeys(SLICES, 0)
+        self.finished: dict[object, object] = {}
+        self.orphans: list[tuple[float, int]] = []
+
+    def start(self, kind: str, code: str, *words: str) -> None:
+        """Start a process of this kind unless one lives."""
+        if kind not in self.living or self.living[kind].poll() is not None:
+            environment = {**os.environ, MARK: str(self.store)}
+            command = [sys.executable, "-c", code, str(self.store), *words]
+            self.living[kind] = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+
+    def tend(self) -> None:
+        """Have every kind running, on the first slice that is not finished."""
+        self.start("service", OWNER, self.compute)
+        real = "real" if self.real else "fake"
+        for kind, code, how in (("app", APP, "full"), ("command", COMMAND, "estimate")):
+            if kind in self.living and self.living[kind].poll() == 0:
+                self.slice[how] += 1
+            self.start(kind, code, how, str(self.slice[how]), real, self.compute)
+
+    def kill(self) -> None:
+        """Kill a random process, half of the time a worker; those that a killed one leaves must go by themselves."""
+        there = {kind: process.pid for kind, process in self.living.items() if process.poll() is None}
+        workers = [child for pid in there.values() for child in offspring(pid)]
+        if workers and self.random.random() < 0.6:
+            name, victim = "worker", self.random.choice(workers)
+        else:
+            name, victim = self.random.choice(list(there.items()))
+            self.orphans += [(time.monotonic(), child) for child in offspring(victim)]
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self.killed[name] += 1
+        if name != "worker":
+            self.living[name].wait()
+
+    def look(self) -> None:
+        """Compare what was finished before, note what is now, and see that orphans are gone in time."""
+        rows = dict(ask(self.store, "SELECT key, checksum || created FROM results"))  # type: ignore[arg-type]
+        changed = [key for key, row in self.finished.items() if rows.get(key) != row]
+        assert not changed, f"{len(changed)} finished points are lost or changed"
+        self.finished = rows
+        now = time.monotonic()
+        late = [pid for since, pid in self.orphans if now - since > GONE_SECONDS and lives(pid)]
+        assert not late, f"processes {late} outlived their owner"
+        self.orphans = [(since, pid) for since, pid in self.orphans if now - since <= GONE_SECONDS]
+
+    def blow(self, kills: int) -> None:
+        """Kill so many times, half of the time only after some progress."""
+        while self.killed.total() < kills:
+            self.tend()
+            before, deadline = finished(self.store), time.monotonic() + PATIENCE_SECONDS
+            patient = self.random.random() < 0.7
+            time.sleep(self.random.expovariate(1 / GAP_SECONDS))
+            while patient and finished(self.store) == before and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.kill()
+            if self.killed.total() % 10 == 0:
+                self.look()
+                print(f"{self.killed.total()} killed, {len(self.finished)} finished", file=sys.stderr, flush=True)
+        for process in self.living.values():
+            process.kill()
+            process.wait()
+
+
+def finished(store: Path) -> int:
+    """How many points are finished."""
+    return int(str(ask(store, "SELECT count(*) FROM results")[0][0])) if store.exists() else 0
+
+
+def offspring(parent: int) -> list[int]:
+    """The children of a process, and theirs."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents[int(path.parent.name)] = int(fields[1])
+    children = [pid for pid, of in parents.items() if of == parent]
+    return children + [grandchild for child in children for grandchild in offspring(child)]
+
+
+def left_over(store: Path) -> list[int]:
+    """The living processes that descend from this storm."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"{MARK}={store}".encode() in path.read_bytes() and lives(int(path.parent.name)):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def tables(store: Path, slices: dict[How, int], real: bool, compute: str) -> list[str]:
+    """Ask for every slice once more, compute what is missing, and return the tables."""
+    found = []
+    for how, number in slices.items():
+        for one in range(number + 1):
+            points = asked(how, one, real)
+            service.submit(store, points, how, keeps_on=True)
+            service.serve(store, 2, 0.0, compute)
+            found.append(csv_text([result for _, result in kept.outcomes(store, points, how) if result], how))
+    return found
+
+
+def storm(folder: Path, kills: int, seed: int = 0, real: bool = False) -> dict[str, object]:
+    """Blow, check and return the figures."""
+    store, start = folder / "store.sqlite", time.monotonic()
+    blown = Storm(store, seed, real)
+    blown.blow(kills)
+    until(lambda: not left_over(store), GONE_SECONDS)
+    blown.look()
+    blamed = len(ask(store, "SELECT 1 FROM failures"))
+    disturbed = tables(store, blown.slice, real, blown.compute)
+    blown.look()
+    twice = ask(store, "SELECT key FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1")
+    late = ask(store, "SELECT 1 FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
+    assert not twice and not late and not ask(store, "SELECT 1 FROM set_aside")
+    assert ask(store, "PRAGMA integrity_check") == [("ok",)]
+    assert disturbed == tables(folder / "calm.sqlite", blown.slice, real, blown.compute), "the tables differ"
+    begun = ask(store, "SELECT count(*), count(DISTINCT key) FROM claims")[0]
+    assert not owner.is_owned(store)
+    return {**blown.killed, "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed,
+            "seconds": round(time.monotonic() - start)}  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--real", action="store_true", help="real estimates and tiny full runs instead of stand-ins")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(storm(Path(folder), arguments.kills, arguments.seed, arguments.real))

@@ -1,0 +1,195 @@
+"""Is each functional class trained once, whoever works, stops, fails or dies, and does nobody wait for what never comes?"""
+
+import json
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from service_fakes import REFUSED, ask, open_pids, scenario, until
+from service_fakes import owner as started
+
+from engine import kept, service
+from engine.feed import Feed
+from engine.functional_class import functional_class
+from engine.kept import result_text
+from engine.pool import Task, local
+from engine.scenario import Scenario, with_values
+from engine.simulate import simulate
+from engine.store import opened
+from engine.table import csv_text
+from engine.trainings import StoreShelf, Training, load
+from engine.worker import COMPUTE, Chunk, Ended, compute_chunk, nap
+
+POOL = replace(local(Path("unused"), 1), slots=lambda: 9)
+LEARNING = "tests.service_fakes:learning"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def feed(store: Path) -> Iterator[Feed]:
+    with opened(store) as connection:
+        yield Feed(connection, store, LEARNING)
+
+
+def points(classes: Sequence[int], machines: int, seconds: float = 0.0) -> list[Scenario]:
+    """Points of some classes, class by class; the data's seed is the class, the link's bandwidth the machine."""
+    rates = [float(1 + machine) for machine in range(machines)]
+    return [with_values(scenario(one, seconds), {"machine.cxl_bandwidth_GBps": rate}) for one in classes for rate in rates]
+
+
+def given(tasks: Iterator[Task]) -> list[Chunk]:
+    """What the feed gives out before it naps."""
+    chunks = []
+    for work, arguments, _ in tasks:
+        if work is nap:
+            return chunks
+        chunks.append(arguments[0])
+    return chunks
+
+
+def places(chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
+    """Class and machine of each chunk's point."""
+    changes = [dict(json.loads(chunk.points[0][1])) for chunk in chunks]
+    return [(one.get("data.seed", "1"), one.get("machine.cxl_bandwidth_GBps", "1")) for one in changes]
+
+
+def trainings(store: Path) -> list[str]:
+    """The classes that are trained."""
+    return [str(name) for (name,) in ask(store, "SELECT class FROM trainings")]
+
+
+def test_the_first_point_of_a_class_goes_alone_and_other_classes_and_requests_go_on(store: Path, feed: Feed) -> None:
+    service.submit(store, points([1, 2], 3), "full")
+    service.submit(store, points([1, 3], 2), "full")
+    tasks = feed.tasks(POOL)
+    first = given(tasks)
+    assert sorted(places(first)) == [("1", "1"), ("2", "1"), ("3", "1")]
+    assert given(tasks) == []
+    feed.note(compute_chunk(next(chunk for chunk in first if places([chunk])[0][0] == "1")))
+    assert sorted(set(places(given(tasks)))) == [("1", "2.0"), ("1", "3.0")]
+    assert len(trainings(store)) == 1
+
+
+def test_a_class_already_trained_is_given_out_at_once_and_a_point_of_two_requests_once(store: Path, feed: Feed) -> None:
+    asked = points([1], 3)
+    one = functional_class(asked[0])
+    assert one
+    StoreShelf(feed.store)[one.name] = Training((0.5,))
+    for _ in range(2):
+        service.submit(store, asked, "full")
+    assert len(given(feed.tasks(POOL))) == 3
+
+
+def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_again(store: Path, feed: Feed) -> None:
+    request = service.submit(store, points([1], 3), "full")
+    (first,) = given(feed.tasks(POOL))
+    feed.store.execute("INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 1, 'died')", (first.points[0][0],))
+    again = Feed(feed.store, store, LEARNING)
+    tasks = again.tasks(POOL)
+    assert given(tasks) == [first]
+    again.note(compute_chunk(first))
+    rest = given(tasks)
+    assert len(rest) == 2 and len(trainings(store)) == 1
+    for chunk in rest:
+        again.note(compute_chunk(chunk))
+    assert service.status(store, request).state == "running" and given(tasks) == []
+    assert service.status(store, request).done == 3
+
+
+def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: Path, feed: Feed) -> None:
+    first = service.submit(store, points([1], 1), "full")
+    other = service.submit(store, points([1], 3)[1:], "full")
+    tasks = feed.tasks(POOL)
+    (chunk,) = given(tasks)
+    service.cancel(store, first)
+    feed.note(compute_chunk(chunk))
+    (chunk,) = given(tasks)
+    assert chunk.request == other and trainings(store) == []
+
+
+def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Feed) -> None:
+    request = service.submit(store, points([REFUSED], 3), "full")
+    tasks = feed.tasks(POOL)
+    for _ in range(3):
+        (chunk,) = given(tasks)
+        feed.note(compute_chunk(chunk))
+    assert given(tasks) == [] and service.status(store, request).failed == 3
+
+
+def test_a_first_point_that_leaves_nothing_to_share_sets_the_others_free(store: Path, feed: Feed) -> None:
+    service.submit(store, points([1], 4), "full")
+    tasks = feed.tasks(POOL)
+    (first,) = given(tasks)
+    with opened(store) as connection:
+        kept.keep(connection, first.points[0][0], "{}")
+    feed.note(Ended((first.points[0][0],), 1, 0.1))
+    assert len(given(tasks)) == 3
+
+
+def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed: Feed) -> None:
+    service.submit(store, points([1], 3), "full", sharing=False)
+    service.submit(store, points([1], 3), "estimate")
+    assert ask(store, "SELECT DISTINCT class FROM points") == [(None,)]
+    assert all(chunk.functional_class is None for chunk in given(feed.tasks(POOL)))
+
+
+@pytest.mark.parametrize("damage", ["UPDATE trainings SET record = 'x' || record", "UPDATE trainings SET model_version = '0.0'"])
+def test_a_damaged_training_and_one_of_another_version_are_set_aside(store: Path, feed: Feed, damage: str) -> None:
+    shelf, training = StoreShelf(feed.store), Training((0.5, 0.25), {2: 0.75})
+    shelf["a"] = training
+    assert shelf.get("a") == training and shelf.get("b") is None
+    feed.store.execute(damage)
+    assert load(feed.store, "a") is None and trainings(store) == []
+    assert ask(store, "SELECT key, kind FROM set_aside") == [("a", "training")]
+
+
+def test_a_store_in_trouble_costs_the_sharing_and_not_the_run(store: Path) -> None:
+    with opened(store) as connection:
+        shelf = StoreShelf(connection)
+    shelf["a"] = Training()
+    assert shelf.get("a") is None
+
+
+def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: Path, tmp_path: Path) -> None:
+    asked = [
+        with_values(Scenario(), {"model.name": "tiny", "data.batch_size": 16, "run.batches": 6, "system": system} | knobs)
+        for system in ("cxl", "cxl-b", "dram")
+        for knobs in ({}, {"machine.cxl_bandwidth_GBps": 1.0})
+    ]
+    tables = []
+    for path, sharing in ((store, True), (tmp_path / "alone.sqlite", False)):
+        service.submit(path, asked, "full", sharing=sharing)
+        with opened(path) as connection:
+            feed = Feed(connection, path, COMPUTE)
+            tasks = feed.tasks(POOL)
+            while chunks := given(tasks):
+                for chunk in chunks:
+                    feed.note(compute_chunk(chunk))
+        tables.append(csv_text([one for _, one in kept.outcomes(path, asked, "full") if one], "full"))
+    assert tables[0] == tables[1] and tables[0].count("completed without a fault") == len(asked)
+    assert len(trainings(store)) == 2 and trainings(tmp_path / "alone.sqlite") == []
+    alone = [result_text(simulate(one)) for one in asked]
+    found = ask(store, "SELECT result FROM results")
+    assert sorted(alone) == sorted(str(text) for (text,) in found)
+
+
+def test_a_killed_worker_leaves_no_class_untrained_and_trains_none_twice_to_its_end(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = store.with_suffix(".log")
+    monkeypatch.setenv("LEARNED_IN", str(log))
+    asked = points([1, 2], 4, 0.4)
+    request = service.submit(store, asked, "full")
+    with started(store, compute=LEARNING):
+        until(lambda: open_pids(store))
+        os.kill(open_pids(store)[0], signal.SIGKILL)
+        until(lambda: service.status(store, request).ended)
+    assert sorted(log.read_text().split()) == ["1", "2"] and service.status(store, request).done == len(asked)
+    assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(asked),)]
