@@ -51,7 +51,8 @@ def progress(status: Status | None) -> None:
         return
     missing = sweep_runs.missing(sweep, how, status)
     wait = f"about {duration(sweep_runs.seconds(sweep, how, missing, cpu_count()))} to go" if missing else "all done"
-    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}.")
+    shared = sweep_runs.shared(sweep, how)
+    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
     if missing:
         st.button(f"Run {missing:,} points", type="primary", key="run", on_click=start)
         runs.note(status)
