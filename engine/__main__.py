@@ -1,4 +1,4 @@
-"""The headless command: `python -m engine list|run|sweep|validate|workload|campaign|study|crashcheck|bench|serve`.
+"""The headless command: `python -m engine list|run|sweep|search|validate|workload|campaign|study|crashcheck|bench|serve`.
 
 Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 130 interrupted, 1 a bug (with its traceback).
 """
@@ -6,11 +6,11 @@ Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 1
 import sys
 from collections.abc import Sequence
 
-from engine.commands import bench, campaign, crashcheck, listing, run, serve, study, sweep, validate, workload
+from engine.commands import bench, campaign, crashcheck, listing, run, search, serve, study, sweep, validate, workload
 from engine.commands.parser import Parser
 from engine.errors import BadInput, CannotRun
 
-COMMANDS = (listing, run, sweep, validate, workload, campaign, study, crashcheck, bench, serve)
+COMMANDS = (listing, run, sweep, search, validate, workload, campaign, study, crashcheck, bench, serve)
 BAD_INPUT, CANNOT_RUN, INTERRUPTED = 2, 3, 130
 
 

@@ -6,7 +6,7 @@ from math import isnan
 
 from engine.course import Segment
 from engine.errors import CannotRun
-from engine.estimate import expected_traffic, settle
+from engine.expected import expected_traffic, settle
 from engine.fault_knobs import Faults
 from engine.result import Row
 from engine.run import Crash, Run, machinery, run, schedule

@@ -8,14 +8,13 @@ from engine.report import Report
 def finding(report: Report) -> str:
     """Return two sentences: the largest exposed part of a step, and how busy the CXL link is, if there is one."""
     steady = report.steady
-    largest = max(steady.rows, key=lambda row: row["Exposed [s]"])
-    share = largest["Exposed [s]"] / steady.step
-    device = report.machinery.devices[largest["Device"]]
+    stage, name, _, exposed, _ = max(steady.cells, key=lambda cell: cell[3])
+    device = report.machinery.devices[name]
     first = (
-        f"{largest['Stage']} on {device.title} is exposed for {_milliseconds(largest['Exposed [s]'])} of the "
-        f"{_milliseconds(steady.step)} step ({share:.0%}); {device.helps}."
+        f"{stage} on {device.title} is exposed for {_milliseconds(exposed)} of the "
+        f"{_milliseconds(steady.step)} step ({exposed / steady.step:.0%}); {device.helps}."
     )
-    return f"{first} {_link(steady.busy, steady.step, largest['Device'])}".strip()
+    return f"{first} {_link(steady.busy, steady.step, name)}".strip()
 
 
 def _link(busy: Mapping[str, float], step: float, largest: str) -> str:

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 
 from engine import assumptions, system
 from engine.device import Device
 from engine.graph import check
-from engine.parts import powered
+from engine.machine import Machine
+from engine.parts import built, powered
 from engine.power import counted, within_host
 from engine.registry import every, load
 from engine.scenario import Scenario
+from engine.seen import remembered
 from engine.system import System, Ways
 from engine.timeline import Slow, Timeline, timeline
 from engine.traffic import Traffic
@@ -29,11 +32,19 @@ class Machinery:
 def machinery(scenario: Scenario) -> Machinery:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    devices = powered(scenario.system, scenario.machine)
     assumptions.check(scenario.machine, _catalogue())
+    parts = powered(scenario.system, scenario.machine)
     behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
-    known = devices if behind_link else within_host(devices)
-    return Machinery(scenario, chosen, system.ways(scenario, chosen), counted(scenario.machine, known))
+    with_host = not behind_link and {"host", "dram"} <= parts.keys()
+    factor = prod([device.drawn_per_joule for device in parts.values()])
+    devices = {name: _device(scenario.machine, name, with_host and name == "dram", factor) for name in parts}
+    return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+
+
+@remembered()
+def _device(machine: Machine, name: str, in_host: bool, factor: float) -> Device:
+    device = built(machine, name)
+    return counted(machine, within_host(device) if in_host else device, factor)
 
 
 @cache

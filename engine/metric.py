@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from engine.registry import every
+from engine.registry import load, names
 from engine.report import Report
 
 
@@ -27,9 +28,15 @@ class Metric:
 
 def metrics() -> tuple[Metric, ...]:
     """Return all metrics in the order in which they are shown."""
-    return tuple(sorted(every("metrics").values(), key=lambda metric: metric.order))
+    return tuple(metric for _, metric in _named(names("metrics")))
+
+
+@lru_cache(maxsize=8)
+def _named(found: tuple[str, ...]) -> tuple[tuple[str, Metric], ...]:
+    every: list[Metric] = [load("metrics", name) for name in found]
+    return tuple((metric.name, metric) for metric in sorted(every, key=lambda metric: metric.order))
 
 
 def measure(report: Report) -> dict[str, float | None]:
     """Return every metric of a report by name."""
-    return {metric.name: metric.of(report) for metric in metrics()}
+    return {name: metric.of(report) for name, metric in _named(names("metrics"))}

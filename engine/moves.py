@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.estimate import expected_line, settle
+from engine.expected import expected_line, settle
 from engine.run import machinery
 from engine.scenario import Scenario
 from engine.steady import ran

@@ -6,10 +6,11 @@ from functools import lru_cache
 from engine.assumptions import name_of
 from engine.cluster import folded
 from engine.constants import Constant
-from engine.device import Device
+from engine.device import Device, Kind
 from engine.machine import Machine
 from engine.registry import every, load
 from engine.scenario import Scenario
+from engine.seen import remembered
 from engine.system import System
 
 # Knobs of the machine that belong to no single device.
@@ -26,11 +27,22 @@ SHARED = (
 
 def powered(system: str, machine: Machine) -> dict[str, Device]:
     """Build the devices that a system powers, by name, alike ones folded; with `all_powered`, those of its whole family."""
+    return {name: built(machine, name) for name in named(system, machine)}
+
+
+def named(system: str, machine: Machine) -> tuple[str, ...]:
+    """Return the names of the devices that a system powers."""
     chosen = load("systems", system)
     wanted = {"near-data": machine.near_data_compute, "wall": machine.energy_level == "wall"}
-    named = _bench(chosen) if machine.all_powered else (*chosen.devices, "wall")
-    kinds = {name: load("devices", name) for name in named if wanted.get(name, True)}
-    return {name: folded(kind.build(machine), kind.copies(machine)) for name, kind in kinds.items()}
+    names = _bench(chosen) if machine.all_powered else (*chosen.devices, "wall")
+    return tuple(name for name in names if wanted.get(name, True))
+
+
+@remembered()
+def built(machine: Machine, name: str) -> Device:
+    """Build a device, alike ones folded."""
+    kind: Kind = load("devices", name)
+    return folded(kind.build(machine), kind.copies(machine))
 
 
 def _bench(chosen: System) -> tuple[str, ...]:

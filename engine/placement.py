@@ -3,7 +3,6 @@
 Bandwidth density is lookups per sample and row: rows of small tables are asked for more often than rows of large ones.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from engine.cluster import nodes
@@ -11,6 +10,7 @@ from engine.constants import Constant
 from engine.devices.gpu import memory_bytes
 from engine.fit import activation_bytes
 from engine.scenario import Scenario, per_table
+from engine.seen import remembered
 from engine.traffic import mlp_bytes, row_bytes, table_bytes
 from engine.units import GiB
 from engine.work import Amount
@@ -38,7 +38,7 @@ class Levels(NamedTuple):
     drives: Amount
 
 
-@lru_cache(maxsize=256)
+@remembered(most=256)
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
     gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
@@ -72,25 +72,25 @@ def hbm_and_dram(s: Scenario) -> dict[str, float]:
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:
     """Return the share of a batch's unique rows that lie in some tables."""
-    unique = _unique(Scenario(model=s.model, data=s.data))
+    unique = _unique(s)
     return float(sum(unique[table] for table in tables) / sum(unique))
 
 
-@lru_cache(maxsize=64)
+@remembered(most=64)
 def _unique(s: Scenario) -> tuple[float, ...]:
     return tuple(expected(s).unique_rows[0])
 
 
 def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     """Return where a batch's rows outside HBM are found; each cache holds all that the smaller one above it holds."""
-    dense, law = placement(s, dram_cache_rows * row_bytes(s)), Scenario(model=s.model, data=s.data)
-    every = sum(_unique(law))
+    dense = placement(s, dram_cache_rows * row_bytes(s))
+    every = sum(_unique(s))
     below = share_of_rows(s, dense.below)
-    fetched = min(_fetches(law, dram_cache_rows, dense.below) / every, below)
-    missed = min(_fetches(law, max(dram_cache_rows, scm_rows), dense.below) / every, fetched)
+    fetched = min(_fetches(s, dram_cache_rows, dense.below) / every, below)
+    missed = min(_fetches(s, max(dram_cache_rows, scm_rows), dense.below) / every, fetched)
     return Levels(share_of_rows(s, dense.dram), below - fetched, fetched - missed, missed)
 
 
-@lru_cache(maxsize=256)
+@remembered()
 def _fetches(s: Scenario, rows: float, tables: Tables) -> float:
     return expected_moves(s, "lru", rows, tables=tables).misses

@@ -1,28 +1,23 @@
 """How joules are counted: by what devices do or at constant power, at the devices or at the wall."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from math import prod
 
 from engine.device import Cost, Device
 from engine.machine import Machine
 
-Devices = Mapping[str, Device]
+
+def counted(machine: Machine, device: Device, factor: float) -> Device:
+    """Return a device with power and energy as the machine's knobs want them counted; times never change.
+
+    `factor` is what each joule of a device costs at the meter.
+    """
+    drawing = _always_working(device) if machine.constant_power else device
+    return drawing if factor == 1 else _drawing(drawing, factor)
 
 
-def counted(machine: Machine, devices: Devices) -> Devices:
-    """Return the devices with power and energy as the machine's knobs want them counted; times never change."""
-    drawing = {name: _always_working(device) for name, device in devices.items()} if machine.constant_power else devices
-    factor = prod(device.drawn_per_joule for device in devices.values())
-    return drawing if factor == 1 else {name: _drawing(device, factor) for name, device in drawing.items()}
-
-
-def within_host(devices: Devices) -> Devices:
-    """Return the devices with DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
-    if not {"host", "dram"} <= devices.keys():
-        return devices
-    dram = devices["dram"]
-    return {**devices, "dram": replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)}
+def within_host(dram: Device) -> Device:
+    """Return DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
+    return replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)
 
 
 def _always_working(device: Device) -> Device:

@@ -40,7 +40,7 @@ class Limit:
 
 
 FOR_COMMANDS = Limit(1_000_000, 1000 * HOUR)
-FOR_PAGES = Limit(50_000, 8 * HOUR)
+FOR_PAGES = Limit(100_000, 8 * HOUR)
 
 
 def submit(
@@ -198,4 +198,13 @@ def latest(path: Path, names: Iterable[str]) -> int | None:
     with opened(path) as store:
         query = "SELECT id FROM requests WHERE digest = ? AND state != 'arriving' ORDER BY id DESC LIMIT 1"
         row = store.execute(query, (digest,)).fetchone()
+    return int(row[0]) if row else None
+
+
+def by_link(path: Path, link: str, how: How) -> int | None:
+    """Return the newest request of this model version that the link reopens, found without its points' keys, or None."""
+    with opened(path) as store:
+        query = """SELECT id FROM requests WHERE link = ? AND how = ? AND model_version = ? AND state != 'arriving'
+            ORDER BY id DESC LIMIT 1"""
+        row = store.execute(query, (link, how, version.MODEL)).fetchone() if link else None
     return int(row[0]) if row else None

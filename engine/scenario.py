@@ -4,10 +4,10 @@
 exists is well formed. Whether it fits its machine is the simulation's question, not this module's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from engine import knobs
 from engine.data import Data
@@ -18,6 +18,7 @@ from engine.hazard import replay
 from engine.knobs import Knob, knob
 from engine.machine import Machine
 from engine.registry import model_file, names
+from engine.seen import Seen
 
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
@@ -45,9 +46,17 @@ class Scenario:
         """Check every knob, then the few rules between knobs; raises BadKnob."""
         for path, value in values(self).items():
             knobs.check(KNOBS[path], value)
-        _check_model(self.model)
-        replay(self.faults.trace, tuple(name for name in names("faults") if name not in NOT_ALONE))
-        _check_data(self.data, self.model.num_tables)
+        _check_rules(self, GROUPS)
+
+
+def _check_rules(scenario: "Scenario", groups: Collection[str]) -> None:
+    """Check the rules between knobs that involve some groups; raises BadKnob."""
+    if "model" in groups:
+        _check_model(scenario.model)
+    if "faults" in groups:
+        replay(scenario.faults.trace, tuple(name for name in names("faults") if name not in NOT_ALONE))
+    if "model" in groups or "data" in groups:
+        _check_data(scenario.data, scenario.model.num_tables)
 
 
 def _check_model(model: Model) -> None:
@@ -113,12 +122,31 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     merged = {path: knobs.check(known(path), value) for path, value in changes.items()}
     if "model.name" in merged:
         merged = {**named_model(merged["model.name"]), **merged}
+    changed = with_checked(scenario, merged)
+    if not isinstance(changed, Seen):
+        _check_rules(changed, {path.partition(".")[0] for path in merged})
+    return changed
+
+
+def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
+    """Return `scenario` with values that are known to suit it and each other; nothing is checked again."""
+    if isinstance(scenario, Seen):
+        return cast(Scenario, scenario.changed(checked))
     grouped: dict[str, dict[str, Any]] = {}
-    for path, value in merged.items():
+    for path, value in checked.items():
         group, _, name = path.rpartition(".")
         grouped.setdefault(group, {})[name] = value
-    parts = {group: replace(getattr(scenario, group), **some) for group, some in grouped.items() if group}
-    return replace(scenario, **grouped.get("", {}), **parts)
+    parts = {group: _copy(getattr(scenario, group), some) for group, some in grouped.items() if group}
+    changed: Scenario = _copy(scenario, {**grouped.get("", {}), **parts})
+    return changed
+
+
+def _copy(value: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy with some fields changed, as `replace` does but without the check that a whole scenario makes of itself."""
+    copy = object.__new__(type(value))
+    for name in type(value).__dataclass_fields__:
+        object.__setattr__(copy, name, changes[name] if name in changes else getattr(value, name))
+    return copy
 
 
 @cache

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.leap import leap
+from engine.period import LEAPT, nothing_kept
 from engine.template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, State, Template, begin, kernel
 
 
@@ -180,13 +182,19 @@ def _next_completion(s: Any) -> float:
 
 
 @kernel
-def _advance(g: Any, s: Any) -> int:
-    """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
-    batches, width = s.start.shape
-    todo = batches * (width - (1 if g.roll >= 0 else 0))
-    for task in range(width):
+def _open(g: Any, s: Any) -> None:
+    for task in range(s.start.shape[1]):
         if g.first_needs[task] == 0:
             _make_ready(g, s, 0, task, -1, 0.0)
+
+
+@kernel
+def _advance(g: Any, s: Any, past: Any) -> int:
+    """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
+    batches, width = s.start.shape
+    counted = width - (1 if g.roll >= 0 else 0)
+    todo, low = batches * counted, 0
+    _open(g, s)
     now = 0.0
     while True:
         _settle(g, s, now)
@@ -194,12 +202,27 @@ def _advance(g: Any, s: Any) -> int:
             return 2
         if todo == 0:
             return 0
-        now = _next_completion(s)
-        if now == np.inf:
+        soonest = _next_completion(s)
+        if soonest == np.inf:
             return 1
+        if soonest > now and past.counts[LEAPT] == 0 and _complete(g, s, low):
+            while _complete(g, s, low):
+                low += 1
+            todo -= leap(g, s, past, low, now) * counted
+            soonest = _next_completion(s)
+        now = soonest
         for server in range(g.servers):
             if s.running[server] >= 0 and s.finish[server] == now:
                 todo -= _finish(g, s, server, now)
+
+
+@kernel
+def _complete(g: Any, s: Any, batch: int) -> bool:
+    """Return whether every task of a batch but its rolling log has ended."""
+    k = 0
+    while k < s.start.shape[1] and (k == g.roll or not np.isnan(s.end[batch, k])):
+        k += 1
+    return bool(k == s.start.shape[1])
 
 
 def advance(template: Template) -> State:
@@ -208,9 +231,12 @@ def advance(template: Template) -> State:
     Shapes are (batches, tasks); times in seconds; NaN marks a rolling log that was skipped or cut off.
     """
     state = begin(template)
-    failed = _advance(template, state)
+    failed = _advance(template, state, nothing_kept(state.start.shape[1], template.servers))
     if failed:
-        raise ValueError(
-            f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
-        )
+        raise ValueError(refusal(failed))
     return state
+
+
+def refusal(failed: int) -> str:
+    """Return why a schedule could not be made, by what `_advance` returned."""
+    return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."

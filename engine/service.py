@@ -20,7 +20,7 @@ from engine.feed import Feed
 from engine.owner import AlreadyOwned, await_workers, is_owned, owning
 from engine.pool import Patience, Pool, local
 from engine.quota import Room
-from engine.requests import FOR_PAGES, cancel, latest, renew, submit
+from engine.requests import FOR_PAGES, by_link, cancel, latest, renew, submit
 from engine.status import Failure, Running, Status, failures, has_ended, status
 from engine.store import opened
 from engine.worker import COMPUTE, Ended, compute_chunk
@@ -31,6 +31,7 @@ __all__ = [
     "Failure",
     "Running",
     "Status",
+    "by_link",
     "cancel",
     "ensure_service",
     "failures",

@@ -12,7 +12,7 @@ import numpy as np
 from engine.counts import Amounts, recalled
 from engine.crash import in_miniature
 from engine.errors import CannotRun
-from engine.estimate import settle
+from engine.expected import settle
 from engine.found import finder
 from engine.functional_class import functional_class
 from engine.lessons import Learned, first_lesson, follow, learned

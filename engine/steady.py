@@ -1,6 +1,6 @@
 """The steady state of a timeline: step time, exposed and busy seconds, and joules, per batch and device."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,9 +9,13 @@ from numpy.typing import NDArray
 
 from engine.device import Device, stored
 from engine.energy import pmem_work
-from engine.result import STAGES, Row
+from engine.layout import accounts_of
+from engine.result import Row
 from engine.timeline import Timeline
+from engine.windows import Averages, average, averages
 from engine.work import Amount, Work, written
+
+Cell = tuple[str, str, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,8 @@ class Steady:
     """Averages over the batches after the first two, in seconds, joules and bytes per batch.
 
     `exposed` is by task, `busy`, `dynamic` (amounts and power swing) and `static` by device; `written` is what
-    is stored into persistent memory, `media_written` what its media stores for that.
+    is stored into persistent memory, `media_written` what its media stores for that. `cells` are the rows of the breakdown:
+    stage, device, busy seconds, exposed seconds, joules.
     """
 
     step: float
@@ -29,34 +34,59 @@ class Steady:
     static: Mapping[str, float]
     written: float
     media_written: float
-    rows: tuple[Row, ...]
+    cells: tuple[Cell, ...]
 
     @property
     def energy(self) -> float:
         """Joules of a batch, all powered devices."""
         return sum(self.dynamic.values()) + sum(self.static.values())
 
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The breakdown: a task's exposed seconds are at the device that sets its pace, static power is at Other."""
+        return tuple(
+            {"Stage": stage, "Device": name, "Busy [s]": busy, "Exposed [s]": exposed, "Energy [J]": joules}
+            for stage, name, busy, exposed, joules in self.cells
+        )
+
     def stage(self, name: str) -> float:
         """Exposed seconds of a stage."""
-        return float(sum(row["Exposed [s]"] for row in self.rows if row["Stage"] == name))
+        return sum([cell[3] for cell in self.cells if cell[0] == name])
 
 
 def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
     """Average a timeline over its steady-state window."""
     low, high, batches = timeline.window()
-    step = (high - low) / batches
-    exposed = tuple(float(x) for x in timeline.exposed())
-    average = tuple((_mean(b, batches), _mean(d, batches)) for b, d in zip(timeline.busy, timeline.dynamic, strict=True))
     shares = ran(timeline, batches)
-    busy, dynamic = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0)
-    for (task, name), (seconds, joules) in zip(timeline.demands, average, strict=True):
-        busy[name] += seconds * shares[task]
-        dynamic[name] += (joules + seconds * devices[name].busy_watts) * shares[task]
-    static = {name: device.idle_watts * step for name, device in devices.items()}
-    rows = _rows(timeline, average, exposed, shares, devices, static)
-    user = _written(timeline, shares, batches, written)
-    media = _written(timeline, shares, batches, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
-    return Steady(step, exposed, busy, dynamic, static, user, media, rows)
+    accounts, cells = accounts_of(timeline.graph.tasks, tuple(devices))
+    mean = np.zeros((4, len(timeline.demands)))
+    mean[0], mean[1] = ([_mean(some, batches) for some in each] for each in (timeline.busy, timeline.dynamic))
+    found = averages(1, len(shares), len(devices), len(cells))
+    found.step[0], found.exposed[0] = (high - low) / batches, timeline.exposed()
+    busy_watts = np.array([device.busy_watts for device in devices.values()])
+    idle_watts = np.array([device.idle_watts for device in devices.values()])
+    average(accounts, mean, np.array(shares), busy_watts, idle_watts, found, 0)
+    found.written[0] = _written(timeline, shares, batches, written)
+    found.media[0] = _written(timeline, shares, batches, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
+    return steadies(found, tuple(devices), cells)[0]
+
+
+def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> list[Steady]:
+    """Return the averages of each machine by the names of their devices and cells."""
+    columns = (found.step, found.exposed, found.busy, found.dynamic, found.static, found.cells, found.written, found.media)
+    return [
+        Steady(
+            step,
+            tuple(exposed),
+            dict(zip(devices, busy, strict=True)),
+            dict(zip(devices, dynamic, strict=True)),
+            dict(zip(devices, static, strict=True)),
+            user,
+            media,
+            tuple([(*cell, *amounts) for cell, amounts in zip(cells, each, strict=True)]),
+        )
+        for step, exposed, busy, dynamic, static, each, user, media in zip(*(column.tolist() for column in columns), strict=True)
+    ]
 
 
 def _mean(values: NDArray[np.float64], batches: int) -> float:
@@ -73,36 +103,3 @@ def ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
 
 def _written(timeline: Timeline, shares: tuple[float, ...], batches: int, bytes_of: Callable[[Work], Amount]) -> float:
     return sum(shares[k] * _mean(np.atleast_1d(bytes_of(work)), batches) for k, work in pmem_work(timeline))
-
-
-def _slowest(timeline: Timeline, task: int, average: tuple[tuple[float, float], ...]) -> str:
-    """Return the device that sets a task's pace."""
-    mine = [(seconds, name) for (k, name), (seconds, _) in zip(timeline.demands, average, strict=True) if k == task]
-    return max(mine, key=lambda item: item[0])[1]
-
-
-def _rows(
-    timeline: Timeline,
-    average: tuple[tuple[float, float], ...],
-    exposed: tuple[float, ...],
-    shares: tuple[float, ...],
-    devices: Mapping[str, Device],
-    static: Mapping[str, float],
-) -> tuple[Row, ...]:
-    """Return the breakdown: a task's exposed seconds go to the device that sets its pace, static power to Other."""
-    table: dict[tuple[str, str], list[float]] = {}
-    for (k, name), (seconds, joules) in zip(timeline.demands, average, strict=True):
-        task = timeline.graph.tasks[k]
-        cell = table.setdefault((task.stage, name), [0.0, 0.0, 0.0])
-        cell[0] += seconds * shares[k]
-        cell[2] += (joules + seconds * devices[name].busy_watts) * shares[k]
-    for k, task in enumerate(timeline.graph.tasks):
-        table[task.stage, _slowest(timeline, k, average)][1] += exposed[k]
-    for name, watts in static.items():
-        table.setdefault(("Other", name), [0.0, 0.0, 0.0])[2] += watts
-    ordered = sorted(table, key=lambda key: (STAGES.index(key[0]), list(devices).index(key[1])))
-    return tuple(
-        {"Stage": stage, "Device": name, "Busy [s]": cell[0], "Exposed [s]": cell[1], "Energy [J]": cell[2]}
-        for stage, name in ordered
-        for cell in (table[stage, name],)
-    )

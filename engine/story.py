@@ -7,9 +7,9 @@ from engine.report import Report
 from engine.result import Result, Row
 from engine.run import Run
 from engine.scenario import Scenario, values
-from engine.timeline import Timeline
 
 SHORT_RUN = 3
+ESTIMATED = "estimated from expected accesses, without faults"
 IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not from the start
 
 
@@ -26,23 +26,7 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
         events=tables.event_rows(run),
         books=report.books.rows,
         timeline=tables.timeline_rows(run.planned),
-        warnings=(*notes, *_short(report), *_missed(asked, run), *_passes(asked)),
-        finding=finding(report),
-    )
-
-
-def sketch(asked: Scenario, line: Timeline, report: Report, notes: tuple[str, ...]) -> Result:
-    """Return the result of an estimate."""
-    return Result(
-        scenario=asked,
-        ran=True,
-        outcome="estimated from expected accesses, without faults",
-        results=measure(report),
-        breakdown=report.steady.rows,
-        devices=tables.device_rows(report),
-        books=report.books.rows,
-        timeline=tables.timeline_rows(line),
-        warnings=(*notes, *_passes(asked)),
+        warnings=(*notes, *_short(report), *_missed(asked, run), *passes(asked)),
         finding=finding(report),
     )
 
@@ -69,7 +53,8 @@ def _missed(asked: Scenario, run: Run) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _passes(asked: Scenario) -> tuple[str, ...]:
+def passes(asked: Scenario) -> tuple[str, ...]:
+    """Return the sentence that passes over a file count nothing without a file."""
     if asked.run.passes is None or asked.data.digest:
         return ()
     return (

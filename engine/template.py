@@ -18,7 +18,10 @@ ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
 
 
 class Template(NamedTuple):
-    """A batch's tasks as arrays: N batches, K tasks; successor lists as pointer and item arrays."""
+    """A batch's tasks as arrays: N batches, K tasks; successor lists as pointer and item arrays.
+
+    `alike` numbers the stretches of batches of the same durations, (N,).
+    """
 
     durations: Floats
     server: Ints
@@ -33,6 +36,7 @@ class Template(NamedTuple):
     gate: int
     bound: int
     servers: int
+    alike: Ints
 
 
 class State(NamedTuple):
@@ -52,6 +56,12 @@ class State(NamedTuple):
     queue: Ints
     queued: Ints
     roll: Ints
+
+
+def stretches(rows: NDArray[Any]) -> Ints:
+    """Return for each row, (N, ...), the number of the stretch of equal rows that it is in."""
+    changes = np.diff(rows.reshape(len(rows), -1), axis=0).any(axis=1)
+    return np.concatenate(([0], np.cumsum(changes)))
 
 
 def begin(template: Template) -> State:

@@ -10,7 +10,7 @@ from engine.critical_path import exposed
 from engine.device import Device, joules, seconds
 from engine.graph import Demand, Task, TaskGraph
 from engine.schedule import advance
-from engine.template import State, Template
+from engine.template import State, Template, stretches
 
 Floats = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ def timeline(
     for (k, _), some in zip(asked, spent, strict=True):
         durations[:, k] = np.maximum(durations[:, k], some)
     busy = tuple(np.zeros(batches) if demand.beside else some for (_, demand), some in zip(asked, spent, strict=True))
-    template = _template(graph, durations)
+    template = template_of(graph, durations)
     return Timeline(graph, template, advance(template), demands, busy, dynamic)
 
 
@@ -124,7 +124,8 @@ def _logs_where_slowest(graph: TaskGraph, devices: Mapping[str, Device]) -> Task
     return TaskGraph(tuple(slowest_first(task) if task.during else task for task in graph.tasks))
 
 
-def _template(graph: TaskGraph, durations: Floats) -> Template:
+def template_of(graph: TaskGraph, durations: Floats) -> Template:
+    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds."""
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
     rolls = [k for k, task in enumerate(tasks) if task.during]
@@ -147,6 +148,7 @@ def _template(graph: TaskGraph, durations: Floats) -> Template:
         gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
         bound=tasks[rolls[0]].bound if rolls else 0,
         servers=len(servers),
+        alike=stretches(durations),
     )
 
 

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -132,9 +132,23 @@ def compute_chunk(chunk: Chunk) -> Ended:
 def endings(
     chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: Shelf | None = None
 ) -> tuple[claims.Ending, ...]:
-    """Compute the wanted points of a chunk; needs no store, so that it can be done on any computer."""
+    """Compute the wanted points of a chunk, estimates together; needs no store, so that it can be done on any computer."""
     changes = dict(chunk.points)
-    return tuple((key, *_ending(chunk, changes[key], watcher(key), shelf)) for key in wanted)
+    points = {key: changes[key] for key in wanted}
+    together = _estimated(chunk, points) if chunk.how == "estimate" and chunk.compute == COMPUTE else {}
+    return tuple((key, *(together.get(key) or _ending(chunk, points[key], watcher(key), shelf))) for key in wanted)
+
+
+def _estimated(chunk: Chunk, points: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """How points ended that were estimated together, by key; those in trouble are left out, to be tried alone."""
+    from engine.many import estimates
+
+    try:
+        scenarios = [_changed(_scenario(chunk.base), changes) for changes in points.values()]
+        found = zip(points, estimates(scenarios), strict=True)
+        return {key: ("kept", result_text(result)) for key, result in found if result.results}
+    except Exception:  # one of them: alone, each ends in its own way
+        return {}
 
 
 def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -> tuple[str, str]:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.estimate import estimate, settle
+from engine.estimate import estimate
+from engine.expected import settle
 from engine.found import finder
 from engine.inclusive import no_rows, serve
 from engine.placement import levels, placement

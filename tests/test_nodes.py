@@ -7,7 +7,8 @@ import pytest
 
 from engine.acceptance import META_REUSE, reuse_shares
 from engine.devices.gpu import memory_bytes
-from engine.estimate import estimate, settle
+from engine.estimate import estimate
+from engine.expected import settle
 from engine.fit import activation_bytes, fit
 from engine.nodes import MOST_NODES, for_capacity, on
 from engine.placement import USABLE

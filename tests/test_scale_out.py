@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from engine.__main__ import main
-from engine.estimate import estimate, settle
+from engine.estimate import estimate
+from engine.expected import settle
 from engine.graph import check
 from engine.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
 from engine.presets import preset

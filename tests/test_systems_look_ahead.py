@@ -7,7 +7,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.device import seconds
-from engine.estimate import _expected, estimate
+from engine.estimate import estimate
+from engine.expected import expected_amounts
 from engine.fit import fit
 from engine.graph import check
 from engine.presets import preset
@@ -45,7 +46,7 @@ def small(system, **knobs):
 def planned(asked):
     """Return the machinery, the expected traffic and the graph of a scenario."""
     m = machinery(fit(asked).scenario)
-    amounts = _expected(m)
+    amounts = expected_amounts(m.scenario, m.scenario.system)
     return m, amounts, m.system.plan(m.scenario, m.ways, amounts)
 
 

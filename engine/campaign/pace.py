@@ -7,7 +7,7 @@ from typing import Any
 
 from engine import energy
 from engine.errors import CannotRun
-from engine.estimate import expected_line, settle
+from engine.expected import expected_line, settle
 from engine.graph import Task, TaskGraph
 from engine.machinery import Machinery, machinery
 from engine.protection import Pace

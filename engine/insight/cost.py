@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.errors import CannotRun
-from engine.estimate import expected_line
+from engine.expected import expected_line
 from engine.fit import fit
 from engine.result import STAGES
 from engine.run import Machinery, machinery

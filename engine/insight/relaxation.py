@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.device import seconds
 from engine.devices.cxl import joint_rate
-from engine.estimate import LONGEST
+from engine.expected import LONGEST
 from engine.fit import fit
 from engine.insight.cost import cost, view
 from engine.insight.decomposition import BOUND, RELAXED, asked_of_cxl

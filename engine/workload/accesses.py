@@ -1,13 +1,11 @@
 """How often a batch touches rows: counted from real ids, or expected from the popularity."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from engine.data import Data
-from engine.groups import Model
 from engine.scenario import Scenario, per_table
+from engine.seen import remembered
 from engine.workload.arrays import Floats
 from engine.workload.expectation import hit_rate, touched
 from engine.workload.popularity import popularities
@@ -39,15 +37,12 @@ def count(scenario: Scenario, source: Source, num_batches: int) -> Accesses:
     return Accesses(lookups(scenario), *counts)
 
 
+@remembered(most=64)
 def expected(scenario: Scenario) -> Accesses:
-    """Return what a batch of the generator's steady state is expected to touch; N is 1."""
-    return _expected(scenario.model, scenario.data)
+    """Return what a batch of the generator's steady state is expected to touch; N is 1.
 
-
-@lru_cache(maxsize=64)
-def _expected(model: Model, data: Data) -> Accesses:
-    """Machines, systems and draws of constants differ far more often than what is trained on what."""
-    scenario = Scenario(model=model, data=data)
+    Machines, systems and draws of constants differ far more often than what is trained on what.
+    """
     per_batch = lookups(scenario)
     steady = touched(spectra(popularities(scenario)), per_batch, scenario.data.locality)
     found = Accesses(per_batch, *(part[None] for part in steady))

@@ -160,4 +160,4 @@ def popular_share(s: Scenario, capacity: float) -> float:
     together = [min(head_quantile(laws[t], rows[t]) ** float(pooling[t]) for t in group) for group in groups]
     others = np.delete(alone, [table for group in groups for table in group])
     linked = s.data.sample_correlation if groups else 0.0
-    return float((1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together))
+    return min(1.0, float((1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together)))

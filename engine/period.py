@@ -1,0 +1,151 @@
+"""A schedule of equal batches repeats itself: once its state comes back, the turns in between are filled in, not simulated.
+
+Whenever a batch has been completed, the state is compared with one kept from before (Brent's search for a cycle: the kept
+one is replaced after 1, 2, 4, 8, ... batches). What will happen depends on nothing but the state: which tasks of the batches
+under way wait for how much, run, or have ended, how long ago those that queue became ready, and where the rolling log
+is. If that is the same, up to rounding, but for the number of the batch and the time, the future is the past over again.
+If only the rolling log has advanced, it is so until that log is complete, or too old.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, Floats, Ints, kernel
+
+DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
+READY_AGO, LEFT = range(2)
+WAITS, BEGUN, ENDED = range(3)
+RUNNING, LAST = range(2)
+LOW, ROWS, CHECKS, NEXT, LEAPT = range(5)
+CLOSE, ROUNDING = 1e-12, 1e-15  # of a turn, and of all the time so far
+DIFFERS, ALIKE, ADVANCED = range(3)
+NONE, THE_LOG = -(2**40), -(2**40) - 1
+
+
+class Past(NamedTuple):
+    """A state as it was kept: rows are batches from the first under way; `at` is its time, `counts` are named above."""
+
+    times: Floats
+    marks: Ints
+    finish: Floats
+    servers: Ints
+    roll: Ints
+    at: Floats
+    counts: Ints
+
+
+def nothing_kept(tasks: int, servers: int) -> Past:
+    """Return room for a state."""
+    return Past(
+        times=np.zeros((2, DEPTH, tasks)),
+        marks=np.zeros((3, DEPTH, tasks), dtype=np.int64),
+        finish=np.zeros(servers),
+        servers=np.zeros((2, servers), dtype=np.int64),
+        roll=np.zeros(5, dtype=np.int64),
+        at=np.zeros(2),
+        counts=np.array([0, 0, 0, 1, 0], dtype=np.int64),
+    )
+
+
+@kernel
+def forget(past: Any) -> None:
+    """Begin the search anew."""
+    for i in range(len(past.counts)):
+        past.counts[i] = i == NEXT
+
+
+@kernel
+def left_of_log(g: Any, s: Any, now: float) -> float:
+    """Return the seconds that the rolling log under way still takes."""
+    if g.roll < 0 or s.roll[ACTIVE] < 0:
+        return 0.0
+    server = g.server[g.roll]
+    if s.running[server] == s.roll[ACTIVE] * s.start.shape[1] + g.roll:
+        return float(s.finish[server] - now)
+    return float(s.left[s.roll[ACTIVE], g.roll])
+
+
+@kernel
+def _relative(batch: int, low: int) -> int:
+    """Return a batch as counted from the first under way; none stays none."""
+    return batch - low if batch >= 0 else NONE
+
+
+@kernel
+def _place(g: Any, flat: int, low: int, width: int) -> int:
+    """Return a flat index as counted from the first batch under way; which log it is is known otherwise."""
+    if flat < 0:
+        return NONE
+    return THE_LOG if flat % width == g.roll else flat - low * width
+
+
+@kernel
+def keep(g: Any, s: Any, past: Any, low: int, rows: int, now: float) -> None:
+    """Keep the present state, with so many batches from `low` on under way."""
+    width = s.start.shape[1]
+    for r in range(rows):
+        for k in range(width):
+            past.times[READY_AGO, r, k], past.times[LEFT, r, k] = now - s.ready[low + r, k], s.left[low + r, k]
+            past.marks[WAITS, r, k] = s.waits[low + r, k]
+            past.marks[BEGUN, r, k] = not np.isnan(s.start[low + r, k])
+            past.marks[ENDED, r, k] = not np.isnan(s.end[low + r, k])
+    for server in range(g.servers):
+        past.finish[server] = s.finish[server] - now
+        past.servers[RUNNING, server] = _place(g, s.running[server], low, width)
+        past.servers[LAST, server] = _place(g, s.last[server], low, width)
+    for slot in (ACTIVE, NEWEST, READY, WAITING):
+        past.roll[slot] = _relative(s.roll[slot], low)
+    past.roll[GATE_ON] = s.roll[GATE_ON]
+    past.at[0] = now
+    past.at[1] = left_of_log(g, s, now)
+    past.counts[LOW], past.counts[ROWS] = low, rows
+
+
+@kernel
+def same(g: Any, s: Any, past: Any, low: int, rows: int, now: float) -> int:
+    """Return whether the state is the kept one: DIFFERS, ALIKE, or ADVANCED if only the rolling log is further."""
+    before, width = past.counts[LOW], s.start.shape[1]
+    close = CLOSE * (now - past.at[0]) + ROUNDING * now
+    if rows != past.counts[ROWS] or low == before or g.alike[before] != g.alike[low + rows - 1 if rows else low]:
+        return DIFFERS
+    for server in range(g.servers):
+        running = _place(g, s.running[server], low, width)
+        if running != past.servers[RUNNING, server] or _place(g, s.last[server], low, width) != past.servers[LAST, server]:
+            return DIFFERS
+        if running >= 0 and abs(s.finish[server] - now - past.finish[server]) > close:
+            return DIFFERS
+    return _same_log(g, s, past, low, now, close) if _same_tasks(s, past, low, rows, now, close) else DIFFERS
+
+
+@kernel
+def _same_log(g: Any, s: Any, past: Any, low: int, now: float, close: float) -> int:
+    if g.roll < 0:
+        return ALIKE
+    if s.roll[GATE_ON] != past.roll[GATE_ON] or _relative(s.roll[WAITING], low) != past.roll[WAITING]:
+        return DIFFERS
+    if _relative(s.roll[READY], low) != past.roll[READY]:
+        return DIFFERS
+    for offset, how in ((low, ALIKE), (past.counts[LOW], ADVANCED)):
+        if _relative(s.roll[ACTIVE], offset) == past.roll[ACTIVE] and _relative(s.roll[NEWEST], offset) == past.roll[NEWEST]:
+            if how == ADVANCED and s.roll[WAITING] < 0 and s.roll[ACTIVE] >= 0:
+                return how
+            if how == ALIKE and abs(left_of_log(g, s, now) - past.at[1]) <= close:
+                return how
+    return DIFFERS
+
+
+@kernel
+def _same_tasks(s: Any, past: Any, low: int, rows: int, now: float, close: float) -> bool:
+    for r in range(rows):
+        for k in range(s.start.shape[1]):
+            waits, begun, ended = s.waits[low + r, k], not np.isnan(s.start[low + r, k]), not np.isnan(s.end[low + r, k])
+            if waits != past.marks[WAITS, r, k] or begun != past.marks[BEGUN, r, k] or ended != past.marks[ENDED, r, k]:
+                return False
+            if ended or waits > 0:
+                continue
+            if abs(now - s.ready[low + r, k] - past.times[READY_AGO, r, k]) > close:
+                return False
+            if abs(s.left[low + r, k] - past.times[LEFT, r, k]) > close:
+                return False
+    return True

@@ -1,0 +1,124 @@
+"""What a computation reads of a scenario is seen, not declared: it is then done once for each set of values that it reads.
+
+A stage is a function of a scenario, or of a group of its knobs. It is computed with a stand-in that notes each knob it reads;
+another scenario with the same values there gets the same answer. A stage that reads one knob more by accident is
+computed more often, never wrongly.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from functools import wraps
+from operator import attrgetter
+from typing import Any, TypeVar, cast
+
+Stage = TypeVar("Stage", bound=Callable[..., Any])
+MOST_WAYS, MOST_PATHS = 1024, 64  # of others, and of paths that a stage may read for one of them
+UNKNOWN = object()
+NOTHING: Mapping[str, Any] = {}
+
+
+class Notes(dict[str, Any]):
+    """The dotted paths that were read, in order, while the stage was `open`."""
+
+    open = True
+
+
+class Seen:
+    """Stands in for a scenario or a group of its knobs: notes what is read of it, and can have some `changes`.
+
+    What has been read once is kept as an attribute, so that it is not asked for again.
+    """
+
+    def __init__(self, of: Any, notes: Notes, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
+        self._of, self._notes, self._path, self._changes = of, notes, path, changes
+
+    def __getattr__(self, name: str) -> Any:
+        path = self._path + name
+        if path in self._changes:
+            value = self._changes[path]
+        else:
+            value = getattr(self._of, name)
+            if isinstance(value, Seen) or hasattr(value, "__dataclass_fields__"):
+                value = Seen(value, self._notes, path + ".", self._changes)
+            elif self._notes.open:
+                self._notes[path] = value
+            else:
+                raise RuntimeError(f"{path} is read after its stage was over; read it before making the function that uses it.")
+        setattr(self, name, value)
+        return value
+
+    def changed(self, changes: Mapping[str, Any]) -> "Seen":
+        """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
+        return Seen(self._of, self._notes, self._path, {**self._changes, **changes})
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """What has been changed, by dotted path."""
+        return self._changes
+
+    def whole(self) -> Any:
+        """Return the real value, which counts as read altogether."""
+        real = self._of.whole() if isinstance(self._of, Seen) else self._of
+        if self._notes.open:
+            self._notes.update({self._path[:-1]: real} if self._path else {item.name: real for item in fields(real)})
+        mine = {path.removeprefix(self._path): value for path, value in self._changes.items() if path.startswith(self._path)}
+        inner = {name.partition(".")[0] for name in mine if "." in name}
+        parts = {name: Seen(getattr(real, name), Notes(), self._path + name + ".", self._changes).whole() for name in inner}
+        return replace(real, **parts, **{name: value for name, value in mine.items() if "." not in name})
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole() == (other.whole() if isinstance(other, Seen) else other))
+
+
+def remembered(most: int = 4096) -> Callable[[Stage], Stage]:
+    """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
+
+    At most so many answers are kept for each of `others`; what a stage raises is not kept.
+    """
+
+    def of(stage: Stage) -> Stage:
+        ways: dict[tuple[Any, ...], Ways] = {}
+        KEPT.append(ways)
+
+        @wraps(stage)
+        def recall(scenario: Any, *others: Any) -> Any:
+            for _, reads, answers in ways.get(others, ()):
+                answer = answers.get(reads(scenario), UNKNOWN)
+                if answer is not UNKNOWN:
+                    return answer
+            notes = Notes()
+            answer = stage(Seen(scenario, notes), *others)
+            notes.open = False
+            if len(ways) >= MOST_WAYS:
+                ways.clear()
+            ways[others] = _with(ways.get(others, ()), tuple(notes), scenario, answer, most)
+            return answer
+
+        return cast(Stage, recall)
+
+    return of
+
+
+Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], dict[Any, Any]], ...]
+KEPT: list[dict[tuple[Any, ...], Ways]] = []
+
+
+def _with(known: Ways, paths: tuple[str, ...], scenario: Any, answer: Any, most: int) -> Ways:
+    """Keep an answer by the values at the paths that were read; ways are replaced, so that readers never see half of one."""
+    for others, reads, answers in known:
+        if others == paths:
+            if len(answers) >= most:
+                answers.clear()
+            answers[reads(scenario)] = answer
+            return known
+    reads = attrgetter(*paths) if paths else lambda scenario: ()
+    return ((paths, reads, {reads(scenario): answer}), *known[: MOST_PATHS - 1])
+
+
+def forget() -> None:
+    """Forget every answer of every stage."""
+    for ways in KEPT:
+        ways.clear()

@@ -1,0 +1,189 @@
+"""Steady states of many machines that share a plan: each is scheduled for its window and averaged, without a timeline.
+
+The same kernel averages the window of a single timeline (`engine/steady.py`).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from engine.critical_path import exposed
+from engine.period import forget, nothing_kept
+from engine.schedule import _advance, refusal
+from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, Template, begin, stretches
+
+BUSY, EXPOSED, JOULES = range(3)
+
+
+class Accounts(NamedTuple):
+    """Where what each of D demands takes is entered: its task, device and cell of the breakdown.
+
+    Work `beside` keeps its device no busier; `other` is the cell of each device's idle power, and there are so many `cells`.
+    """
+
+    task: Ints
+    device: Ints
+    cell: Ints
+    beside: NDArray[np.bool_]
+    other: Ints
+    cells: int
+
+
+class Taken(NamedTuple):
+    """What P machines take for D demands, (P, D, R): seconds, joules by amounts, bytes stored by persistent memory's media.
+
+    R kinds of batches; `written` (D, R) are the bytes that training stores; watts are (P, V).
+    """
+
+    seconds: Floats
+    joules: Floats
+    stored: Floats
+    written: Floats
+    busy_watts: Floats
+    idle_watts: Floats
+
+
+class Averages(NamedTuple):
+    """Averages of P machines over their windows, per batch: seconds (P,), of tasks (P, K), by device (P, V), bytes (P,).
+
+    `cells` (P, C, 3) are busy seconds, exposed seconds and joules; `stale` is the oldest log at a commit, in batches.
+    """
+
+    step: Floats
+    exposed: Floats
+    busy: Floats
+    dynamic: Floats
+    static: Floats
+    cells: Floats
+    written: Floats
+    media: Floats
+    stale: Ints
+
+
+def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
+    """Return room for so many machines."""
+    step, written, media = np.zeros((3, points))
+    busy, dynamic, static = np.zeros((3, points, devices))
+    stale = np.zeros(points, dtype=np.int64)
+    by_cell = np.zeros((points, cells, 3))
+    return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
+
+
+def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken) -> Averages:
+    """Schedule and average P machines; of the template, durations count only by their shape, (N, K)."""
+    (points, _, _), devices = taken.seconds.shape, taken.busy_watts.shape[1]
+    found = averages(points, template.durations.shape[1], devices, accounts.cells)
+    state, past = begin(template), nothing_kept(template.durations.shape[1], template.servers)
+    failed = _observe(template._replace(alike=stretches(kind)), state, past, kind, accounts, taken, found)
+    if failed:
+        raise ValueError(refusal(failed))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: Any) -> int:
+    points, demands, kinds = taken.seconds.shape
+    batches, width = s.start.shape
+    newest, seen = s.roll[NEWEST], batches - 2 if batches > 2 else batches
+    weight = np.zeros(kinds)
+    for n in range(batches - seen, batches):
+        weight[kind[n]] += 1.0
+    task_seconds, mean = np.zeros((kinds, width)), np.zeros((4, demands))
+    for p in range(points):
+        _longest(a, taken.seconds[p], task_seconds)
+        _start_over(g, s, kind, task_seconds, newest)
+        forget(past)
+        failed = _advance(g, s, past)
+        if failed:
+            return int(failed)
+        low, high, last = _bounds(g, s)
+        found.step[p] = (high - low) / seen
+        found.exposed[p] = exposed(g, s, last, low) / seen
+        found.stale[p] = s.stale.max()
+        _means(taken, p, weight, seen, mean)
+        average(a, mean, _ran(s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _longest(a: Any, seconds: Any, found: Any) -> None:
+    """A task lasts as long as its slowest demand."""
+    found[:] = 0.0
+    for d in range(seconds.shape[0]):
+        for r in range(seconds.shape[1]):
+            found[r, a.task[d]] = max(found[r, a.task[d]], seconds[d, r])
+
+
+@njit(cache=True, nogil=True)
+def _start_over(g: Any, s: Any, kind: Any, task_seconds: Any, newest: int) -> None:
+    """Bring the state to where nothing has run, as `template.begin` makes it."""
+    s.start[:], s.end[:], s.cause[:], s.ready[:] = np.nan, np.nan, -1, 0.0
+    for n in range(s.start.shape[0]):
+        s.left[n] = task_seconds[kind[n]]
+        s.waits[n] = g.needs if n else g.first_needs
+    s.stale[:], s.running[:], s.last[:], s.queued[:] = 0, -1, -1, 0
+    s.roll[:] = -1
+    s.roll[NEWEST], s.roll[GATE_ON], s.roll[OVERFLOW] = newest, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def _bounds(g: Any, s: Any) -> Any:
+    """Return when the window begins and ends, and the flat index of the foreground task that ends it."""
+    batches, width = s.start.shape
+    ends, last = np.full(2, -np.inf), 0
+    for i, n in enumerate((1 if batches > 2 else 0, batches - 1)):
+        for k in range(width):
+            if k != g.roll and not g.background[k] and s.end[n, k] > ends[i]:
+                ends[i], last = s.end[n, k], n * width + k
+    return ends[0] if batches > 2 else 0.0, ends[1], last
+
+
+@njit(cache=True, nogil=True)
+def _ran(s: Any, seen: int) -> Any:
+    """Return the share of the last batches in which each task ran: 1, but less for a log that spans batches."""
+    batches, width = s.start.shape
+    shares = np.zeros(width)
+    for n in range(batches - seen, batches):
+        for k in range(width):
+            shares[k] += not np.isnan(s.end[n, k])
+    return shares / seen
+
+
+@njit(cache=True, nogil=True)
+def _means(taken: Any, p: int, weight: Any, seen: int, mean: Any) -> None:
+    mean[:] = 0.0
+    for d in range(mean.shape[1]):
+        for r in range(len(weight)):
+            share = weight[r] / seen
+            mean[0, d] += share * taken.seconds[p, d, r]
+            mean[1, d] += share * taken.joules[p, d, r]
+            mean[2, d] += share * taken.written[d, r]
+            mean[3, d] += share * taken.stored[p, d, r]
+
+
+@njit(cache=True, nogil=True)
+def average(a: Any, mean: Any, ran: Any, busy_watts: Any, idle_watts: Any, found: Any, p: int) -> None:
+    """Enter what demands take on average, (4, D) seconds, joules, bytes written and stored, in the accounts of machine p.
+
+    A task's exposed seconds go to the device that sets its pace, static power to Other.
+    """
+    pace, pacing = np.full(len(ran), -1.0), np.zeros(len(ran), dtype=np.int64)
+    for d in range(len(a.task)):
+        k, v, cell = a.task[d], a.device[d], a.cell[d]
+        seconds = 0.0 if a.beside[d] else mean[0, d] * ran[k]
+        joules = mean[1, d] * ran[k] + seconds * busy_watts[v]
+        found.busy[p, v] += seconds
+        found.dynamic[p, v] += joules
+        found.cells[p, cell, BUSY] += seconds
+        found.cells[p, cell, JOULES] += joules
+        found.written[p] += ran[k] * mean[2, d]
+        found.media[p] += ran[k] * mean[3, d]
+        if (0.0 if a.beside[d] else mean[0, d]) > pace[k]:
+            pace[k], pacing[k] = (0.0 if a.beside[d] else mean[0, d]), cell
+    for k in range(len(ran)):
+        found.cells[p, pacing[k], EXPOSED] += found.exposed[p, k]
+    for v in range(len(idle_watts)):
+        found.static[p, v] = idle_watts[v] * found.step[p]
+        found.cells[p, a.other[v], JOULES] += found.static[p, v]

@@ -1,0 +1,88 @@
+"""Is a stage computed once for the values that it reads, and again for any other?"""
+
+import pytest
+
+from engine.errors import BadKnob
+from engine.presets import preset
+from engine.scenario import with_values
+from engine.seen import forget, remembered
+
+BASE = preset("tiny").scenario
+LANES, HOPS, BATCH = "machine.cxl_lanes", "machine.cxl_switch_hops", "data.batch_size"
+
+
+def counted(stage, most=4096):
+    """Return the stage, remembered, and the list of scenarios' batch sizes that it was computed for."""
+    calls = []
+
+    @remembered(most)
+    def noted(scenario, *others):
+        calls.append(others)
+        return stage(scenario, *others)
+
+    return noted, calls
+
+
+def changed(**some):
+    return with_values(BASE, {{"lanes": LANES, "hops": HOPS, "batch": BATCH}[name]: value for name, value in some.items()})
+
+
+def test_what_a_stage_does_not_read_does_not_compute_it_again():
+    stage, calls = counted(lambda s: s.machine.cxl_lanes * 2)
+    assert [stage(changed(lanes=8, hops=hops)) for hops in (0, 1, 2)] == [16, 16, 16] and len(calls) == 1
+    assert stage(changed(lanes=4)) == 8 and len(calls) == 2
+
+
+def test_a_stage_that_reads_more_where_it_must_is_told_apart_there():
+    stage, calls = counted(lambda s: s.machine.cxl_switch_hops if s.machine.cxl_lanes == 8 else -1)
+    found = [stage(changed(lanes=lanes, hops=hops)) for lanes in (8, 4) for hops in (0, 1, 0)]
+    assert found == [0, 1, 0, -1, -1, -1] and len(calls) == 3
+
+
+def test_a_stage_within_a_stage_reads_for_both():
+    inner, inner_calls = counted(lambda machine: machine.cxl_lanes)
+    outer, outer_calls = counted(lambda s: inner(s.machine) + s.data.batch_size)
+    assert outer(changed(lanes=8, batch=10)) == 18
+    assert outer(changed(lanes=4, batch=10)) == 14
+    assert outer(changed(lanes=4, batch=11)) == 15
+    assert outer(changed(lanes=4, batch=11, hops=3)) == 15
+    assert (len(inner_calls), len(outer_calls)) == (2, 3)
+
+
+def test_changed_knobs_are_read_as_changed_and_no_longer_of_the_scenario():
+    stage, calls = counted(lambda s: with_values(s, {LANES: 2 * s.data.batch_size}).machine.cxl_lanes)
+    assert stage(changed(batch=4)) == 8 == stage(changed(batch=4, lanes=1)) and len(calls) == 1
+
+
+def test_a_stage_that_hashes_or_compares_a_group_has_read_all_of_it():
+    stage, calls = counted(lambda s: hash(s.machine) + (s.machine == BASE.machine))
+    assert stage(BASE) == hash(BASE.machine) + 1
+    assert stage(changed(batch=4)) == stage(BASE) and len(calls) == 1
+    assert stage(changed(hops=3)) == hash(changed(hops=3).machine) and len(calls) == 2
+    whole, calls = counted(lambda s: hash(with_values(s, {HOPS: 3})))
+    assert whole(BASE) == hash(changed(hops=3)) == whole(changed(hops=2)) and whole(changed(batch=4)) != whole(BASE)
+
+
+def test_others_are_part_of_what_is_asked_and_errors_are_not_kept():
+    stage, calls = counted(lambda s, n: s.machine.cxl_lanes * n if n else with_values(s, {"no.knob": 1}))
+    assert stage(BASE, 1) * 2 == stage(BASE, 2)
+    for _ in range(2):
+        with pytest.raises(BadKnob, match=r"no\.knob"):
+            stage(BASE, 0)
+    assert len(calls) == 4
+
+
+def test_a_knob_read_after_the_stage_is_an_error_not_an_old_value():
+    stage, _ = counted(lambda s: lambda: s.machine.cxl_lanes)
+    with pytest.raises(RuntimeError, match=r"machine\.cxl_lanes is read after its stage was over"):
+        stage(BASE)()
+
+
+def test_few_answers_are_kept_and_all_can_be_forgotten():
+    stage, calls = counted(lambda s: s.data.batch_size, most=3)
+    for batch in (1, 2, 3, 4, 4):
+        assert stage(changed(batch=batch)) == batch
+    assert len(calls) == 4
+    forget()
+    stage(changed(batch=4))
+    assert len(calls) == 5
