@@ -17,6 +17,7 @@ from engine.quota import shrink
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, known, with_values
 from engine.store import FAILED, KEPT, OPEN, opened, transaction
+from engine.sweep import Sweep
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
@@ -106,6 +107,16 @@ def link(path: Path, request: int) -> str:
             return links.link(with_values(Scenario(), texts))
         except EmberpoolError:
             return ""
+
+
+def reopening(points: Sequence[Scenario]) -> str:
+    """Return the link that reopens a sweep on its page; "" for points that no axes say, or where it would be too long."""
+    if not isinstance(points, Sweep) or (points.settings and any(axis.path == "model.name" for axis in points.axes)):
+        return ""  # settings come after a swept model, a link's knobs before it
+    sample = links.Questions("" if str(points.sampling) == "grid" else str(points.sampling))
+    base = with_values(points.base, dict(points.settings))
+    whole = links.link(base, page="sweep", axes=map(str, points.axes), questions=sample)
+    return whole if len(whole) <= links.MOST_CHARACTERS else ""
 
 
 def places(path: Path, request: int) -> dict[str, list[str]]:

@@ -41,7 +41,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
 
 
 def page() -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     return app.switch_page("pages/history.py").run()
 
 
@@ -55,7 +55,7 @@ def panel(*requests: int) -> AppTest:
 
         history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
 
-    return AppTest.from_function(script, args=(requests,), default_timeout=30).run()
+    return AppTest.from_function(script, args=(requests,), default_timeout=60).run()
 
 
 def button(app: AppTest, label: str) -> Any:

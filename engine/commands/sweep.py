@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import effort, kept, knobs, service, table
+from engine import effort, history, kept, knobs, service, table
 from engine.answers.evaluated import number
 from engine.axes import Array
 from engine.commands import asking, bar, choosing, output
@@ -127,7 +127,8 @@ def computed(
 ) -> int:
     """Have every point computed that the store lacks, and return the request; Ctrl-C keeps what is finished."""
     store, session = arguments.store, f"command {os.getpid()}"
-    request = service.submit(store, points, how, data, session=session, sharing=sharing)
+    link = history.reopening(points)
+    request = service.submit(store, points, how, data, session=session, link=link, sharing=sharing)
     try:
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:
