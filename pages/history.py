@@ -22,7 +22,9 @@ if not known:
             st.page_link(f"pages/{page}.py", label=page.capitalize())
     st.stop()
 st.caption(fullness(quota.usage(runs.STORE)), help="python -m engine serve --quota-GiB sets how much it may use.")
-words = st.text_input("Find", placeholder="words of a title; done, running, cancelled, failed or pinned", key="history words")
+words = st.text_input(
+    "Find a run", placeholder="words of a title; done, running, cancelled, failed or pinned", key="history words"
+)
 
 
 def draw() -> None:

@@ -95,7 +95,8 @@ def test_chosen_requests_are_compared_point_by_point() -> None:
     app = panel(one, other)
     assert not app.exception
     assert any(
-        f"#{one} reaches the lowest step time, 10 ms; #{other} 12 ms" in text.value.replace("\\", "") for text in app.markdown
+        f"#{one} reaches the lowest step time, 10 ms with Data seed 10; #{other} 12 ms" in text.value.replace("\\", "")
+        for text in app.markdown
     )
     assert app.selectbox(key="history across").options == [history_tables.RANK, "Data seed"]
     shown = app.dataframe[0].value
