@@ -50,12 +50,14 @@ class Entry:
 
 
 def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
-    """Return the newest requests whose title, link or state has all the words."""
+    """Return the newest requests whose title, link or state has all the words; words such as #7 are numbers of requests."""
     found: list[Entry] = []
-    wanted = words.lower().split()
+    numbers, wanted = numbered(words), [word for word in words.lower().split() if not word.startswith("#")]
     with opened(path) as store:
         store.row_factory = sqlite3.Row
         for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
+            if numbers and row["id"] not in numbers:
+                continue
             title = row["title"] or described(row["how"], row["total"], *_texts(store, row))
             text = f"{title} {row['link']} {row['state']} {'pinned' * row['pinned']}".lower()
             if all(word in text for word in wanted):
@@ -63,6 +65,11 @@ def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
             if len(found) == most:
                 break
     return found
+
+
+def numbered(words: str) -> set[int]:
+    """Return the requests that are named by number: #7 #12."""
+    return {int(word[1:]) for word in words.split() if word.startswith("#") and word[1:].isdecimal()}
 
 
 def count(path: Path) -> int:

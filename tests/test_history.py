@@ -58,7 +58,9 @@ def test_requests_are_found_by_words_of_title_and_state(path: Path) -> None:
     ask(path, "UPDATE requests SET title = 'The night of 1,000 PMEM modules', link = '/sweep?v=1' WHERE id = ?", pinned)
     for words in ("pmem NIGHT", "pinned", "/sweep", "1,000 done"):
         assert [entry.request for entry in history.entries(path, words)] == [pinned], words
-    assert history.entries(path, "pmem day") == []
+    assert history.entries(path, "pmem day") == history.entries(path, "#99") == []
+    assert len(history.entries(path, "#1 #2")) == 2
+    assert [entry.request for entry in history.entries(path, "#1")] == [1] == list(history.numbered("a #1 #b #"))
 
 
 def test_a_request_reopens_by_its_own_link_or_that_of_its_first_point(path: Path) -> None:

@@ -79,6 +79,11 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     assert app.caption[0].value.startswith("The store holds 4 results in 0.")
     app.text_input(key="history words").input("three DONE").run()
     assert list(app.dataframe[0].value["What"]) == ["Three *points*"]
+    assert any(one.label == "Pin" for one in app.button)  # the only one left is chosen
+    app.text_input(key="history words").input("").run()
+    assert not any(one.label == "Pin" for one in app.button)
+    app.text_input(key="history words").input("#1 #2").run()
+    assert any("2 requests chosen" in text.value for text in app.markdown)
     app.text_input(key="history words").input("nothing like it").run()
     assert "None of 2 requests" in app.info[0].value
 
