@@ -139,11 +139,15 @@ def finding(frame: pd.DataFrame, metric: str) -> str:
     if not order:
         return f"No point has a {label(metric)}"
     where = top(frame, metric, 1).iloc[0]
-    at = ", ".join(f"{label(name)} {where[name]}" for name in varied(frame) if pd.notna(where[name]))
+    at = ", ".join(_place(name, where[name]) for name in varied(frame) if pd.notna(where[name]))
     whose = f"{order[0]} reaches the" if len(order) > 1 else "The"
     verb = "," if len(order) > 1 else " is"
     first = f"{whose} {word} {_lower(label(metric))}{verb} {readable(found[order[0]], unit(metric))}"
     return first + (f" with {at}" if at else "") + "".join(f"; {one} {readable(found[one], unit(metric))}" for one in order[1:4])
+
+
+def _place(name: str, value: object) -> str:
+    return f"{label(name)} {readable(value, unit(name)) if isinstance(value, float | np.integer) else value}"
 
 
 def _lower(words: str) -> str:
