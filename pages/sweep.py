@@ -52,7 +52,7 @@ def progress(status: Status | None) -> None:
         return
     missing = sweep_runs.missing(sweep, how, status)
     wait = f"about {duration(sweep_runs.seconds(sweep, how, missing, cpu_count()))} to go" if missing else "all done"
-    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}.")
+    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {sweep_runs.sharing(sweep, how)}")
     if missing:
         st.button(f"Run {missing:,} points", type="primary", key="run", on_click=start)
         runs.note(status)

@@ -107,3 +107,9 @@ def test_a_knob_that_is_chosen_as_an_axis_brings_values_that_make_one(opened):
     app = opened("preset=tiny&axis=data.seed:1,2", "sweep")
     app.selectbox(key="axis 1 knob").set_value("policy.relaxed_lookup").run()
     assert app.text_input(key="axis 1 values").value and [one for one in app.button if one.key == "run"]
+
+
+def test_full_runs_say_how_many_trainings_they_share(page):
+    assert "points share" not in words(page)
+    full = page.segmented_control(key="how").set_value("full").run()
+    assert "12 points share 4 trainings." in words(full) and not full.exception

@@ -13,6 +13,7 @@ from time import monotonic
 import numpy as np
 import pandas as pd
 import streamlit as st
+from joblib import cpu_count
 
 from engine import columns, effort, service
 from engine.columns import Columns
@@ -91,7 +92,9 @@ def missing(sweep: Sweep, how: How, status: Status | None) -> int:
 
 
 def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
-    """Return how long so many of a sweep's points are likely to take, judged by some of them."""
+    """Return how long so many of a sweep's points are likely to take, judged by some of them unless they share trainings."""
+    if how == "full":
+        return _forecast(sweep, cores)[0] * missing / len(sweep)
     some = [sweep[int(at)] for at in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep)))]
     return effort.sweep_seconds(some, how, cores) * missing / len(some)
 
@@ -115,6 +118,17 @@ def follow(sweep: Sweep, first: Status | None, progress: Draw, results: Draw) ->
     every = REDRAW_SECONDS if len(sweep) > MANY else 2 * runs.REFRESH_SECONDS
     st.fragment(_told(tick), run_every=runs.REFRESH_SECONDS if running else None)()
     st.fragment(_told(lambda: results(first)), run_every=every if running else None)()
+
+
+def sharing(sweep: Sweep, how: How) -> str:
+    """Return the sentence that says how many trainings the points of a sweep share, or ""."""
+    return _forecast(sweep, cpu_count())[1] if how == "full" else ""
+
+
+@lru_cache(maxsize=HELD)
+def _forecast(sweep: Sweep, cores: int) -> tuple[float, str]:
+    points = tuple(sweep)
+    return effort.sweep_seconds(points, "full", cores), effort.sharing(points)
 
 
 def _told(draw: Callable[[], None]) -> Callable[[], None]:
