@@ -73,7 +73,8 @@ def _top(view: View) -> None:
     inside = sweep_views.boxed(view.rows)
     shown = sweep_table.ranked(inside, view.metric).head(TOP)
     where = " in the box" if inside is not view.rows else ""
-    st.markdown(f"**The {len(shown):,} best of {len(inside):,} points{where}**, by {plain(numbers.label(view.metric).lower())}")
+    known = int(inside[view.metric].notna().sum()) if view.metric in inside else 0
+    st.markdown(f"**The {len(shown):,} best of {known:,} points{where}**, by {plain(numbers.label(view.metric).lower())}")
 
     def picked() -> None:
         at = st.session_state["top"].selection["rows"]
