@@ -31,7 +31,7 @@ MARK = "EMBERPOOL_STORM"
 FULL_SECONDS = 0.02
 SLICES: dict[How, int] = {"full": 200, "estimate": 400}
 FIRST_SEED = 10_000
-GAP_SECONDS, PATIENCE_SECONDS, GONE_SECONDS = 0.2, 10.0, 3.0
+GAP_SECONDS, PATIENCE_SECONDS, GONE_SECONDS = 0.2, 5.0, 3.0
 OWNER = """
 import sys, time; from pathlib import Path; from engine import service
 while True:
@@ -128,7 +128,7 @@ class Storm:
         while self.killed.total() < kills:
             self.tend()
             before, deadline = finished(self.store), time.monotonic() + PATIENCE_SECONDS
-            patient = self.random.random() < 0.7
+            patient = self.random.random() < 0.4
             time.sleep(self.random.expovariate(1 / GAP_SECONDS))
             while patient and finished(self.store) == before and time.monotonic() < deadline:
                 time.sleep(0.05)
