@@ -208,7 +208,8 @@ def storm(folder: Path, kills: int, seed: int = 0, real: bool = False) -> dict[s
     assert disturbed == tables(folder / "calm.sqlite", blown.slice, real, blown.compute), "the tables differ"
     begun = ask(store, "SELECT count(*), count(DISTINCT key) FROM claims")[0]
     assert not owner.is_owned(store)
-    return {**blown.killed, "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed, "longest orphan [s]": round(blown.longest, 1),
+    return {**blown.killed, "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed,
+            "longest orphan [s]": round(blown.longest, 1),
             "seconds": round(time.monotonic() - start)}  # fmt: skip
 
 
