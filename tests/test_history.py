@@ -42,6 +42,13 @@ def test_a_request_without_a_title_is_described_by_what_it_computes(path: Path) 
     ]
 
 
+def test_a_request_that_is_asked_for_again_keeps_its_title_unless_it_gets_another(path: Path) -> None:
+    for title, link in (("First", "/sweep?v=1"), ("", ""), ("Second", "")):
+        service.submit(path, scenarios([1, 2]), "full", title=title, link=link)
+        (entry,) = history.entries(path)
+        assert entry.title == (title or "First") and history.link(path, entry.request) == "/sweep?v=1"
+
+
 def test_requests_are_found_by_words_of_title_and_state(path: Path) -> None:
     fill(path, range(2))
     pinned = fill(path, range(2, 5), pinned=True)

@@ -1,5 +1,7 @@
 """The page History: does it list what was run, and let one reopen, compare, export, pin and delete it?"""
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import claims, columns, history, kept, links, queue, service
+from engine import claims, columns, history, kept, links, queue, service, table
 from engine.keys import key
 from engine.result import Result
 from engine.store import DEFAULT, opened
-from pages.parts import history_charts, history_tables
+from pages.parts import history_charts, history_panel, history_tables
 from tests.service_fakes import ask, scenario, scenarios
 
 ROOT = Path(__file__).parent.parent
@@ -149,3 +151,18 @@ def test_points_of_all_chosen_requests_stand_in_one_table() -> None:
     assert frame.groupby("Request").size().to_dict() == {f"#{one}": 4, f"#{other}": 5}
     assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
     assert columns.read(DEFAULT, other).finished == 5
+
+
+def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = asked(range(1, 4))
+    (entry,) = history.entries(DEFAULT)
+    results = [result for _, result in kept.outcomes(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
+    assert history_panel._csv([entry], "estimate") == table.csv_text(results, "estimate")
+    assert history_panel._json([entry]).splitlines() == [kept.result_text(result) for result in results]
+    monkeypatch.setattr(history_panel, "MOST_WHOLE", 2)
+    short = list(csv.DictReader(io.StringIO(history_panel._csv([entry], "estimate"))))
+    assert [(row["Request"], row["Data seed"], row[STEP]) for row in short] == [
+        (f"#{request}", f"{n}", f"{n}.0") for n in (1, 2, 3)
+    ]
+    files = [button for button in panel(request).get("download_button")]
+    assert [one.proto.label for one in files] == ["CSV", "JSON"]

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from engine import kept, pool, service
+from engine import history, kept, pool, quota, service
 from engine.errors import BadFile
+from engine.keys import key
 from engine.owner import AlreadyOwned
 from engine.pool import Pool
 from engine.store import opened
@@ -23,7 +24,7 @@ from tests.service_fakes import COMPUTE, scenarios
 
 pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
 SEEDS = range(12)
-EVERY = 67  # of the calls, in the short test: a number that shares no rhythm with theirs
+EVERY = 101  # of the calls, in the short test: a number that shares no rhythm with theirs
 ENDINGS = ["done", "cancelled", "done"]
 KINDS = (errno.ENOSPC, errno.EIO)
 
@@ -67,6 +68,12 @@ def life(path: Path, disk: Disk) -> list[str]:
     insist(lambda: service.serve(path, 1, 0.0, COMPUTE))
     assert insist(lambda: [service.status(path, request).state for request in (first, second, third)]) == ENDINGS
     assert before < insist(lambda: finished(path))
+    insist(lambda: history.pin(path, [third], True))
+    insist(lambda: history.delete(path, [second]))
+    insist(lambda: quota.limit(path, 1 / quota.GiB))
+    insist(lambda: tidy(path))
+    assert insist(lambda: [entry.request for entry in history.entries(path)]) == [third, first]
+    assert insist(lambda: finished(path)) == {key(one, "estimate") for one in scenarios([20, 21])}  # what is pinned
     insist(lambda: sound(path))
     return sentences
 
@@ -74,6 +81,12 @@ def life(path: Path, disk: Disk) -> list[str]:
 def finished(path: Path) -> set[str]:
     """The keys of the points that have a result which reads back."""
     return {name for name, result in kept.outcomes(path, scenarios([*SEEDS, 20, 21]), "estimate") if result}
+
+
+def tidy(path: Path) -> None:
+    """Make room as the owner does."""
+    with opened(path) as store:
+        quota.keep(store)
 
 
 def sound(path: Path) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,10 +15,12 @@ from engine import claims, kept, queue, store
 from engine.errors import BadFile
 from engine.store import opened
 from tests import power_cuts, store_work
-from tests.disk import Op, sqlite, watched
+from tests.disk import LINK, SYNC, SYNC_FOLDER, WRITE, Op, sqlite, watched
+from tests.test_store_formats import old
 
 pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
 NAME = "store.sqlite"
+__all__ = ["old"]  # a fixture
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,22 @@ def test_no_power_cut_loses_or_corrupts_what_was_acknowledged(recording: Recordi
 @pytest.mark.slow
 def test_none_of_10_000_power_cuts_loses_or_corrupts_what_was_acknowledged(recording: Recording, folder: Path) -> None:
     assert verdicts(recording, folder, 10_000, seed=2) == {"whole": 10_000}
+
+
+def test_a_power_cut_while_an_old_store_is_brought_to_the_present_format_loses_nothing(
+    tmp_path: Path, old: Path, folder: Path
+) -> None:
+    there = old.read_bytes()
+    with watched() as disk, opened(old) as found:
+        after = store_work.digest(found)
+    first = Op(LINK, 1, name=str(old.with_name(NAME)))
+    start = (first, Op(WRITE, 1, 0, there), Op(SYNC, 1), Op(SYNC_FOLDER))
+    assert (disk.ops[0].what, disk.ops[0].name) == (LINK, str(old))
+    ops = [replace(op, name=op.name.replace(old.name, NAME)) for op in (*start, *disk.ops[1:])]
+    for done, image in power_cuts.images(ops, 60, seed=5):
+        if done >= len(start):
+            power_cuts.put(folder, image)
+            assert judged(folder, [(0, after)], done) == "whole", done
 
 
 def test_a_store_that_syncs_less_would_be_caught(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

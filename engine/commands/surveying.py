@@ -10,9 +10,8 @@ from engine import knobs, table
 from engine.answers.evaluated import number
 from engine.axes import Array
 from engine.commands.asking import Asked
-from engine.errors import EmberpoolError
 from engine.keys import How, texts
-from engine.many import reports, told
+from engine.many import estimates
 from engine.result import Result
 from engine.scenario import Scenario, known
 from engine.sweep import Sweep
@@ -74,7 +73,6 @@ def rows(
 def estimated(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:
     """Estimate scenarios in this process, some together; the sentences of those that are refused are added to `failed`."""
     while some := list(islice(scenarios, TOGETHER)):
-        for asked, found in zip(some, reports(some), strict=True):
-            if isinstance(found, EmberpoolError):
-                failed.append(str(found))
-            yield told(asked, found)
+        found = estimates(some)
+        failed += [result.outcome for result in found if not result.results]
+        yield from found

@@ -1,0 +1,64 @@
+"""P9: training steps of a 1,000-point sweep in eight functional classes, beside the same sweep without sharing.
+
+Not seconds but steps are compared, counted where training calls its step. The shared sweep runs whole, through a store; of the
+unshared one every 40th point runs, whose results must be the same to the byte, and its other points train as many steps each.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from benchmarks.benchmark import Benchmark
+from engine import service
+from engine.axes import grid, parse
+from engine.feed import Feed
+from engine.kept import outcomes, result_text
+from engine.pool import local
+from engine.presets import preset
+from engine.scenario import Scenario
+from engine.simulate import simulate
+from engine.store import opened
+from engine.training import fold
+from engine.worker import COMPUTE, compute_chunk, nap
+
+EVERY = 40
+AXES = ("data.seed=1,2,3,4", "system=cxl,cxl-b", "machine.cxl_bandwidth_GBps=0.5:50:25:log", "machine.near_data_lanes=1,2,4,8,16")
+
+
+class Steps:
+    """Counts the training steps that run while it is in force."""
+
+    def __init__(self) -> None:
+        self.count, self.real = 0, fold.step
+
+    def __call__(self, *given: object) -> object:
+        self.count += 1
+        return self.real(*given)  # type: ignore[arg-type]
+
+
+def swept(store: Path, points: Sequence[Scenario]) -> None:
+    """Compute the points as one worker would, in this process, so that its steps can be counted."""
+    service.submit(store, points, "full")
+    with opened(store) as connection:
+        feed = Feed(connection, store, COMPUTE)
+        for work, given, _ in feed.tasks(local(store, 1)):
+            if work is not nap:
+                feed.note(compute_chunk(given[0]))
+
+
+def run() -> tuple[float, float, bool]:
+    """Return the steps of the shared sweep and of the unshared one, and whether their results are equal."""
+    points = grid(preset("tiny").scenario, [parse(axis) for axis in AXES])
+    with TemporaryDirectory() as folder:
+        store = Path(folder) / "store.sqlite"
+        with patch.object(fold, "step", Steps()) as shared:
+            swept(store, points)
+        with patch.object(fold, "step", Steps()) as alone:
+            apart = [simulate(point) for point in points[::EVERY]]
+        together = [result for _, result in outcomes(store, points, "full")][::EVERY]
+    equal = all(other and result_text(one) == result_text(other) for one, other in zip(apart, together, strict=True))
+    return shared.count, alone.count / len(apart) * len(points), equal and len(points) == 1000
+
+
+BENCHMARK = Benchmark("P9", "training steps, 1,000 points in 8 classes", "no sharing", "", 100.0, 125.0, run)
