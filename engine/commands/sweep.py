@@ -64,10 +64,11 @@ def call(arguments: argparse.Namespace) -> int:
         ended = _estimated(points, asked)
     else:
         ended = _kept(arguments, points, how, chosen.data, asked)
-    order, rank = asking.picked(asked, ended.survey.columns)
-    rows = surveying.rows(points, how, ended.outcomes, order.tolist(), [asked.row(int(one)) for one in rank])
+    columns = ended.survey.columns
+    order, rank = asking.picked(asked, columns)
+    rows = surveying.rows(points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place))
     output.write(arguments.csv, table.csv_lines(ended.survey.header, (row for row, _ in rows)))
-    asking.say(asked, points, ended.survey.columns, rank, points.fine)
+    asking.say(asked, points, columns, rank, points.fine)
     return _exit_status(ended, points)
 
 
