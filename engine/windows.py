@@ -103,7 +103,7 @@ def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: An
         found.exposed[p] = exposed(g, s, last, low) / seen
         found.stale[p] = s.stale.max()
         _means(taken, p, weight, seen, mean)
-        average(a, mean, _ran(s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
+        average(a, mean, _ran(g, s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
     return 0
 
 
@@ -118,8 +118,8 @@ def _longest(a: Any, seconds: Any, found: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _start_over(g: Any, s: Any, kind: Any, task_seconds: Any, newest: int) -> None:
-    """Bring the state to where nothing has run, as `template.begin` makes it."""
-    s.start[:], s.end[:], s.cause[:], s.ready[:] = np.nan, np.nan, -1, 0.0
+    """Bring the state to where nothing has run, as far as it is looked at before it is written."""
+    s.start[:], s.end[:] = np.nan, np.nan
     for n in range(s.start.shape[0]):
         s.left[n] = task_seconds[kind[n]]
         s.waits[n] = g.needs if n else g.first_needs
@@ -141,14 +141,13 @@ def _bounds(g: Any, s: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _ran(s: Any, seen: int) -> Any:
+def _ran(g: Any, s: Any, seen: int) -> Any:
     """Return the share of the last batches in which each task ran: 1, but less for a log that spans batches."""
     batches, width = s.start.shape
-    shares = np.zeros(width)
-    for n in range(batches - seen, batches):
-        for k in range(width):
-            shares[k] += not np.isnan(s.end[n, k])
-    return shares / seen
+    shares = np.ones(width)
+    if g.roll >= 0:
+        shares[g.roll] = np.sum(~np.isnan(s.end[batches - seen :, g.roll])) / seen
+    return shares
 
 
 @njit(cache=True, nogil=True)
