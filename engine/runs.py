@@ -24,16 +24,17 @@ from engine.registry import load
 from engine.report import Report
 from engine.result import Result
 from engine.run import UNDISTURBED
-from engine.scenario import Scenario
+from engine.scenario import Scenario, per_table
 from engine.seen import remembered
-from engine.serving import served
+from engine.serving import served, warm
 from engine.simulate import simulate
 from engine.single_thread import single_thread
 from engine.story import cannot_run, warnings
-from engine.system import System, ways
+from engine.system import System, cache_policy, ways
 from engine.together import Observed, Plan, Point, Refused, each
 from engine.traffic import LEVELS, Floats, Traffic, traffic
 from engine.workload.hot import hot_set, popular
+from engine.workload.recency import MOST_LOOKUPS, Distances, distances, moved
 from engine.workload.recent import recent, tally
 from engine.workload.source import source
 
@@ -108,8 +109,21 @@ def _tallied(s: Scenario) -> Floats:
 @remembered(most=64)
 def _moved(s: Scenario, system: str) -> Floats:
     """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
-    flow = served(s, load("systems", system).cache, source(s), s.run.batches)
+    cache = load("systems", system).cache
+    lookups = s.data.batch_size * sum(per_table(s.model, "pooling")) * s.run.batches
+    by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
+    if by_distance and lookups <= MOST_LOOKUPS:
+        misses, evicted, missed = moved(_distances(s), max(0, int(cache.rows(s))))
+        return np.array([misses, evicted, missed, np.zeros_like(misses)])
+    flow = served(s, cache, source(s), s.run.batches)
     return np.array([(moves.misses, moves.evicted, moves.missed_lookups, moves.refused) for moves in flow], dtype=np.float64).T
+
+
+@remembered(most=2)
+def _distances(s: Scenario) -> Distances:
+    """Measure how far back the run's lookups look: for LRU caches of every size."""
+    given = source(s)
+    return distances([given.ids(n) for n in range(s.run.batches)])
 
 
 @remembered(most=16)

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.device import Device
 from engine.errors import EmberpoolError
-from engine.layout import Floats, Layout, with_log_queued_at
+from engine.layout import Layout, with_log_queued_at
 from engine.machinery import Machinery
 from engine.result import Result
 from engine.scenario import Scenario
@@ -17,7 +17,7 @@ from engine.timeline import template_of
 from engine.traffic import Traffic
 from engine.windows import Taken, Totals, observe, totals
 
-MOST_AMOUNTS = 2_000_000  # seconds, joules and bytes that are gathered at once
+MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def each(
 
 def _observed(layout: Layout, machines: Sequence[Mapping[str, Device]], whole: bool) -> Iterator[tuple[int, Observed]]:
     taken = _taken(layout, machines)
-    queued = _queued_at(layout, taken.seconds)
+    queued = _queued_at(layout, taken)
     for demand in np.unique(queued):
         mine = np.flatnonzero(queued == demand)
         nothing = np.zeros((len(layout.kind), len(layout.graph.tasks)))
@@ -99,37 +99,29 @@ def _observed(layout: Layout, machines: Sequence[Mapping[str, Device]], whole: b
 
 def _of(taken: Taken, machines: Any) -> Taken:
     """Return what some of the machines take."""
-    return Taken(
-        taken.seconds[machines],
-        taken.joules[machines],
-        taken.stored[machines],
-        taken.written,
-        taken.busy_watts[machines],
-        taken.idle_watts[machines],
-    )
+    return taken._replace(row=taken.row[machines], busy_watts=taken.busy_watts[machines], idle_watts=taken.idle_watts[machines])
 
 
 def _taken(layout: Layout, machines: Sequence[Mapping[str, Device]]) -> Taken:
     """Gather what each machine's devices take; a device that several machines have is asked once."""
-    shape = (len(machines), len(layout.demands), layout.kinds)
-    seconds, joules, stored = np.empty(shape), np.empty(shape), np.empty(shape)
+    row, costs, rows = np.empty((len(machines), len(layout.demands)), dtype=np.int64), [], 0
     for name, mine in layout.mine.items():
         different = {id(machine[name]): machine[name] for machine in machines}
-        row = {one: i for i, one in enumerate(different)}
-        rows = np.array([row[id(machine[name])] for machine in machines])
-        costs = [layout.taken(name, device) for device in different.values()]
-        for all_of, each in zip((seconds, joules, stored), zip(*costs, strict=True), strict=True):
-            all_of[:, mine] = np.stack(each)[rows]
+        first = {one: rows + i * len(mine) for i, one in enumerate(different)}
+        row[:, mine] = np.array([first[id(machine[name])] for machine in machines])[:, None] + np.arange(len(mine))
+        costs += [layout.taken(name, device) for device in different.values()]
+        rows += len(different) * len(mine)
     watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
     busy, idle = np.ascontiguousarray(watts[:, :, 0]), np.ascontiguousarray(watts[:, :, 1])
-    return Taken(seconds, joules, stored, layout.written, busy, idle)
+    seconds, joules, stored = (np.concatenate(each) for each in zip(*costs, strict=True))
+    return Taken(row, seconds, joules, stored, layout.written, busy, idle)
 
 
-def _queued_at(layout: Layout, seconds: Floats) -> Any:
+def _queued_at(layout: Layout, taken: Taken) -> Any:
     """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest."""
     logs = [k for k, task in enumerate(layout.graph.tasks) if task.during]
     if not logs:
-        return np.zeros(len(seconds), dtype=np.int64)
+        return np.zeros(len(taken.row), dtype=np.int64)
     mine = np.flatnonzero(layout.accounts.task == logs[0])
-    batches = np.bincount(layout.kind, minlength=layout.kinds)
-    return np.argmax((seconds[:, mine] * batches).sum(axis=2), axis=1)
+    every = (taken.seconds * np.bincount(layout.kind, minlength=layout.kinds)).sum(axis=1)
+    return np.argmax(every[taken.row[:, mine]], axis=1)

@@ -32,11 +32,13 @@ class Accounts(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What P machines take for D demands, (P, D, R): seconds, joules by amounts, bytes stored by persistent memory's media.
+    """What P machines take for D demands: `row` (P, D) says in which row of the tables it stands.
 
-    R kinds of batches; `written` (D, R) are the bytes that training stores; watts are (P, V).
+    Tables have a column for each kind of batch: seconds, joules by amounts, bytes stored by persistent memory's media.
+    `written` (D, R) are the bytes that training stores; watts are (P, V).
     """
 
+    row: Ints
     seconds: Floats
     joules: Floats
     stored: Floats
@@ -95,7 +97,7 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
 
     Of the template, durations count only by their shape, (N, K).
     """
-    (points, _, _), devices = taken.seconds.shape, taken.busy_watts.shape[1]
+    points, devices = taken.busy_watts.shape
     found = averages(points, template.durations.shape[1], devices, accounts.cells)
     state, past = begin(template), nothing_kept(template.durations.shape[1], template.servers)
     failed = _observe(template._replace(alike=stretches(kind)), state, past, kind, accounts, taken, found, whole)
@@ -106,7 +108,7 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
 
 @njit(cache=True, nogil=True)
 def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: Any, whole: Any) -> int:
-    points, demands, kinds = taken.seconds.shape
+    (points, demands), kinds = taken.row.shape, taken.seconds.shape[1]
     batches, width = s.start.shape
     newest, seen = s.roll[NEWEST], batches - 2 if batches > 2 else batches
     weight = np.zeros(kinds)
@@ -114,7 +116,7 @@ def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: An
         weight[kind[n]] += 1.0
     task_seconds, mean = np.zeros((kinds, width)), np.zeros((4, demands))
     for p in range(points):
-        _longest(a, taken.seconds[p], task_seconds)
+        _longest(a, taken.seconds, taken.row[p], task_seconds)
         _start_over(g, s, kind, task_seconds, newest)
         forget(past)
         failed = _advance(g, s, past)
@@ -146,13 +148,13 @@ def _total(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, whole: Any) ->
         for n in range(batches):
             log[n] = _done(g, s, kind, a, taken, p, n, whole.makespan[p])
     for d in range(len(a.task)):
-        busy, joules = 0.0, 0.0
+        busy, joules, row = 0.0, 0.0, taken.row[p, d]
         for n in range(batches):
             r, share = kind[n], log[n] if a.task[d] == g.roll else 1.0
-            busy += 0.0 if a.beside[d] else share * taken.seconds[p, d, r]
-            joules += share * taken.joules[p, d, r]
+            busy += 0.0 if a.beside[d] else share * taken.seconds[row, r]
+            joules += share * taken.joules[row, r]
             whole.written[p] += share * taken.written[d, r]
-            whole.media[p] += share * taken.stored[p, d, r]
+            whole.media[p] += share * taken.stored[row, r]
         whole.cells[p, a.cell[d], 0] += busy
         whole.cells[p, a.cell[d], 1] += joules + busy * taken.busy_watts[p, a.device[d]]
 
@@ -165,19 +167,19 @@ def _done(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, n: int, at: flo
     seconds = 0.0
     for d in range(len(a.task)):
         if a.task[d] == g.roll:
-            seconds = max(seconds, taken.seconds[p, d, kind[n]])
+            seconds = max(seconds, taken.seconds[taken.row[p, d], kind[n]])
     if not s.start[n, g.roll] < at or seconds <= 0:
         return 0.0
     return float(min(min(at - s.start[n, g.roll], seconds - s.left[n, g.roll]) / seconds, 1.0))
 
 
 @njit(cache=True, nogil=True)
-def _longest(a: Any, seconds: Any, found: Any) -> None:
+def _longest(a: Any, seconds: Any, row: Any, found: Any) -> None:
     """A task lasts as long as its slowest demand."""
     found[:] = 0.0
-    for d in range(seconds.shape[0]):
+    for d in range(len(row)):
         for r in range(seconds.shape[1]):
-            found[r, a.task[d]] = max(found[r, a.task[d]], seconds[d, r])
+            found[r, a.task[d]] = max(found[r, a.task[d]], seconds[row[d], r])
 
 
 @njit(cache=True, nogil=True)
@@ -218,12 +220,13 @@ def _ran(g: Any, s: Any, seen: int) -> Any:
 def _means(taken: Any, p: int, weight: Any, seen: int, mean: Any) -> None:
     mean[:] = 0.0
     for d in range(mean.shape[1]):
+        row = taken.row[p, d]
         for r in range(len(weight)):
             share = weight[r] / seen
-            mean[0, d] += share * taken.seconds[p, d, r]
-            mean[1, d] += share * taken.joules[p, d, r]
+            mean[0, d] += share * taken.seconds[row, r]
+            mean[1, d] += share * taken.joules[row, r]
             mean[2, d] += share * taken.written[d, r]
-            mean[3, d] += share * taken.stored[p, d, r]
+            mean[3, d] += share * taken.stored[row, r]
 
 
 @njit(cache=True, nogil=True)
