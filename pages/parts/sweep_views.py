@@ -124,8 +124,10 @@ def pareto(view: View) -> Figure | None:
     )
     figure = sweep_figures.pareto(view.rows, x, y, colour)
     key = f"pareto {x} {y}"
-    on_front = int(figure.marks["front"].sum())
-    st.markdown(f"**{on_front:,} point{'s' * (on_front != 1)} on the front:** no other is better in both.")
+    on_front = figure.marks.loc[figure.marks["front"], ["x", "y"]]
+    places, count = len(on_front.drop_duplicates()), len(on_front)
+    equal = f" ({count:,} points, some of them equal)" if count > places else ""
+    st.markdown(f"**{places:,} result{'s' * (places != 1)} on the front{equal}:** no other is better in both.")
     return _drawn(figure, key, "Drag a box to keep its points in the table below.", lambda: _boxed(key, x, y))
 
 
