@@ -72,6 +72,10 @@ def test_a_report_says_what_was_found_of_what_and_where_its_numbers_come_from(wr
     assert len(ids) == len(set(ids)), "figures that stand in one page share no names"
 
 
+def test_no_cell_of_a_report_is_read_as_markup():
+    assert report._table([("a<b",), ("<i>&",)], words=0).count("&lt;") == 2 and "<i>" not in report._table([("x",), ("<i>",)], 1)
+
+
 def test_the_same_sweep_gives_the_same_report_to_the_byte(written):
     assert report.html(REPORT) == written
 
