@@ -126,3 +126,11 @@ def test_full_runs_say_how_many_trainings_they_share(page):
     assert "points share" not in words(page)
     full = page.segmented_control(key="how").set_value("full").run()
     assert "12 points share 4 trainings." in words(full) and not full.exception
+
+
+def test_axes_are_suggested_that_a_sweep_can_take(opened):
+    app = opened("preset=tiny", "sweep")
+    next(one for one in app.button if one.label == "Suggest axes").click().run()
+    axes = links.open_pairs(address(app)).axes
+    assert not app.exception and axes[0].startswith("system:") and len(axes) > 1
+    assert f"of **{len(Sweep(SWEEP.base, tuple(map(parse, axes)))):,} points**" in words(app)

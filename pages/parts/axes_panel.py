@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine import axes as engine_axes
 from engine import sweep as engine_sweep
+from engine.answers import suggested
 from engine.errors import BadInput, EmberpoolError
 from engine.keys import How
 from engine.knobs import AUTO, Knob
@@ -66,11 +67,18 @@ def draw(axes: tuple[str, ...]) -> None:
     """Draw the axes, the way to add one, the sampling, and how exactly each point is computed."""
     for number in range(min(len(axes) + 1, MOST_AXES)):
         _row(number, axes[number] if number < len(axes) else "")
+    st.button("Suggest axes", on_click=_put_suggested, help="The systems of this family, and the knobs that matter here most.")
     left, middle, right = st.columns((2, 2, 3))
     kind = left.selectbox("Which points?", tuple(KINDS), key=KIND, format_func=KINDS.__getitem__)
     if kind != "grid":
         middle.text_input("How many points?", key=COUNT, placeholder="such as 256", help="A power of two suits Sobol best.")
     right.segmented_control("How exact?", HOW, default="estimate", required=True, format_func=HOW.__getitem__, key=EXACT)
+
+
+def _put_suggested() -> None:
+    """Take the grid to begin with: the systems of the family and the knobs that change this scenario's time or cost."""
+    put(tuple(map(str, suggested.axes(session.scenario())))[:MOST_AXES], "")
+    st.session_state[OPEN] = True
 
 
 def _row(number: int, held: str) -> None:

@@ -59,7 +59,9 @@ def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, 
 
 def _views(view: View) -> Figure | None:
     first = "Lines" if len(view.axes) == 1 else "Heat map"
-    chosen = st.segmented_control("View", tuple(VIEWS), default=first, required=True, key="view", label_visibility="collapsed")
+    chosen = st.segmented_control(
+        "View", tuple(VIEWS), default=first, required=True, key=sweep_views.CHOSEN, label_visibility="collapsed"
+    )
     if view.rows.empty or view.metric not in view.rows:
         st.caption("No point passes the filters; take one away to draw some.")
         return None
@@ -70,8 +72,9 @@ def _top(view: View) -> None:
     """Draw the best points as a table whose rows can be picked, and the files with all of them."""
     inside = sweep_views.boxed(view.rows)
     shown = sweep_table.ranked(inside, view.metric).head(TOP)
-    where = " in the box" if len(inside) < len(view.rows) else ""
-    st.markdown(f"**The {len(shown):,} best of {len(inside):,} points{where}**, by {plain(numbers.label(view.metric).lower())}")
+    where = " in the box" if inside is not view.rows else ""
+    known = int(inside[view.metric].notna().sum()) if view.metric in inside else 0
+    st.markdown(f"**The {len(shown):,} best of {known:,} points{where}**, by {plain(numbers.label(view.metric).lower())}")
 
     def picked() -> None:
         at = st.session_state["top"].selection["rows"]

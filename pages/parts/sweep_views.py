@@ -18,7 +18,7 @@ from pages.parts.sweep_table import COST, title
 
 FIXED = "fixed"
 REST = {BEST: "at their best", MEDIAN: "at the median", FIXED: "fixed"}
-BOX, TURN = "box", "parallel turn"
+BOX, TURN, CHOSEN = "box", "parallel turn", "view"
 MOST_SCALES = 7
 
 
@@ -136,7 +136,9 @@ def _boxed(key: str, x: str, y: str) -> None:
 
 
 def boxed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows inside the box that was drawn over the Pareto chart, all without one."""
+    """Return the rows inside the box that was drawn over the Pareto chart in sight, all without one."""
+    if st.session_state.get(CHOSEN) != "Pareto":
+        return rows
     for name, (low, high) in st.session_state.get(BOX, {}).items():
         rows = rows[rows[name].between(min(low, high), max(low, high))] if name in rows else rows
     return rows

@@ -140,17 +140,6 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
     expect(page.get_by_role("button", name=re.compile("^Run full training"))).to_be_visible()
 
 
-def test_a_sweep_is_run_drawn_and_downloaded_in_grid_order(server, visit):
-    page = visit(f"{server}/sweep?preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl&v=1&model=0.2")
-    page.get_by_role("button", name="Run 4 points").click()
-    expect(page.get_by_text("4 points, 4 of them finished, all done.")).to_be_visible(timeout=ANSWER_MS)
-    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(1)
-    rows = downloaded(page, "Download CSV")
-    places = [(row["machine.cxl_bandwidth_GBps"], row["system"]) for row in rows]
-    assert places == [("8.0", "pmem"), ("8.0", "cxl"), ("16.0", "pmem"), ("16.0", "cxl")]
-    assert all(float(row["Step time [ms]"]) > 0 for row in rows)
-
-
 @pytest.mark.parametrize("page_name", ["explore", "faults", "sweep", "workload"])
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):

@@ -1,0 +1,71 @@
+"""The page Sweep in a real browser: is a sweep run, drawn, picked from, filtered by dragging, and taken away?"""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from engine import links
+from engine.scenario import values
+from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
+
+AXES = "axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl"
+
+
+def chart(page):
+    """Return the one chart of the page, once it has been drawn."""
+    found = page.get_by_test_id("stMain").get_by_test_id("stVegaLiteChart")
+    expect(found).to_have_count(1, timeout=ANSWER_MS)
+    expect(found.locator("canvas, svg.marks").first).to_be_visible(timeout=ANSWER_MS)
+    return found
+
+
+def saved(page, name):
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=name).click()
+    return waiting.value.path().read_bytes()
+
+
+def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
+    page = visit(f"{server}/sweep?preset=tiny&{AXES}&v=1&model=0.2", viewport={"width": 1400, "height": 1800})
+    page.get_by_role("button", name="Run 4 points").click()
+    expect(page.get_by_text("4 of 4 points finished, all done.")).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_text(re.compile("^Best Step time: .* explains [0-9]+ % of the variance"))).to_be_visible(timeout=ANSWER_MS)
+    box = chart(settled(page)).bounding_box()
+    page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 0.55 * box["height"])
+    opening = page.get_by_role("link", name="Open in Explore")
+    expect(opening).to_be_visible(timeout=ANSWER_MS)
+    place = values(links.read(opening.get_attribute("href")).scenario)
+    said = page.get_by_text(re.compile("^Point [1-4]: CXL bandwidth")).inner_text()
+    assert f"= {place['machine.cxl_bandwidth_GBps']:g}, " in said and said.endswith(f"= {place['system']}")
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_text("Pinned points beside each other, 1 of them")).to_be_visible(timeout=ANSWER_MS)
+
+    rows = downloaded(settled(page), "Download CSV")
+    assert [(row["machine.cxl_bandwidth_GBps"], row["system"]) for row in rows] == [
+        (bandwidth, system) for bandwidth in ("8.0", "16.0") for system in ("pmem", "cxl")
+    ]
+    report = saved(page, "Report").decode()
+    assert report.startswith("<!doctype html>") and "<script" not in report and report.count("<svg") >= 2
+    assert saved(page, "Parquet")[:4] == b"PAR1" and saved(page, "Chart as PNG")[:4] == b"\x89PNG"
+    assert page.outside == []
+
+
+@pytest.mark.slow
+def test_a_box_over_the_front_keeps_its_points_and_one_over_a_scale_becomes_a_filter(server, visit):
+    page = visit(
+        f"{server}/sweep?preset=tiny&{AXES}&axis=data.batch_size:256,512,1024&v=1&model=0.2",
+        viewport={"width": 1400, "height": 1600},
+    )
+    page.get_by_role("button", name="Run 12 points").click()
+    expect(page.get_by_text("12 of 12 points finished, all done.")).to_be_visible(timeout=ANSWER_MS)
+    in_the_box, filtered = re.compile("best of [0-9]+ points in the box"), re.compile("best of ([0-9]|1[01]) points, by")
+    for view, left, right, says in (("Pareto", 0.2, 0.7, in_the_box), ("Parallel", 0.03, 0.2, filtered)):
+        page.get_by_role("radio", name=view).click()
+        box = chart(settled(page)).bounding_box()
+        page.mouse.move(box["x"] + left * box["width"], box["y"] + 0.25 * box["height"])
+        page.mouse.down()
+        page.mouse.move(box["x"] + right * box["width"], box["y"] + 0.95 * box["height"], steps=8)
+        page.mouse.up()
+        expect(page.get_by_text(says)).to_be_visible(timeout=ANSWER_MS)
+    expect(page).to_have_url(re.compile("where=machine.cxl_bandwidth_GBps"), timeout=ANSWER_MS)
