@@ -99,3 +99,13 @@ def test_a_request_that_lost_points_does_not_go_on_and_is_not_taken_up_again(pat
     assert status.state == "failed" and status.note == "Some of its points were lost with a damaged store; ask for it again."
     assert service.submit(path, scenarios(range(25, 32)), "full") == 3
     assert service.submit(path, scenarios(SEEDS), "full") == 1
+
+
+def test_a_row_that_can_be_read_but_is_not_what_was_written_stays_behind(path: Path) -> None:
+    before = results(path)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"xxxxxxxx", 100 * PAGE)] = ord("y")
+    path.write_bytes(bytes(content))
+    garbled(path, [int(str(ask(path, "SELECT rootpage FROM sqlite_master WHERE name = 'progress'")[0][0])) - 1])
+    found = salvage(path)
+    assert found and found.results == len(before) - 1 and results(path).items() <= before.items()
