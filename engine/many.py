@@ -4,9 +4,9 @@ A point is settled, given its devices and its plan, each of them remembered by t
 points with the same plan are then scheduled and averaged together. One point alone goes the same way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,14 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
+class Refused:
+    """A scenario that is refused, and the error that says why."""
+
+    asked: Scenario
+    error: EmberpoolError
+
+
+@dataclass(frozen=True, eq=False)
 class Point:
     """A scenario ready to be estimated."""
 
@@ -51,7 +59,7 @@ class Point:
     plan: Plan
 
 
-Estimated = Report | Result | EmberpoolError
+Told = TypeVar("Told")
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
@@ -59,16 +67,16 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [told(asked, found) for asked, found in zip(scenarios, reports(scenarios), strict=True)]
+    return [_refused(found) if isinstance(found, Refused) else found for found in each(scenarios, told)]
 
 
-def told(asked: Scenario, found: Estimated) -> Result:
+def _refused(found: Refused) -> Result:
+    return Result(found.asked, ran=False, outcome=str(found.error), results={})
+
+
+def told(asked: Scenario, report: Report) -> Result:
     """Return an estimate as a result, without tables."""
-    if isinstance(found, Result):
-        return found
-    if isinstance(found, EmberpoolError):
-        return Result(asked, ran=False, outcome=str(found), results={})
-    return Result(asked, ran=True, outcome=ESTIMATED, results=measure(found), warnings=notes(asked), finding=finding(found))
+    return Result(asked, ran=True, outcome=ESTIMATED, results=measure(report), warnings=notes(asked), finding=finding(report))
 
 
 def notes(asked: Scenario) -> tuple[str, ...]:
@@ -77,21 +85,25 @@ def notes(asked: Scenario) -> tuple[str, ...]:
     return (*((guessed,) if asked.data.digest else ()), *passes(asked))
 
 
-def reports(scenarios: Iterable[Scenario]) -> list[Estimated]:
-    """Return the accounts of each scenario's steady state, or why it cannot run, or the error that refuses it."""
-    found: list[Any] = [_ready(scenario) for scenario in scenarios]
+def each(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Result | Refused]:
+    """Return what is to be told of each scenario's steady state, or why it cannot run, or the error that refuses it.
+
+    A report is told as soon as it is there, and dropped: many at once would keep Python's garbage collector busy.
+    """
+    ready = [_ready(scenario) for scenario in scenarios]
+    found: list[Any] = list(ready)
     groups: dict[Plan, list[int]] = {}
-    for i, point in enumerate(found):
+    for i, point in enumerate(ready):
         if isinstance(point, Point):
             groups.setdefault(point.plan, []).append(i)
     for plan, members in groups.items():
-        points = [found[i] for i in members]
-        for i, report in zip(members, _together(plan, points), strict=True):
-            found[i] = report
+        points = {i: point for i in members if isinstance(point := ready[i], Point)}
+        for i, report in _together(plan, points):
+            found[i] = tell(points[i].asked, report)
     return found
 
 
-def _ready(asked: Scenario) -> Point | Result | EmberpoolError:
+def _ready(asked: Scenario) -> Point | Result | Refused:
     try:
         settled = settle(asked)
         m = machinery(settled.scenario)
@@ -99,7 +111,7 @@ def _ready(asked: Scenario) -> Point | Result | EmberpoolError:
             return cannot_run(asked, settled.problems)
         return Point(asked, m, _planned(settled.scenario, asked.system))
     except EmberpoolError as error:
-        return error
+        return Refused(asked, error)
 
 
 @remembered(most=256)
@@ -112,21 +124,18 @@ def _planned(s: Scenario, system: str) -> Plan:
     return Plan(amounts, laid_out(graph, devices, batches))
 
 
-def _together(plan: Plan, points: Sequence[Point]) -> list[Report]:
-    layout = plan.layout
-    taken = _taken(layout, [point.machinery.devices for point in points])
-    found: list[Any] = [None] * len(points)
+def _together(plan: Plan, points: Mapping[int, Point]) -> Iterator[tuple[int, Report]]:
+    layout, machines = plan.layout, [point.machinery for point in points.values()]
+    taken, number = _taken(layout, [m.devices for m in machines]), list(points)
     queued = _queued_at(layout, taken.seconds)
     for demand in np.unique(queued):
         mine = np.flatnonzero(queued == demand)
-        template = template_of(
-            with_log_queued_at(layout.graph, int(demand)), np.zeros((len(layout.kind), len(layout.graph.tasks)))
-        )
-        part = _of(taken, mine)
-        seen = observe(template, layout.kind, layout.accounts, part)
-        for i, stale, average in zip(mine, seen.stale.tolist(), steadies(seen, layout.devices, layout.cells), strict=True):
-            found[i] = _report(points[int(i)].machinery, average, plan.amounts, stale)
-    return found
+        nothing = np.zeros((len(layout.kind), len(layout.graph.tasks)))
+        template = template_of(with_log_queued_at(layout.graph, int(demand)), nothing)
+        seen = observe(template, layout.kind, layout.accounts, _of(taken, mine))
+        averages = steadies(seen, layout.devices, layout.cells)
+        for i, stale, average in zip(mine.tolist(), seen.stale.tolist(), averages, strict=True):
+            yield number[i], _report(machines[i], average, plan.amounts, stale)
 
 
 def _of(taken: Taken, machines: Any) -> Taken:

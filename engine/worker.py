@@ -136,7 +136,7 @@ def endings(
     changes = dict(chunk.points)
     points = {key: changes[key] for key in wanted}
     together = _estimated(chunk, points) if chunk.how == "estimate" and chunk.compute == COMPUTE else {}
-    return tuple((key, *(together.get(key) or _ending(chunk, points[key], watcher(key), shelf))) for key in wanted)
+    return tuple((key, *(together.get(key) or _ending(chunk, text, watcher(key), shelf))) for key, text in points.items())
 
 
 def _estimated(chunk: Chunk, points: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -20,8 +20,7 @@ sweep = axes_panel.swept_or_error(scenario, axes, sample)
 how = st.session_state.get(axes_panel.EXACT) or "estimate"
 good = not isinstance(sweep, EmberpoolError)
 link = links.link(scenario, session.base(), "sweep", axes, questions=links.Questions(sample)) if good else ""
-found = sweep_runs.status(sweep, how, link) if good else None
-st.session_state.setdefault(axes_panel.OPEN, found is None)
+st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how, link) is None)
 label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
@@ -52,7 +51,8 @@ def progress(status: Status | None) -> None:
         return
     missing = sweep_runs.missing(sweep, how, status)
     wait = f"about {duration(sweep_runs.seconds(sweep, how, missing, cpu_count()))} to go" if missing else "all done"
-    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}.")
+    shared = sweep_runs.shared(sweep, how)
+    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
     if missing:
         st.button(f"Run {missing:,} points", type="primary", key="run", on_click=start)
         runs.note(status)
@@ -66,4 +66,4 @@ def results(status: Status | None) -> None:
     sweep_panel.draw(sweep, table, how, link, base(), ended=status is None or status.ended)
 
 
-sweep_runs.follow(sweep, found, progress, results)
+sweep_runs.follow(lambda: sweep_runs.status(sweep, how, link), len(sweep), progress, results)

@@ -11,19 +11,22 @@ from machines import every_machine
 from strategies import changes
 from test_schedule import BENCH, random_graphs, seconds
 
-from engine import seen
+from engine import kept, requests, seen, worker
 from engine.effect import moved
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.expected import expected_line, settle
 from engine.graph import TaskGraph
+from engine.keys import key
 from engine.machinery import machinery
 from engine.many import estimates
 from engine.presets import preset
+from engine.queue import open_points
 from engine.registry import names
 from engine.scenario import KNOBS, with_values
 from engine.schedule import advance
 from engine.steady import steady
+from engine.store import opened
 from engine.timeline import timeline
 from engine.work import Stream
 
@@ -122,3 +125,25 @@ def test_random_graphs_of_equal_batches_leap_to_where_they_would_have_come(graph
     tasks = [replace(task, demands=(replace(task.demands[0], work=Stream(rows[:, k])),)) for k, task in enumerate(graph.tasks)]
     line = timeline(TaskGraph(tuple(tasks)), BENCH, 60)
     same(line.state, batch_by_batch(line.template))
+
+
+POINTS = [with_values(preset("tiny").scenario, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(5)]
+REFUSED = with_values(POINTS[0], {"model.optimizer": "adagrad"})
+FULL = with_values(POINTS[0], {"system": "pmem", "machine.pmem_capacity_GiB": 1.0, "model.num_embeddings": (10**9,)})
+
+
+def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_way(tmp_path, monkeypatch):
+    path, asked = tmp_path / "store.sqlite", [*POINTS, REFUSED, FULL]
+    computed_alone = []
+    alone = worker._ending
+    monkeypatch.setattr(worker, "_ending", lambda *given: computed_alone.append(given[2]) or alone(*given))
+    number = requests.submit(path, asked, "estimate")
+    with opened(path) as store:
+        points = tuple(open_points(store, number, 99))
+        base = store.execute("SELECT base FROM requests").fetchone()[0]
+    ended = worker.compute_chunk(worker.Chunk(str(path), number, "estimate", None, base, points))
+    assert (ended.computed, ended.trouble, computed_alone) == (7, "", [key(REFUSED, "estimate")])
+    found = [result for _, result in kept.outcomes(path, asked, "estimate")]
+    assert [told(one)[:2] for one in found] == [anew(one)[:2] for one in asked]
+    assert "exact only for plain SGD" in found[5].outcome
+    assert "cannot hold" in found[6].outcome and not any(one.timeline or one.breakdown for one in found)

@@ -6,24 +6,21 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from engine import effort, history, kept, knobs, service, table
-from engine.answers.evaluated import number
-from engine.axes import Array
-from engine.commands import asking, bar, choosing, output
+from engine import effort, history, kept, service, table
+from engine.commands import asking, bar, choosing, output, surveying
 from engine.commands.parser import Subparsers, add_outputs, add_store
 from engine.errors import BadInput, CannotRun, EmberpoolError
-from engine.keys import How, texts
+from engine.keys import How
 from engine.owner import AlreadyOwned
 from engine.result import Result
-from engine.scenario import Scenario, known
-from engine.sweep import Refused, Sweep
+from engine.scenario import Scenario
+from engine.store import DEFAULT
+from engine.sweep import Sweep
 
 TICK_SECONDS = 0.5
 A_BUG, BAD_INPUT, CANNOT_RUN = 1, 2, 3
@@ -31,13 +28,13 @@ MOST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What one look at all points found: the request, the table's columns, numbers by name, and who can be at all."""
+class Ended:
+    """A sweep whose points all have an outcome: what a look at them found, how to look again, and who gave no result."""
 
-    request: int
-    header: table.Header
-    columns: Mapping[str, Array]
-    ran: bool
+    survey: surveying.Survey
+    outcomes: surveying.Outcomes
+    failed: tuple[str, ...] = ()
+    bug: bool = False
 
 
 def add(commands: Subparsers) -> None:
@@ -48,7 +45,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--no-sharing", action="store_true", help="train every point by itself: slower, same table, for checks")
     add_store(parser)
     add_outputs(parser, csv_required=True)
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call, store=None)  # estimates are kept only where a store is named
 
 
 def call(arguments: argparse.Namespace) -> int:
@@ -62,64 +59,50 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
     if how == "full" and not arguments.no_sharing and (told := effort.sharing(points)):
         print(told, file=sys.stderr)
-    survey = _survey(arguments, points, how, chosen.data, asked)
-    order, rank = asking.picked(asked, survey.columns)
-    found = [asked.row(int(one)) for one in rank]
-    rows = _rows(arguments.store, points, how, order.tolist(), found)
-    output.write(arguments.csv, table.csv_lines(survey.header, (one for one, _ in rows)))
-    asking.say(asked, points, survey.columns, rank, points.fine)
-    return _exit_status(arguments.store, survey, points.refused)
+    if how == "estimate" and arguments.store is None and arguments.cluster is None:
+        ended = _estimated(points, asked)
+    else:
+        ended = _kept(arguments, points, how, chosen.data, asked)
+    order, rank = asking.picked(asked, ended.survey.columns)
+    rows = surveying.rows(points, how, ended.outcomes, order.tolist(), [asked.row(int(one)) for one in rank])
+    output.write(arguments.csv, table.csv_lines(ended.survey.header, (row for row, _ in rows)))
+    asking.say(asked, points, ended.survey.columns, rank, points.fine)
+    return _exit_status(ended, points)
 
 
-def _survey(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: asking.Asked) -> Survey:
-    """Ask until every point has an outcome, and look at each once: a row found damaged on reading is computed anew."""
-    for _ in range(MOST_ROUNDS):
-        request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
-        found = _look(arguments.store, points, how, request, asked)
-        if found:
-            return found
-    raise CannotRun(service.status(arguments.store, request).note or "The store keeps losing points; check its disk.")
+def _estimated(points: Sweep, asked: asking.Asked) -> Ended:
+    """Estimate all points here: that costs less than keeping them, so rows are estimated again as they are written."""
+    failed: list[str] = []
 
-
-def _look(store: Path, points: Sweep, how: How, request: int, asked: asking.Asked) -> Survey | None:
-    """Return what the finished points hold, one at a time; None if any of them is missing."""
-    size = len(points.fine)
-    columns = {name: np.full(size, np.nan) for name in asked.names}
-    ran = 0
-
-    def looked() -> Iterator[table.Row]:
-        nonlocal ran
-        for index, (row, result) in enumerate(_rows(store, points, how, range(size), [asked.row(0)] * size)):
-            if result:
-                for name, column in columns.items():
-                    value = number(result, name)
-                    column[index] = np.nan if value is None else value
-                ran += result.ran
-            yield row
+    def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
+        for done, result in enumerate(surveying.estimated(scenarios, failed)):
+            if done % surveying.TOGETHER == 0:
+                bar.draw(done / len(points), f"{done:,} of {len(points):,} points")
+            yield result
 
     try:
-        return Survey(request, table.header(looked()), columns, ran > 0)
-    except LookupError:
-        return None
+        survey = surveying.survey(points, "estimate", outcomes, asked)
+    finally:
+        bar.wipe()
+    if survey is None:
+        raise CannotRun("No point was estimated.")
+    return Ended(survey, lambda scenarios: surveying.estimated(scenarios, []), tuple(failed))
 
 
-def _rows(
-    store: Path, points: Sweep, how: How, order: Sequence[int], answers: Sequence[Mapping[str, table.Cell]]
-) -> Iterator[tuple[table.Row, Result | None]]:
-    """Yield the rows at some places of the box, read one by one; raises LookupError where a point has no outcome."""
-    index = np.cumsum(points.fine) - 1
-    good = (points[int(index[place])] for place in order if points.fine[place])
-    found, base = kept.outcomes(store, good, how), texts(points.base)
-    for place in order:
-        if not points.fine[place]:
-            refused = points.refused[place - int(index[place]) - 1]
-            written = {path: knobs.write(known(path), value) for path, value in refused.place.items()}
-            yield table.refused_row(base | written, refused.sentence), None
-            continue
-        result = next(found)[1]
-        if result is None:
-            raise LookupError(place)
-        yield table.row(result, how, answers[place]), result
+def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: asking.Asked) -> Ended:
+    """Have the store complete every point: a row found damaged on reading is computed anew."""
+    store = arguments.store = arguments.store or DEFAULT
+
+    def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result | None]:
+        return (result for _, result in kept.outcomes(store, scenarios, how))
+
+    for _ in range(MOST_ROUNDS):
+        request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
+        survey = surveying.survey(points, how, outcomes, asked)
+        if survey:
+            failures = service.failures(store, request)
+            return Ended(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
+    raise CannotRun(service.status(store, request).note or "The store keeps losing points; check its disk.")
 
 
 def computed(
@@ -183,12 +166,10 @@ def _say_how_to_resume(now: service.Status, store: Path) -> None:
     )
 
 
-def _exit_status(store: Path, survey: Survey, refused: Sequence[Refused]) -> int:
+def _exit_status(ended: Ended, points: Sweep) -> int:
     """0 if every point has a result and any could run; the table says for each point how it ended."""
-    failures = service.failures(store, survey.request)
-    sentences = [*(one.sentence for one in refused), *(failure.sentence for failure in failures)]
+    sentences = [*(one.sentence for one in points.refused), *ended.failed]
     if sentences:
-        total = len(refused) + service.status(store, survey.request).total
-        print(f"{len(sentences)} of {total} points failed; the first: {sentences[0]}", file=sys.stderr)
-        return A_BUG if any(failure.bug for failure in failures) else BAD_INPUT
-    return 0 if survey.ran else CANNOT_RUN
+        print(f"{len(sentences)} of {len(points.fine)} points failed; the first: {sentences[0]}", file=sys.stderr)
+        return A_BUG if ended.bug else BAD_INPUT
+    return 0 if ended.survey.ran else CANNOT_RUN

@@ -99,15 +99,16 @@ def heat_map(
             "gradientLength": 200,
             "titleFontWeight": "normal",
             "titleLimit": 300,
-            "format": ".3~s",
+            "labelExpr": NUMBER,
         }
     cells: Spec = {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}}
+    frame = {"condition": {"test": "datum.best", "value": 1}, "value": 0}  # a filter would change the order of the axes
     best = {
-        "transform": [{"filter": "datum.best"}],
         "mark": {"type": "rect", "filled": False, "stroke": "#26221f", "strokeWidth": 3},
+        "encoding": {"strokeOpacity": frame},
     }
     said = {
-        "transform": [{"calculate": FIGURE.format("metric"), "as": "figure"}],
+        "transform": [{"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"}],
         "mark": {"type": "text", "fontWeight": 600, "color": "#26221f"},
         "encoding": {"text": {"field": "figure", "type": "nominal"}},
     }

@@ -54,7 +54,7 @@ def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, how: str) -> Fi
     if rest and len(found):
         found, many = sweep_marks.few_lines(found)
         series = sweep_marks.series(found["second"])
-        found = found.assign(second=found["second"].astype(str))
+        found = found.assign(second=found["second"].map(sweep_table.shown).astype(str))
     numeric = sweep_table.numeric(first)
     named = title(rest[0].path) if rest else ""
     log = bool(len(found)) and is_log(found["metric"])

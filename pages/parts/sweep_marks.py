@@ -7,7 +7,7 @@ import pandas as pd
 
 from engine.scenario import KNOBS
 from pages.parts import numbers
-from pages.parts.sweep_table import POINT, ranked
+from pages.parts.sweep_table import POINT, ranked, shown
 
 MOST_STEPS = 24  # values of an axis that are drawn singly; more are put into BINS
 BINS = 16
@@ -102,7 +102,7 @@ def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, 
     """
     known = frame.dropna(subset=[x, y])
     marks = pd.DataFrame({POINT: known[POINT], "x": known[x], "y": known[y]})
-    marks["colour"] = steps(known[colour], KNOBS[colour].log).astype(str) if colour else ""
+    marks["colour"] = steps(known[colour], KNOBS[colour].log).map(shown).astype(str) if colour else ""
     marks["front"] = front(marks.x.to_numpy(), marks.y.to_numpy(), (lower_is_better(x), lower_is_better(y)))
     if len(marks) <= MOST_MARKS:
         return marks
@@ -115,7 +115,7 @@ def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, 
 
 def series(held: pd.Series) -> tuple[str, ...]:
     """Return the values of a column that gives a chart its colours, as words in their own order."""
-    return tuple(str(value) for value in sorted(held.unique(), key=_order(held)))
+    return tuple(shown(value) for value in sorted(held.unique(), key=_order(held)))
 
 
 def _cell(held: np.ndarray, log: bool, size: float) -> np.ndarray:

@@ -16,7 +16,7 @@ from pages.parts.sweep_charts import BRUSH
 from pages.parts.sweep_marks import is_log
 from pages.parts.sweep_table import POINT, Words, ranked
 
-BINS = 20
+BINS, FEW = 20, 60
 MOST_LINES = 40
 MOST_LABELS = 12
 
@@ -95,7 +95,7 @@ def _ribbons(at: int, left: Scale, right: Scale) -> list[Mapping[str, object]]:
     pairs = [np.round(one.heights * BINS).astype(int) if not one.words else one.heights for one in (left, right)]
     found = pd.DataFrame({"y": pairs[0] / (1 if left.words else BINS), "y2": pairs[1] / (1 if right.words else BINS)})
     counted = found.value_counts(sort=False).reset_index(name="count")
-    most = counted["count"].max()
+    most = counted["count"].max() * max(len(counted) / FEW, 1)  # many ribbons are each drawn finer
     return [
         {"kind": "ribbon", "at": at, "to": at + 1, "y": y, "y2": y2, "share": float(np.sqrt(count / most))}
         for y, y2, count in counted.itertuples(index=False)

@@ -18,6 +18,7 @@ from engine import columns, effort, service
 from engine.columns import Columns
 from engine.errors import EmberpoolError
 from engine.keys import How, key
+from engine.scenario import Scenario
 from engine.service import Status
 from engine.sweep import Sweep
 from pages.parts import runs, sweep_table
@@ -26,7 +27,7 @@ from pages.parts.plain import plain
 HELD = 4  # sweeps whose tables stay in memory, each some 250 bytes a point
 MANY, REDRAW_SECONDS = 5000, 5.0  # from so many points on charts are drawn more seldom
 Draw = Callable[[Status | None], None]
-TRIED = 100  # points whose effort stands for all
+TRIED = 1000  # points whose effort stands for all
 
 
 @dataclass
@@ -91,28 +92,40 @@ def missing(sweep: Sweep, how: How, status: Status | None) -> int:
 
 
 def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
-    """Return how long so many of a sweep's points are likely to take, judged by some of them."""
-    some = [sweep[int(at)] for at in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep)))]
+    """Return how long so many of a sweep's points are likely to take, judged by all of them or, of very many, by some."""
+    some = _some(sweep)
     return effort.sweep_seconds(some, how, cores) * missing / len(some)
 
 
-def follow(sweep: Sweep, first: Status | None, progress: Draw, results: Draw) -> None:
+def shared(sweep: Sweep, how: How) -> str:
+    """Return the sentence that says how many trainings the sweep's full runs share; "" where they share none."""
+    return effort.sharing(_some(sweep)) if how == "full" and len(sweep) <= TRIED else ""
+
+
+@lru_cache(maxsize=HELD)
+def _some(sweep: Sweep) -> tuple[Scenario, ...]:
+    return tuple(sweep[int(at)] for at in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep))))
+
+
+def follow(find: Callable[[], Status | None], size: int, progress: Draw, results: Draw) -> None:
     """Draw progress and results; while a request runs, the first each second and the second every few.
 
-    Both are drawn by themselves, so that an open list or a half-drawn box outlives a tick; the page is drawn anew at the end.
+    Both are drawn by themselves, so that an open list or a half-drawn box outlives a tick; the page is drawn anew when the
+    request that `find` looks up begins or ends.
     """
+    first = find()
     running = first is not None and not first.ended
 
     def tick() -> None:
-        now = service.status(runs.STORE, first.request) if first and running else first
+        now = service.status(runs.STORE, first.request) if first and running else find()
+        if running != (now is not None and not now.ended):
+            st.rerun()
         if now and running:
-            if now.ended:
-                st.rerun()
             service.renew(runs.STORE, now.request)
             service.ensure_service(runs.STORE)
         progress(now)
 
-    every = REDRAW_SECONDS if len(sweep) > MANY else 2 * runs.REFRESH_SECONDS
+    every = REDRAW_SECONDS if size > MANY else 2 * runs.REFRESH_SECONDS
     st.fragment(_told(tick), run_every=runs.REFRESH_SECONDS if running else None)()
     st.fragment(_told(lambda: results(first)), run_every=every if running else None)()
 
