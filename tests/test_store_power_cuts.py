@@ -80,7 +80,7 @@ def _resumed(found: sqlite3.Connection) -> str:
     claims.bury(found, "abandoned")
     queue.take_over(found)
     for turn in queue.turns(found, {}):
-        for _, name, *_ in queue.open_points(found, turn.request, -1, 1):
+        for name in [point.key for point in queue.open_points(found, turn.request, -1, 1)]:
             if claims.claim(found, turn.request, [name]) != [name]:
                 return "stuck"
             claims.close(found, [(name, "kept", store_work.answer(1))])
