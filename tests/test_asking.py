@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
+from engine.campaign import campaign
+from engine.campaign.trace import hazards_of
 from engine.links import Questions, link
 from engine.presets import preset
+from engine.scenario import with_values
 
 GRID = ("--axis", "system=pmem,cxl", "--axis", "machine.gpu=v100,a100-80,h100-sxm", "--axis", "machine.num_gpus=1,2")
 TIME, COST = "Step time [ms]", "Capital cost [USD]"
@@ -52,6 +55,26 @@ def test_rows_are_ranked_bounded_ordered_and_cut_and_the_answers_are_said(
     said = capsys.readouterr().err
     assert f"the cheapest costs {prices[0]:,.0f} USD. It is at system=" in said
     assert "Training system explains" in said and "of the variance of step time" in said
+
+
+def test_points_are_judged_over_weeks_of_the_same_faults_under_their_own_protection(store: Path) -> None:
+    weeks, lost = "Effective training time ratio over weeks", "Lost work over weeks [h]"
+    words = ("--set", "faults.rates=llama3", "--set", "faults.machines=512", "--axis", "system=pmem,cxl", "--top", "4")
+    rows = swept(store, "--preset", "trainingcxl-rm1", *words, "--axis", "policy.protection=periodic-full,relaxed", "--by", weeks)
+    scenario = with_values(
+        preset("trainingcxl-rm1").scenario,
+        {"faults.rates": "llama3", "faults.machines": 512, "system": "cxl", "policy.protection": "relaxed"},
+    )
+    done = campaign(scenario, "relaxed", hazards_of(scenario), scenario.faults.campaign_days * 24, scenario.faults.seed)
+    assert (rows[0]["system"], rows[0]["policy.protection"]) == ("cxl", "relaxed")
+    assert float(rows[0][weeks]) == done.ettr and done.faults > 0 and lost not in rows[0]
+    shares = [float(row[weeks]) for row in rows[:3]]
+    assert shares == sorted(shares, reverse=True)
+    assert (rows[3]["system"], rows[3]["policy.protection"], rows[3][weeks]) == (
+        "pmem",
+        "relaxed",
+        "",
+    )  # it has no place for that log
 
 
 def test_a_link_asks_the_same_as_the_words(store: Path) -> None:

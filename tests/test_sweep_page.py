@@ -4,6 +4,7 @@ import pytest
 
 from engine import links
 from engine.axes import parse
+from engine.many import estimates
 from engine.presets import preset
 from engine.sweep import Sweep, sampling
 from tests import fakes
@@ -107,6 +108,18 @@ def test_a_knob_that_is_chosen_as_an_axis_brings_values_that_make_one(opened):
     app = opened("preset=tiny&axis=data.seed:1,2", "sweep")
     app.selectbox(key="axis 1 knob").set_value("policy.relaxed_lookup").run()
     assert app.text_input(key="axis 1 values").value and [one for one in app.button if one.key == "run"]
+
+
+def test_a_search_finds_the_front_of_the_axes_and_links_each_point(page):
+    page.selectbox(key="evaluations").set_value(200)
+    page.multiselect(key="objectives").set_value(["Step time [ms]", "Energy per batch [J]"])
+    page.button(key="search axes").click().run()
+    assert not page.exception and "on the Pareto front of Step time and Energy per batch" in words(page)
+    (front,) = [held.value for held in page.dataframe if "Open" in held.value.columns]
+    for row in front.to_dict("records"):
+        opened_again = links.read(row["Open"]).scenario
+        assert estimates([opened_again])[0].results["Step time [ms]"] == pytest.approx(row["Step time [ms]"])
+    assert [one for one in page.button if one.key == "confirm"]
 
 
 def test_full_runs_say_how_many_trainings_they_share(page):

@@ -1,4 +1,4 @@
-"""What is wanted of a point: a metric or a number among its knobs, as low or as high as possible, or within a bound."""
+"""What is wanted of a point: a result, one over weeks, or a knob's number, as low or high as possible, or within a bound."""
 
 import operator
 import re
@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.answers.weeks import WEEKS
 from engine.errors import BadInput, nearest
-from engine.metric import Metric, metrics
+from engine.metric import metrics
 from engine.scenario import KNOBS
 
 Array = np.ndarray
@@ -106,13 +107,13 @@ def constraint(text: str) -> Constraint:
 def column(text: str) -> str:
     """Return the full name of a result, with or without its unit, or the path of a numeric knob; raises BadInput."""
     word = text.strip()
-    known = {metric.name: metric.name for metric in metrics()}
-    known = {metric.title.lower(): metric.name for metric in metrics()} | known
+    names = (*(metric.name for metric in metrics()), *WEEKS)
+    known = {name.split(" [")[0].lower(): name for name in names} | {name: name for name in names}
     if word in KNOBS and KNOBS[word].kind in NUMERIC:
         return word
     if word in known or word.lower() in known:
         return known.get(word) or known[word.lower()]
-    hint = nearest(word[:80], tuple(metric.name for metric in metrics()))
+    hint = nearest(word[:80], names)
     raise BadInput(f"{word[:80]!r} is neither a result nor a knob with a number; {hint}")
 
 
@@ -135,5 +136,6 @@ def said(name: str, value: float) -> str:
 
 
 def _highest(name: str) -> bool:
-    found: list[Metric] = [metric for metric in metrics() if metric.name == name]
-    return bool(found) and found[0].better == "higher"
+    if name in WEEKS:
+        return WEEKS[name].highest
+    return any(metric.name == name and metric.better == "higher" for metric in metrics())

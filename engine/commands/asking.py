@@ -27,6 +27,7 @@ from engine.answers import (
     suggested,
 )
 from engine.answers.objective import Array, numbers
+from engine.answers.weeks import WEEKS
 from engine.axes import Axis, parse
 from engine.commands.choosing import Chosen
 from engine.commands.parser import points
@@ -54,9 +55,11 @@ class Asked:
         named = (*(one.name for one in self.bounds), *(one.name for one in wanted), *self.matters, COST)
         return tuple(dict.fromkeys(named))
 
-    def row(self, rank: int) -> dict[str, str | float | None]:
-        """Return what the answers add to a row of the table."""
-        return {"Pareto rank": rank or None} if self.objectives else {}
+    def row(self, columns: Columns, rank: int, place: int) -> dict[str, str | float | None]:
+        """Return what the answers add to a row of the table: its rank, and its numbers over weeks if they were asked for."""
+        ranked: dict[str, str | float | None] = {"Pareto rank": rank or None} if self.objectives else {}
+        found = {name: columns[name][place] for name in self.names if name in WEEKS}
+        return ranked | {name: None if one is None or np.isnan(one) else float(one) for name, one in found.items()}
 
 
 def add_axes(parser: argparse.ArgumentParser) -> None:

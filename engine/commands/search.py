@@ -12,6 +12,7 @@ from engine.answers import cheapest, finding, knee, objective
 from engine.answers.evaluated import evaluated, number
 from engine.answers.objective import Constraint, Objective, constraint
 from engine.answers.search import Found, search
+from engine.answers.weeks import WEEKS
 from engine.axes import Axis
 from engine.commands import asking, bar, choosing, output
 from engine.commands.parser import Subparsers, add_outputs, add_store, points
@@ -49,8 +50,9 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput(f"No estimate has {late[0].name}, so {late[0]} needs full runs; add --confirm K.")
     found = _searched(arguments, chosen, axes, wanted, bounds)
     full = _confirmed(arguments, chosen.data, found.front[:: _step(len(found.front), arguments.confirm)])
-    rows = [(one, _answers(one, full.get(one.scenario), wanted)) for one in found.front if _keeps(full.get(one.scenario), late)]
-    lines = [table.row(one, "estimate", answers) for one, answers in rows]
+    names = [*(one.name for one in wanted), *(one.name for one in bounds)]
+    shown = [one for one in found.front if _keeps(full.get(one.scenario), late)]
+    lines = [table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
     output.write(arguments.csv, table.csv_lines(table.header(lines), lines))
     _say(found, axes, full, wanted)
     return 0
@@ -73,7 +75,7 @@ def _known_to_estimates(base: Scenario, bounds: Sequence[Constraint]) -> tuple[l
 
 def _lacking(base: Scenario, names: Sequence[str]) -> list[str]:
     result = evaluated([base])[0]
-    return [name for name in names if result.ran and number(result, name) is None]
+    return [name for name in names if result.ran and name not in WEEKS and number(result, name) is None]
 
 
 def _searched(
@@ -116,13 +118,14 @@ def _keeps(full: Result | None, late: Sequence[Constraint]) -> bool:
     return full is None or all(bool(one.holds({one.name: [number(full, one.name)]})[0]) for one in late)
 
 
-def _answers(quick: Result, full: Result | None, wanted: Sequence[Objective]) -> Mapping[str, table.Cell]:
-    """Return what a full run gave for each objective beside the estimate, and the gap in percent of the full run."""
-    cells: dict[str, table.Cell] = {}
-    for one in wanted if full else ():
-        real, guess = number(full, one.name) if full else None, number(quick, one.name)
-        cells[f"{one.name}, full run"] = real
-        cells[f"{one.name}, gap of the estimate [%]"] = 100 * (guess - real) / real if real and guess is not None else None
+def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mapping[str, table.Cell]:
+    """Return numbers over weeks; what a full run gave for each result asked for, and the estimate's gap in percent of it."""
+    cells: dict[str, table.Cell] = {name: number(quick, name) for name in asked if name in WEEKS}
+    for name in asked if full else ():
+        if full and name in full.results:
+            real, guess = number(full, name), number(quick, name)
+            cells[f"{name}, full run"] = real
+            cells[f"{name}, gap of the estimate [%]"] = 100 * (guess - real) / real if real and guess is not None else None
     return {**cells, "full run": full.outcome} if full else cells
 
 
@@ -131,7 +134,7 @@ def _say(found: Found, axes: Sequence[Axis], full: Mapping[Scenario, Result], wa
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
     print(f"{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{asking.at(place)}", file=sys.stderr)
     quick = {one.scenario: one for one in found.front}
-    for one in wanted if full else ():
+    for one in [one for one in wanted if full and one.name not in WEEKS]:
         gaps = [_gap(number(quick[scenario], one.name), number(result, one.name)) for scenario, result in full.items()]
         print(f"{len(full)} full runs: {one.name} of the estimate is at most {max(gaps):.2g} % off.", file=sys.stderr)
 

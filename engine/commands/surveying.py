@@ -37,7 +37,9 @@ def survey(points: Sweep, how: How, outcomes: Outcomes, asked: Asked) -> Survey 
 
     def looked() -> Iterator[table.Row]:
         nonlocal ran
-        for index, (row, result) in enumerate(rows(points, how, outcomes, range(size), [asked.row(0)] * size)):
+        for index, (row, result) in enumerate(
+            rows(points, how, outcomes, range(size), lambda place: asked.row(columns, 0, place))
+        ):
             if result:
                 for name, column in columns.items():
                     value = number(result, name)
@@ -52,7 +54,7 @@ def survey(points: Sweep, how: How, outcomes: Outcomes, asked: Asked) -> Survey 
 
 
 def rows(
-    points: Sweep, how: How, outcomes: Outcomes, order: Sequence[int], answers: Sequence[Mapping[str, table.Cell]]
+    points: Sweep, how: How, outcomes: Outcomes, order: Sequence[int], answers: Callable[[int], Mapping[str, table.Cell]]
 ) -> Iterator[tuple[table.Row, Result | None]]:
     """Yield the rows at some places of the box, and their results; raises LookupError where a point has no outcome."""
     index = np.cumsum(points.fine) - 1
@@ -63,7 +65,7 @@ def rows(
             result = next(found)
             if result is None:
                 raise LookupError(place)
-            yield table.row(result, how, answers[place]), result
+            yield table.row(result, how, answers(place)), result
         else:
             refused = points.refused[place - int(index[place]) - 1]
             written = {path: knobs.write(known(path), value) for path, value in refused.place.items()}

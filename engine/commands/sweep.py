@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import effort, kept, service, table
+from engine import effort, history, kept, service, table
 from engine.commands import asking, bar, choosing, output, surveying
 from engine.commands.parser import Subparsers, add_outputs, add_store
 from engine.errors import BadInput, CannotRun, EmberpoolError
@@ -25,6 +25,7 @@ from engine.sweep import Sweep
 TICK_SECONDS = 0.5
 A_BUG, BAD_INPUT, CANNOT_RUN = 1, 2, 3
 MOST_ROUNDS = 3
+MOST_HELD = 5000  # estimates that are remembered from the first look to the table; more are made again
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,29 @@ def call(arguments: argparse.Namespace) -> int:
         ended = _estimated(points, asked)
     else:
         ended = _kept(arguments, points, how, chosen.data, asked)
-    order, rank = asking.picked(asked, ended.survey.columns)
-    rows = surveying.rows(points, how, ended.outcomes, order.tolist(), [asked.row(int(one)) for one in rank])
+    columns = ended.survey.columns
+    order, rank = asking.picked(asked, columns)
+    rows = surveying.rows(points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place))
     output.write(arguments.csv, table.csv_lines(ended.survey.header, (row for row, _ in rows)))
-    asking.say(asked, points, ended.survey.columns, rank, points.fine)
+    asking.say(asked, points, columns, rank, points.fine)
     return _exit_status(ended, points)
 
 
 def _estimated(points: Sweep, asked: asking.Asked) -> Ended:
-    """Estimate all points here: that costs less than keeping them, so rows are estimated again as they are written."""
+    """Estimate all points here: that costs less than keeping them, so rows of many are estimated again as they are written."""
     failed: list[str] = []
+    held: dict[Scenario, Result] = {}
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
         for done, result in enumerate(surveying.estimated(scenarios, failed)):
             if done % surveying.TOGETHER == 0:
                 bar.draw(done / len(points), f"{done:,} of {len(points):,} points")
+            if len(points) <= MOST_HELD:
+                held[result.scenario] = result
             yield result
+
+    def again(scenarios: Iterator[Scenario]) -> Iterator[Result]:
+        return map(held.__getitem__, scenarios) if held else surveying.estimated(scenarios, [])
 
     try:
         survey = surveying.survey(points, "estimate", outcomes, asked)
@@ -86,7 +94,7 @@ def _estimated(points: Sweep, asked: asking.Asked) -> Ended:
         bar.wipe()
     if survey is None:
         raise CannotRun("No point was estimated.")
-    return Ended(survey, lambda scenarios: surveying.estimated(scenarios, []), tuple(failed))
+    return Ended(survey, again, tuple(failed))
 
 
 def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: asking.Asked) -> Ended:
@@ -110,7 +118,8 @@ def computed(
 ) -> int:
     """Have every point computed that the store lacks, and return the request; Ctrl-C keeps what is finished."""
     store, session = arguments.store, f"command {os.getpid()}"
-    request = service.submit(store, points, how, data, session=session, sharing=sharing)
+    link = history.reopening(points)
+    request = service.submit(store, points, how, data, session=session, link=link, sharing=sharing)
     try:
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:

@@ -13,6 +13,7 @@ from pages.parts import (
     sweep_filters,
     sweep_findings,
     sweep_pins,
+    sweep_search,
     sweep_table,
     sweep_target,
     sweep_views,
@@ -47,6 +48,7 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     _top(view)
     sweep_files.draw(view, how, link, figure)
     sweep_target.draw(view)
+    sweep_search.draw(sweep, base)
 
 
 def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, base: Result | None, ended: bool) -> str:
