@@ -5,28 +5,30 @@ Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 1
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from engine.commands import bench, campaign, crashcheck, listing, run, search, serve, study, sweep, validate, workload
 from engine.commands.parser import Parser
 from engine.errors import BadInput, CannotRun
 
-COMMANDS = (listing, run, sweep, search, validate, workload, campaign, study, crashcheck, bench, serve)
+COMMANDS = ("list", "run", "sweep", "search", "validate", "workload", "campaign", "study", "crashcheck", "bench", "serve")
+MODULES = {"list": "listing"}  # where a command's module is called otherwise
 BAD_INPUT, CANNOT_RUN, INTERRUPTED = 2, 3, 130
 
 
-def parser() -> Parser:
-    """Return the grammar of the whole command line."""
+def parser(words: Sequence[str] = ()) -> Parser:
+    """Return the grammar of the command that the words begin with, or of the whole command line: a module loads for a second."""
     whole = Parser(prog="python -m engine", description="Simulate DLRM training on machines with persistent memory behind CXL.")
     commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for command in COMMANDS:
-        command.add(commands)
+    for command in words[:1] if set(words[:1]) & set(COMMANDS) else COMMANDS:
+        import_module(f"engine.commands.{MODULES.get(command, command)}").add(commands)
     return whole
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the words ask for and return the exit status; complaints are one line on standard error."""
     try:
-        arguments = parser().parse_args(words)
+        words = sys.argv[1:] if words is None else words
+        arguments = parser(words).parse_args(words)
         return int(arguments.call(arguments))
     except BadInput as error:
         return _complain(error, BAD_INPUT)

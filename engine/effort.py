@@ -16,7 +16,7 @@ START_SECONDS = 1.0  # of a worker
 PREPARE_SECONDS = 1.0  # before a training's first batch: its rows, its teacher, held-out samples
 POINT_SECONDS = 0.02  # of a point whose training and counts are there: schedule, metrics, its row in the store
 BATCH_SECONDS = 1e-3
-ESTIMATE_SECONDS = 0.01
+ESTIMATE_SECONDS = 0.0005
 
 
 def multiplications(model: Model) -> int:

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from engine.expected import expected_line
-from engine.many import Refused, each, told
+from engine.many import reports, told
 from engine.report import Report
 from engine.result import Result
 from engine.scenario import Scenario
 from engine.tables import device_rows, timeline_rows
+from engine.together import Refused
 
 
 def estimate(scenario: Scenario) -> Result:
@@ -15,7 +16,7 @@ def estimate(scenario: Scenario) -> Result:
 
     What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
     """
-    (found,) = each([scenario], _whole)
+    (found,) = reports([scenario], _whole)
     if isinstance(found, Refused):
         raise found.error
     return found

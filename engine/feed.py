@@ -17,7 +17,7 @@ from engine.trainings import load
 from engine.worker import Chunk, Ended
 
 CHUNK_SECONDS = 0.25
-LARGEST_CHUNK = 4096
+FIRST_CHUNK, LARGEST_CHUNK = 64, 4096
 SUSPECTED_CHUNK = 64
 HERE_SECONDS = 1.0  # about what it takes to start workers
 
@@ -35,7 +35,7 @@ class Feed:
         self.alone = False
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
-        self.size = max(1, int(CHUNK_SECONDS / effort.ESTIMATE_SECONDS))
+        self.size, self.pace = FIRST_CHUNK, effort.ESTIMATE_SECONDS
 
     def tasks(self, pool: Pool) -> Iterator[Task]:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
@@ -81,7 +81,7 @@ class Feed:
 
     def next_here(self) -> Chunk | None:
         """Return what the owner had better compute itself: a few estimates, none of which has ended an owner or a worker."""
-        most, waiting = int(self.size * HERE_SECONDS / CHUNK_SECONDS), 0
+        most, waiting = int(HERE_SECONDS / self.pace), 0
         for turn in turns(self.store, self.served):
             waiting += most + 1 if turn.how == "full" else len(open_points(self.store, turn.request, -1, most + 1 - waiting))
             if waiting > most:
@@ -98,9 +98,9 @@ class Feed:
             self.fed.clear()
         if ended.keys:
             self.dry.clear()
-        if self.in_flight.pop(ended.keys, "estimate") == "estimate" and ended.computed:
-            fitting = int(CHUNK_SECONDS * ended.computed / max(ended.seconds, 1e-6))
-            self.size = max(1, min(fitting, 4 * self.size, LARGEST_CHUNK))
+        if self.in_flight.pop(ended.keys, "estimate") == "estimate" and ended.computed and ended.seconds:
+            self.pace = max(ended.seconds / ended.computed, 1e-6)
+            self.size = max(1, min(int(CHUNK_SECONDS / self.pace), 4 * self.size, LARGEST_CHUNK))
 
     def _train(self, chunk: Chunk) -> None:
         """Let a functional class wait for this point, unless it is trained."""

@@ -9,6 +9,7 @@ from engine.progress import Progress
 from engine.store import OPEN
 
 LOOKED_AT = 256  # newest claims, of all requests
+RECENT = 16  # points whose pace goes on
 FORESEEABLE = 0.03  # the share from which on a running point's end is more than a guess
 
 
@@ -34,27 +35,27 @@ def left(store: sqlite3.Connection, request: int) -> Left:
 def seconds_left(store: sqlite3.Connection, request: int, now: Sequence[tuple[float, Progress | None]]) -> float | None:
     """Return the seconds until all is done with as many workers as run now, or None while nothing tells.
 
-    Of each point that runs `now`: for how many seconds, and how far it is.
+    Of each point that runs `now`: for how many seconds, and how far it is. Trainings are judged by how long they take,
+    the others by how fast they end, since they are over before anyone looks.
     """
-    if not now:
-        return None
     unfinished, finished = left(store, request), _finished(store, request)
-    trained = [took for took, alone in finished if alone]
+    trained = [ended - begun for begun, ended, alone in finished if alone]
     trained += [took / told.share for took, told in now if told and told.share >= FORESEEABLE] if unfinished.training else []
     others = unfinished.all - unfinished.training
-    quick = [took for took, alone in finished if not alone]
+    quick = [(begun, ended) for begun, ended, alone in finished if not alone][:RECENT]
     if (unfinished.training and not trained) or (others and not quick):
         return None
-    work = unfinished.training * mean(trained or [0.0]) + others * mean(quick or [0.0])
-    return max(work - sum(took for took, _ in now), 0.0) / len(now)
+    pace = (max(ended for _, ended in quick) - min(begun for begun, _ in quick)) / len(quick) if quick else 0.0
+    work = unfinished.training * mean(trained or [0.0]) - sum(took for took, _ in now)
+    return max(work, 0.0) / max(len(now), 1) + others * pace
 
 
-def _finished(store: sqlite3.Connection, request: int) -> list[tuple[float, bool]]:
-    """Return how long the newest finished points took, and whether each trained by itself: its training is not older than it."""
+def _finished(store: sqlite3.Connection, request: int) -> list[tuple[float, float, bool]]:
+    """Return when the newest finished points began and ended, newest first, and whether each trained by itself."""
     rows = store.execute(
-        """SELECT r.created - c.started, t.created IS NULL OR t.created > c.started
+        """SELECT c.started, r.created, t.created IS NULL OR t.created > c.started
         FROM claims c JOIN results r ON r.key = c.key JOIN points p ON p.key = c.key LEFT JOIN trainings t ON t.class = p.class
-        WHERE c.id > (SELECT max(id) FROM claims) - ? AND c.ending = 'kept' AND p.request = ?""",
+        WHERE c.id > (SELECT max(id) FROM claims) - ? AND c.ending = 'kept' AND p.request = ? ORDER BY r.created DESC""",
         (LOOKED_AT, request),
     )
-    return [(took, bool(alone)) for took, alone in rows]
+    return [(begun, ended, bool(alone)) for begun, ended, alone in rows]

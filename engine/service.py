@@ -76,10 +76,25 @@ def serve(
         queue.take_over(store)
         pool = _cluster(cluster) if cluster else local(path, n_jobs or cpu_count())
         try:
-            _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, until)
+            _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, _seldom(until))
         finally:
             pool.close()
             claims.bury(store, "abandoned")
+
+
+def _seldom(condition: Condition) -> Condition:
+    """Ask the condition, which may have to open the store, only now and then."""
+    next_look = 0.0
+
+    def asked() -> bool:
+        nonlocal next_look
+        if time.monotonic() < next_look:
+            return False
+        holds = condition()
+        next_look = time.monotonic() + POLL_SECONDS
+        return holds
+
+    return asked
 
 
 def _cluster(address: str) -> Pool:

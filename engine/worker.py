@@ -34,6 +34,7 @@ Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for p
 COMPUTE = "engine.worker:computed"
 NICENESS = 10
 WATCH_SECONDS = 0.5
+_WARM = threading.Event()  # once this process has computed a chunk
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NAP_SECONDS = 0.1
 
@@ -64,8 +65,8 @@ class Chunk:
 class Ended:
     """What a worker answers: the keys it was given, how many it computed in how long, and what troubles them all.
 
-    A worker without the store brings its points' `endings` along, for the owner to keep, and the name and text of a
-    `training` that is new.
+    A process's first chunk tells no time, as it loads the code as well. A worker without the store brings its points'
+    `endings` along, for the owner to keep, and the name and text of a `training` that is new.
     """
 
     keys: tuple[str, ...] = ()
@@ -126,7 +127,9 @@ def compute_chunk(chunk: Chunk) -> Ended:
             claims.close(store, endings(chunk, mine, lambda key: _watcher(store, key), shelf))
     except EmberpoolError as error:
         return Ended(chunk.keys, trouble=str(error))
-    return Ended(chunk.keys, len(mine), time.monotonic() - start)
+    warm = _WARM.is_set()
+    _WARM.set()
+    return Ended(chunk.keys, len(mine), time.monotonic() - start if warm else 0.0)
 
 
 def endings(

@@ -41,7 +41,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
 
 
 def page() -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     return app.switch_page("pages/history.py").run()
 
 
@@ -55,7 +55,7 @@ def panel(*requests: int) -> AppTest:
 
         history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
 
-    return AppTest.from_function(script, args=(requests,), default_timeout=30).run()
+    return AppTest.from_function(script, args=(requests,), default_timeout=60).run()
 
 
 def button(app: AppTest, label: str) -> Any:
@@ -79,6 +79,11 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     assert app.caption[0].value.startswith("The store holds 4 results in 0.")
     app.text_input(key="history words").input("three DONE").run()
     assert list(app.dataframe[0].value["What"]) == ["Three *points*"]
+    assert any(one.label == "Pin" for one in app.button)  # the only one left is chosen
+    app.text_input(key="history words").input("").run()
+    assert not any(one.label == "Pin" for one in app.button)
+    app.text_input(key="history words").input("#1 #2").run()
+    assert any("2 requests chosen" in text.value for text in app.markdown)
     app.text_input(key="history words").input("nothing like it").run()
     assert "None of 2 requests" in app.info[0].value
 
@@ -95,7 +100,8 @@ def test_chosen_requests_are_compared_point_by_point() -> None:
     app = panel(one, other)
     assert not app.exception
     assert any(
-        f"#{one} reaches the lowest step time, 10 ms; #{other} 12 ms" in text.value.replace("\\", "") for text in app.markdown
+        f"#{one} reaches the lowest step time, 10 ms with Data seed 10; #{other} 12 ms" in text.value.replace("\\", "")
+        for text in app.markdown
     )
     assert app.selectbox(key="history across").options == [history_tables.RANK, "Data seed"]
     shown = app.dataframe[0].value

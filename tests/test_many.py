@@ -136,13 +136,13 @@ def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_wa
     path, asked = tmp_path / "store.sqlite", [*POINTS, REFUSED, FULL]
     computed_alone = []
     alone = worker._ending
-    monkeypatch.setattr(worker, "_ending", lambda *given: computed_alone.append(given[2]) or alone(*given))
+    monkeypatch.setattr(worker, "_ending", lambda *given: computed_alone.append(given[1]) or alone(*given))
     number = requests.submit(path, asked, "estimate")
     with opened(path) as store:
-        points = tuple(open_points(store, number, 99))
+        points = tuple((point.key, point.changes) for point in open_points(store, number, -1, 99))
         base = store.execute("SELECT base FROM requests").fetchone()[0]
     ended = worker.compute_chunk(worker.Chunk(str(path), number, "estimate", None, base, points))
-    assert (ended.computed, ended.trouble, computed_alone) == (7, "", [key(REFUSED, "estimate")])
+    assert (ended.computed, ended.trouble, computed_alone) == (7, "", [dict(points)[key(REFUSED, "estimate")]])
     found = [result for _, result in kept.outcomes(path, asked, "estimate")]
     assert [told(one)[:2] for one in found] == [anew(one)[:2] for one in asked]
     assert "exact only for plain SGD" in found[5].outcome

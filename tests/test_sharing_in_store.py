@@ -221,9 +221,9 @@ def test_a_slow_first_point_and_quick_others_do_not_fool_the_time_left(store: Pa
 
     finished(0, 10.0, trains=True)
     finished(1, 0.25, trains=False)
-    # A training took 10 s, the one that is half way will take 4.
-    assert seconds(store, request, (2.0, half)) == pytest.approx((10.0 + 4.0) / 2 + 9 * 0.25 - 2.0), (
-        "a training of 10 s, one of 4 s"
-    )
+    # A training took 10 s, the one that is half way will take 4; a point ends every 0.25 s.
+    assert seconds(store, request, (2.0, half)) == pytest.approx((10.0 + 4.0) / 2 - 2.0 + 9 * 0.25)
     finished(6, 10.0, trains=True)
-    assert seconds(store, request, (0.0, None), (0.0, None)) == pytest.approx(9 * 0.25 / 2)
+    assert seconds(store, request) == pytest.approx(9 * 0.25), "between two quick points nothing runs"
+    finished(2, 1.0, trains=False)
+    assert seconds(store, request, (0.0, None)) == pytest.approx(8 * (21.0 / 2)), "they began 20 s apart"

@@ -120,3 +120,9 @@ def test_a_search_finds_the_front_of_the_axes_and_links_each_point(page):
         opened_again = links.read(row["Open"]).scenario
         assert estimates([opened_again])[0].results["Step time [ms]"] == pytest.approx(row["Step time [ms]"])
     assert [one for one in page.button if one.key == "confirm"]
+
+
+def test_full_runs_say_how_many_trainings_they_share(page):
+    assert "points share" not in words(page)
+    full = page.segmented_control(key="how").set_value("full").run()
+    assert "12 points share 4 trainings." in words(full) and not full.exception

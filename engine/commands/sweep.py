@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import effort, kept, service, table
+from engine import effort, history, kept, service, table
 from engine.commands import asking, bar, choosing, output, surveying
 from engine.commands.parser import Subparsers, add_outputs, add_store
 from engine.errors import BadInput, CannotRun, EmberpoolError
@@ -118,7 +118,8 @@ def computed(
 ) -> int:
     """Have every point computed that the store lacks, and return the request; Ctrl-C keeps what is finished."""
     store, session = arguments.store, f"command {os.getpid()}"
-    request = service.submit(store, points, how, data, session=session, sharing=sharing)
+    link = history.reopening(points)
+    request = service.submit(store, points, how, data, session=session, link=link, sharing=sharing)
     try:
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:

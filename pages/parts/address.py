@@ -98,8 +98,8 @@ def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links
         st.button("Reset", on_click=session.to_preset, disabled=not differing)
         with st.popover("Share"):
             st.caption("This link holds every knob and the seed; whoever opens it gets the same numbers.")
-            link = links.link(session.scenario(), session.base(), page, axes, crash, questions)
-            st.code(host() + link, language=None, wrap_lines=True)
+            st.session_state[session.HERE] = links.link(session.scenario(), session.base(), page, axes, crash, questions)
+            st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
     try:

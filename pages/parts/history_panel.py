@@ -42,7 +42,7 @@ def listing(entries: Sequence[Entry]) -> list[Entry]:
 def draw(chosen: Sequence[Entry]) -> None:
     """Draw what can be done with the chosen requests, and their points beside each other."""
     if not chosen:
-        st.caption("Tick rows at their left edge to reopen, compare, export, pin or delete them.")
+        st.caption("Tick rows at their left edge, or find them by their numbers, to reopen, compare, export, pin or delete them.")
         return
     st.markdown(f"**{plain(chosen[0].title) if len(chosen) == 1 else f'{len(chosen)} requests chosen'}**")
     for entry in chosen:

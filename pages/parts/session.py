@@ -12,7 +12,7 @@ from engine.presets import preset
 from engine.scenario import KNOBS, Scenario, values, with_values
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
-SAMPLE = "sample"
+SAMPLE, HERE = "sample", "link of this page"
 
 
 def widget(path: str) -> str:
