@@ -1,7 +1,7 @@
 """What LRU caches of any size, empty at first, miss in each batch: from one pass over the ids, by stack distances.
 
-A cache hits a lookup if it holds at least as many rows as were used since the row's last use (`engine/stack.py`). A row was
-held when its batch began if that was so of its last use before the batch, counted up to the batch's beginning.
+A cache hits a lookup if it holds at least as many rows as were used since the row's last use (`engine/stack.py`). A row that
+comes in during a batch was not there when it began, and its later lookups in that batch count as missed with the first one.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ NEVER = 2**31 - 1
 
 
 class Distances(NamedTuple):
-    """Of each lookup the rows that a cache must hold to hit it, and to have held its row when the batch began.
+    """Of each lookup the rows that a cache must hold to hit it, and to hit it and all before it in the batch of the same row.
 
     Batch n has the lookups from `first[n]` on; `rows` are the different rows used up to its end.
     """
@@ -51,22 +51,17 @@ def moved(found: Distances, capacity: int) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _measure(ids, first, last, word, tree, now, begun, rows):  # type: ignore[no-untyped-def]
-    """`last` is each row's last use, and its last distance as a batch began."""
+    """`last` is each row's last use, and the largest distance of its uses in that batch."""
     seen = 0
     for n in range(len(first) - 1):
         for i in range(first[n], first[n + 1]):
-            used = last[0, ids[i]]
-            if used < 0:
-                last[1, ids[i]] = NEVER
-            elif used < first[n]:
-                last[1, ids[i]] = seen - marked_before(used, word, tree)
-        for i in range(first[n], first[n + 1]):
-            used, now[i], begun[i] = last[0, ids[i]], NEVER, last[1, ids[i]]
+            used, now[i] = last[0, ids[i]], NEVER
             if used < 0:
                 seen += 1
             else:
                 now[i] = seen - marked_before(used, word, tree)
                 flip(used, -1, word, tree)
             flip(i, 1, word, tree)
-            last[0, ids[i]] = i
+            begun[i] = now[i] if used < first[n] else max(now[i], last[1, ids[i]])
+            last[0, ids[i]], last[1, ids[i]] = i, begun[i]
         rows[n] = seen
