@@ -125,6 +125,9 @@ def _dispatch(g: Any, s: Any, server: int, now: float) -> bool:
     """Choose what the server does next; returns whether that changed anything."""
     width = s.start.shape[1]
     flat = s.running[server]
+    others = s.queued[server * 2] + (s.queued[server * 2 + 1] if flat < 0 else 0)
+    if others == 0 and (g.roll < 0 or g.server[g.roll] != server):
+        return False  # nobody asks for the server who could have it
     rolling = flat >= 0 and flat % width == g.roll
     if flat >= 0 and not rolling and not g.background[flat % width]:
         return False

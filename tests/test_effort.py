@@ -24,3 +24,11 @@ def test_a_run_without_training_takes_less_and_a_sweep_is_shared_by_the_cores():
     assert effort.seconds(with_values(BASE, {"run.training": False})) < effort.seconds(BASE) / 2
     assert effort.sweep_seconds([BASE] * 8, "full", 2) == pytest.approx(4 * effort.seconds(BASE))
     assert effort.sweep_seconds([BASE] * 8, "estimate") < effort.sweep_seconds([BASE] * 8, "full")
+
+
+def test_estimates_of_many_machines_are_forecast_to_cost_less_than_those_of_many_models():
+    machines = [with_values(BASE, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(400)]
+    models = [with_values(BASE, {"data.batch_size": 1 + n}) for n in range(400)]
+    assert effort.sweep_seconds(machines, "estimate") < effort.sweep_seconds(models, "estimate") / 4
+    assert effort.sweep_seconds(machines * 10, "estimate") < 11 * effort.sweep_seconds(machines, "estimate")
+    assert effort.sweep_seconds([], "estimate") == 0

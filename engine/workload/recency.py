@@ -15,6 +15,7 @@ from engine.stack import flip, line_of_time, marked_before
 from engine.workload.arrays import Floats, Ints
 
 MOST_LOOKUPS = 10_000_000
+MOST_IDS = 4_000_000  # beyond, rows are numbered anew
 NEVER = 2**31 - 1
 
 
@@ -32,12 +33,14 @@ class Distances(NamedTuple):
 
 def distances(batches: Sequence[Ints]) -> Distances:
     """Measure the distances of every lookup of some batches, none of them empty."""
-    different, ids = np.unique(np.concatenate(batches), return_inverse=True)
+    ids = np.concatenate(batches)
+    if ids.max() > MOST_IDS:
+        ids = np.unique(ids, return_inverse=True)[1].reshape(-1)
     first = np.cumsum([0, *map(len, batches)])
     now, begun = np.empty((2, len(ids)), dtype=np.int32)
     rows = np.zeros(len(batches), dtype=np.int64)
-    last = np.full((2, len(different)), -1, dtype=np.int64)
-    _measure(ids.reshape(-1), first, last, *line_of_time(0, len(ids)), now, begun, rows)
+    last = np.zeros((2, int(ids.max()) + 1), dtype=np.int32)
+    _measure(ids, first, last, *line_of_time(0, len(ids)), now, begun, rows)
     return Distances(now, begun, first[:-1], rows)
 
 
@@ -51,11 +54,11 @@ def moved(found: Distances, capacity: int) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _measure(ids, first, last, word, tree, now, begun, rows):  # type: ignore[no-untyped-def]
-    """`last` is each row's last use, and the largest distance of its uses in that batch."""
+    """`last` is each row's last use, counted from 1, and the largest distance of its uses in that batch."""
     seen = 0
     for n in range(len(first) - 1):
         for i in range(first[n], first[n + 1]):
-            used, now[i] = last[0, ids[i]], NEVER
+            used, now[i] = np.int64(last[0, ids[i]]) - 1, NEVER
             if used < 0:
                 seen += 1
             else:
@@ -63,5 +66,5 @@ def _measure(ids, first, last, word, tree, now, begun, rows):  # type: ignore[no
                 flip(used, -1, word, tree)
             flip(i, 1, word, tree)
             begun[i] = now[i] if used < first[n] else max(now[i], last[1, ids[i]])
-            last[0, ids[i]], last[1, ids[i]] = i, begun[i]
+            last[0, ids[i]], last[1, ids[i]] = i + 1, begun[i]
         rows[n] = seen
