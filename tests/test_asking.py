@@ -1,16 +1,23 @@
 """Does the command rank, bound, order and explain what a sweep found, and does a search end in a table?"""
 
 import csv
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.__main__ import main
+from engine.answers import objectives
+from engine.axes import parse
 from engine.campaign import campaign
 from engine.campaign.trace import hazards_of
+from engine.commands import asking, surveying
 from engine.links import Questions, link
 from engine.presets import preset
-from engine.scenario import with_values
+from engine.result import Result
+from engine.scenario import Scenario, with_values
+from engine.sweep import Sweep
 
 GRID = ("--axis", "system=pmem,cxl", "--axis", "machine.gpu=v100,a100-80,h100-sxm", "--axis", "machine.num_gpus=1,2")
 TIME, COST = "Step time [ms]", "Capital cost [USD]"
@@ -137,3 +144,21 @@ def test_a_target_out_of_reach_ends_with_how_near_one_comes(capsys: pytest.Captu
     words = "search --csv - --preset tiny --evaluations 20 --where Nodes>=5"
     assert main(words.split()) == 3
     assert "None of 20 points has Nodes >= 5: the nearest has 1." in capsys.readouterr().err
+
+
+def test_a_look_at_many_points_holds_a_few_numbers_of_each() -> None:
+    def peak(points: Sweep) -> int:
+        def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
+            return (Result(one, True, "", {TIME: float(one.data.seed), COST: 1.0}) for one in scenarios)
+
+        tracemalloc.start()
+        found = surveying.survey(points, "estimate", outcomes, asking.Asked(objectives=objectives(f"{TIME},{COST}")))
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found and found.ran and found.columns[TIME][-1] == 90_000
+        return used
+
+    base = preset("tiny").scenario
+    few, many = (Sweep(base, (parse(f"data.seed=1:90000:{count}"),)) for count in (200, 1000))
+    peak(few)  # what is remembered for all
+    assert peak(many) - peak(few) < 250 * 800

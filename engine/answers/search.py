@@ -142,7 +142,7 @@ def _tell(
     columns = {name: _numbers(results, name) for name in _names(wanted, bounds)}
     losses = [_first(one.losses(columns)) for one in wanted]
     excess = [_first(one.excess(columns)) / max(abs(one.bound), 1e-12) for one in bounds]
-    trial.set_user_attr("excess", excess if WORST not in losses else [WORST])
+    trial.set_user_attr("excess", excess)
     study.tell(trial, losses)
 
 
