@@ -7,11 +7,12 @@ import numpy as np
 
 from benchmarks.benchmark import ROUNDS, Benchmark
 from engine import seen
-from engine.axes import Axis, grid
+from engine.axes import Axis
 from engine.estimate import estimate
 from engine.many import estimates
 from engine.presets import preset
 from engine.scenario import Scenario
+from engine.sweep import Sweep
 
 MADMAX_POINTS_PER_SECOND = 2406.0  # stated by its authors, arXiv 2310.02784; not run here
 BANDWIDTHS = Axis("machine.cxl_bandwidth_GBps", tuple(np.geomspace(1, 100, 40).tolist()))
@@ -21,7 +22,7 @@ ALONE = 20  # points that are estimated alone too, from nothing
 
 def run() -> tuple[float, float, bool]:
     """Estimate a grid of 1,000 points with nothing remembered from before; seconds are of all points, all metrics."""
-    points = grid(preset("dlrm-kaggle").scenario, (BANDWIDTHS, CAPACITIES))
+    points = tuple(Sweep(preset("dlrm-kaggle").scenario, (BANDWIDTHS, CAPACITIES)))
     found, times = estimates(points), []
     equal = all(_anew(points[i]) == found[i].results for i in range(0, len(points), len(points) // ALONE))
     for _ in range(ROUNDS):

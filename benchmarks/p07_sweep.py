@@ -11,12 +11,13 @@ from benchmarks.benchmark import Benchmark
 from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
 from engine import seen
-from engine.axes import Axis, grid
+from engine.axes import Axis
 from engine.expected import settle
 from engine.machinery import machinery, schedule
 from engine.presets import preset
 from engine.runs import counted, runs
 from engine.scenario import Scenario, with_values
+from engine.sweep import Sweep
 from engine.workload.source import source
 
 BATCHES = 200
@@ -44,7 +45,7 @@ class Measured:
 
 def points() -> tuple[Scenario, ...]:
     """Return the design points: ten caches, a hundred links."""
-    return grid(with_values(preset("dlrm-kaggle").scenario, BASE), (CACHES, LINKS))
+    return tuple(Sweep(with_values(preset("dlrm-kaggle").scenario, BASE), (CACHES, LINKS)))
 
 
 def measure() -> Measured:

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from benchmarks.benchmark import Benchmark
 from engine import service
-from engine.axes import grid, parse
+from engine.axes import parse
 from engine.feed import Feed
 from engine.kept import outcomes, result_text
 from engine.pool import local
@@ -19,6 +19,7 @@ from engine.presets import preset
 from engine.scenario import Scenario
 from engine.simulate import simulate
 from engine.store import opened
+from engine.sweep import Sweep
 from engine.training import fold
 from engine.worker import COMPUTE, compute_chunk, nap
 
@@ -49,7 +50,7 @@ def swept(store: Path, points: Sequence[Scenario]) -> None:
 
 def run() -> tuple[float, float, bool]:
     """Return the steps of the shared sweep and of the unshared one, and whether their results are equal."""
-    points = grid(preset("tiny").scenario, [parse(axis) for axis in AXES])
+    points = tuple(Sweep(preset("tiny").scenario, tuple(parse(axis) for axis in AXES)))
     with TemporaryDirectory() as folder:
         store = Path(folder) / "store.sqlite"
         with patch.object(fold, "step", Steps()) as shared:
