@@ -21,7 +21,9 @@ Between estimates: `insight`, what each step from pmem to cxl saves, when a rela
 
 Over weeks: `campaign`, which folds over faults under the `protections`, each of them one file, from the estimate of a batch.
 
-Around it: `fit` (does the scenario fit its machine?), `axes` and `service` (sweeps, kept results, worker processes),
+Over many points: `axes` and `sweep`, which they span, and `answers`, what those say: fronts, bounds, which knob matters.
+
+Around it: `fit` (does the scenario fit its machine?), `service` (sweeps, kept results, worker processes),
 `study` (what a stale MLP costs, over many seeds) and `commands` (the command line). Inside the engine all amounts are SI;
 `docs/model.md` has the formulas.
 """

@@ -21,14 +21,14 @@ def name_of(device: str, constant: Constant) -> str:
 
 def fields_of(part: object) -> tuple[Constant, ...]:
     """Return the constants of a part, a dataclass of them, in declaration order."""
-    return tuple(getattr(part, field) for field in getattr(part, "__dataclass_fields__", {}))
+    return tuple([getattr(part, field) for field in getattr(part, "__dataclass_fields__", ())])
 
 
 def assumed(machine: Machine, device: str, part: Part) -> Part:
     """Return a part of `device` as the machine's sources and assumptions have it; an assumption beats every source."""
-    given = dict(machine.assume)
-    changed = {}
-    for field, constant in zip(getattr(part, "__dataclass_fields__", {}), fields_of(part), strict=True):
+    given, changed = dict(machine.assume), {}
+    for field in getattr(part, "__dataclass_fields__", ()):
+        constant: Constant = getattr(part, field)
         stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
         if given and (name := name_of(device, constant)) in given:
             value = given[name]

@@ -1,14 +1,11 @@
-"""The axes of a sweep: a knob and the values it takes, and the grid of scenarios that they span.
+"""The axes of a sweep: a knob and the values it takes, listed, evenly spaced, or anywhere in a range.
 
-`KNOB=V1,V2,...` lists values; `KNOB=LOW:HIGH:COUNT` spaces them evenly and `:log` by equal ratios.
-A link writes the same axis as `KNOB:V1,V2,...`.
+`KNOB=V1,V2,...` lists values; `KNOB=LOW:HIGH:COUNT` spaces them evenly and `:log` by equal ratios; COUNT is for grids,
+a sampling draws from the whole range, so that `KNOB=LOW:HIGH` is enough. A link writes the same axis as `KNOB:V1,V2,...`.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,25 +13,66 @@ import numpy as np
 from engine import knobs
 from engine.errors import BadKnob
 from engine.knobs import Knob
-from engine.scenario import Scenario, known, with_values
+from engine.scenario import known
 
 MOST_POINTS = 100_000
-SAMPLE = 0x5A  # the purpose of the random stream that picks a subset
 WRITTEN = re.compile(r"\s*([\w.]+)\s*[=:](.*)", re.DOTALL)
 NUMBERS = ("float", "int", "floats", "ints")
-RANGE = re.compile(r"([^:,]*):([^:,]*):([^:,]*)(:[^:,]*)?")
+WHOLE = ("int", "ints")
+RANGE = re.compile(r"([^:,]*):([^:,]*?)(?::([^:,]*?))?(?::([^:,]*))?")
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Span:
+    """The range that an axis was written as; `count` is None where only its ends were given."""
+
+    low: float
+    high: float
+    count: int | None = None
+    log: bool = False
+
+    def __str__(self) -> str:
+        """The range as links write it."""
+        count = [] if self.count is None else [str(self.count)]
+        return ":".join([*(repr(end).removesuffix(".0") for end in (self.low, self.high)), *count, *["log"] * self.log])
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One knob by dotted path, and its values in the order in which they were written."""
+    """One knob by dotted path, its values in the order in which they were written, and the range if it was one.
+
+    Values of a range without COUNT are none: only a sampling can take it.
+    """
 
     path: str
     values: tuple[Any, ...]
+    span: Span | None = None
 
     def __str__(self) -> str:
         """The axis as links write it."""
-        return f"{self.path}:{','.join(knobs.write(known(self.path), value) for value in self.values)}"
+        written = str(self.span) if self.span else ",".join(knobs.write(known(self.path), value) for value in self.values)
+        return f"{self.path}:{written}"
+
+    @property
+    def levels(self) -> bool:
+        """Whether a sampling finds a few values here rather than a continuum: listed ones or whole numbers."""
+        return self.span is None or known(self.path).kind in WHOLE
+
+    def numbers(self, shares: Array) -> Array:
+        """Return where shares from 0 to 1 lie on the axis: a number of its range, or the index of a listed value."""
+        if self.span is None:
+            index: Array = np.minimum(np.floor(shares * len(self.values)), len(self.values) - 1)
+            return index
+        low, high = self.span.low, self.span.high
+        top = high + 1 if self.levels else high  # so that each whole number has as much room as any other
+        along = low * (top / low) ** shares if self.span.log else low + (top - low) * shares
+        met: Array = np.clip(np.floor(along) if self.levels else along, low, high)
+        return met
+
+    def value(self, number: float) -> Any:
+        """Return the knob's value at a number of `numbers`, rounded to what a link writes."""
+        return self.values[int(number)] if self.span is None else _rounded(known(self.path), float(number))
 
 
 def parse(text: str) -> Axis:
@@ -44,54 +82,11 @@ def parse(text: str) -> Axis:
         raise BadKnob(f"axis {text[:80]!r} cannot be read; write KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT, with :log for ratios.")
     knob = known(match[1])
     spaced = RANGE.fullmatch(match[2]) if knob.kind in NUMBERS else None
-    found = _spaced(knob, spaced) if spaced else _listed(knob, match[2])
+    span = _span(knob, spaced) if spaced else None
+    found = _spaced(knob, span) if span else _listed(knob, match[2])
     if len(set(found)) < len(found):
         raise BadKnob(f"axis {knob.path}={match[2][:80]} gives a value twice; name each value once.")
-    return Axis(knob.path, found)
-
-
-def grid(
-    base: Scenario, axes: Iterable[Axis], settings: Mapping[str, Any] | None = None, sample: int | None = None
-) -> tuple[Scenario, ...]:
-    """Return every combination of the axes' values, the first axis slowest; without axes, `base` alone.
-
-    `settings` are knobs to set beside the axes: a swept `model.name` comes before them, an axis of the same
-    knob after them. `sample` keeps so many points, drawn without repeats by the data seed, in grid order.
-    """
-    axes = tuple(axes)
-    _check_grid(axes)
-    combinations = product(*(axis.values for axis in axes))
-    chosen = combinations if sample is None else _sampled(combinations, _size(axes), sample, base.data.seed)
-    return tuple(_point(base, axes, settings or {}, combination) for combination in chosen)
-
-
-def _point(base: Scenario, axes: Sequence[Axis], settings: Mapping[str, Any], combination: Sequence[Any]) -> Scenario:
-    place = {axis.path: value for axis, value in zip(axes, combination, strict=True)}
-    try:
-        return with_values(base, {**settings, **place})
-    except BadKnob as error:
-        where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
-        raise BadKnob(f"At {where}: {error}" if where else str(error)) from error
-
-
-def _sampled(combinations: Iterable[Any], size: int, count: int, seed: int) -> Iterable[Any]:
-    if count < 1:
-        raise BadKnob(f"sample={count} keeps no point; choose at least 1.")
-    kept = set(np.random.default_rng([seed, SAMPLE]).permutation(size)[:count].tolist())
-    return (combination for index, combination in enumerate(combinations) if index in kept)
-
-
-def _check_grid(axes: Sequence[Axis]) -> None:
-    paths = [axis.path for axis in axes]
-    for path in paths:
-        if paths.count(path) > 1:
-            raise BadKnob(f"axis {path} is given twice; list all its values in one axis.")
-    if _size(axes) > MOST_POINTS:
-        raise BadKnob(f"The axes span {_size(axes):,} points; at most {MOST_POINTS:,} are allowed: take fewer values.")
-
-
-def _size(axes: Sequence[Axis]) -> int:
-    return prod(len(axis.values) for axis in axes)
+    return Axis(knob.path, found, span)
 
 
 def _listed(knob: Knob, text: str) -> tuple[Any, ...]:
@@ -103,18 +98,26 @@ def _listed(knob: Knob, text: str) -> tuple[Any, ...]:
     return tuple(knobs.parse(knob, word) for word in words)
 
 
-def _spaced(knob: Knob, match: re.Match[str]) -> tuple[Any, ...]:
+def _span(knob: Knob, match: re.Match[str]) -> Span:
     low, high = (_bound(knob, text) for text in match.group(1, 2))
-    count = _count(knob, match[3])
-    scale = (match[4] or ":").strip(": ")
+    short = match[4] is None and (match[3] is None or match[3].strip() == "log")
+    count = None if short else _count(knob, match[3])
+    scale = ((match[3] if short else match[4]) or "").strip()
     if scale not in ("", "log"):
         raise BadKnob(f"axis {knob.path} has the scale {scale!r}; write :log for equal ratios, or nothing for equal steps.")
     if low > high:
         raise BadKnob(f"axis {knob.path} goes from {low:g} down to {high:g}; write LOW:HIGH:COUNT with LOW at most HIGH.")
     if scale and low <= 0:
         raise BadKnob(f"axis {knob.path} starts at {low:g}, but equal ratios need LOW above 0; raise it or drop :log.")
-    steps = np.geomspace(low, high, count) if scale else np.linspace(low, high, count)
-    return _values(knob, steps.tolist())
+    return Span(low, high, count, bool(scale))
+
+
+def _spaced(knob: Knob, span: Span) -> tuple[Any, ...]:
+    if span.count is None:
+        return ()
+    space = np.geomspace if span.log else np.linspace
+    found = [_rounded(knob, step) for step in space(span.low, span.high, span.count).tolist()]
+    return tuple(dict.fromkeys(found)) if knob.kind in WHOLE else tuple(found)
 
 
 def _bound(knob: Knob, text: str) -> float:
@@ -132,10 +135,8 @@ def _count(knob: Knob, text: str) -> int:
     return int(word)
 
 
-def _values(knob: Knob, steps: list[float]) -> tuple[Any, ...]:
-    """Whole and without repeats for a whole-numbered knob; else at 12 digits, so that 0.1 reads 0.1."""
-    if knob.kind in ("int", "ints"):
-        numbers: list[Any] = list(dict.fromkeys(round(step) for step in steps))
-    else:
-        numbers = [float(f"{step:.12g}") for step in steps]
-    return tuple((number,) if knob.kind in ("ints", "floats") else number for number in numbers)
+def _rounded(knob: Knob, step: float) -> Any:
+    """A number the knob can take: whole, or one of the few that exist, or at 12 digits, so that 0.1 reads 0.1."""
+    number: float = min(knob.only, key=lambda one: abs(one - step)) if knob.only else float(f"{step:.12g}")
+    number = round(number) if knob.kind in WHOLE else number
+    return (number,) if knob.kind in ("ints", "floats") else number

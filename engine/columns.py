@@ -7,7 +7,8 @@ what it already has, and only rows that were kept since then are read.
 import io
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -18,19 +19,31 @@ from numpy.typing import NDArray
 from engine import kept
 from engine.errors import BadInput
 from engine.metric import metrics
+from engine.quota import USE_SECONDS, touch
 from engine.store import FAILED, OPEN, opened
 
 UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run and says why, BROKEN gave no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
 RESULTS = '"results":'
-OF_POINTS = """SELECT p.position, p.key, r.result, r.checksum FROM points p CROSS JOIN results r ON r.key = p.key
+OF_POINTS = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
     WHERE p.request = ? AND p.state = 1"""
-NEWER = """SELECT p.position, p.key, r.result, r.checksum FROM results r CROSS JOIN points p ON p.key = r.key
+NEWER = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
     WHERE p.request = ? AND r.rowid > ?"""
+OF_KEYS = """SELECT p.key, r.key, r.result, r.checksum, r.used FROM json_each(?) p CROSS JOIN results r ON r.key = p.value"""
+FAILED_KEYS = "SELECT p.key, f.sentence FROM json_each(?) p CROSS JOIN failures f ON f.key = p.value"
 FAILURES = f"""SELECT p.position, f.sentence FROM points p CROSS JOIN failures f ON f.key = p.key
     WHERE p.request = ? AND p.state = {FAILED}"""
 Numbers = NDArray[np.float64]
-Row = tuple[int, str, str, str]
+Row = tuple[int, str, str, str, float | None]
+
+
+@dataclass
+class Notes:
+    """What a reading finds by the way: keys of damaged rows, and of rows whose last use is to be noted anew."""
+
+    damaged: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    since: float = field(default_factory=lambda: time.time() - USE_SECONDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,39 +65,57 @@ class Columns:
         return int(np.count_nonzero(self.state != UNFINISHED))
 
 
+def known(path: Path, keys: Sequence[str]) -> Columns:
+    """Return what is finished of points that nobody may have asked for together, by their keys. Raises BadFile."""
+    asked, nothing = (json.dumps(keys),), Columns({}, np.zeros(len(keys), np.uint8))
+    notes = Notes()
+    with opened(path) as store:
+        found = _merged(nothing, store.execute(OF_KEYS, asked), store.execute(FAILED_KEYS, asked), 0, notes)
+        _tended(store, notes)
+    return found
+
+
 def read(path: Path, request: int, before: Columns | None = None) -> Columns:
     """Return what is finished of a request; with `before`, only what is new is read. Raises BadInput, BadFile.
 
     A damaged row is set aside, as everywhere, and its point counts as unfinished.
     """
-    damaged: list[str] = []
+    notes = Notes()
     with opened(path) as store:
         store.execute("BEGIN")  # one snapshot for all queries
         try:
-            found = _read(store, path, request, before, damaged)
+            found = _read(store, path, request, before, notes)
         finally:
             store.execute("COMMIT")
-        for key in damaged:
-            kept.load(store, key)
+        _tended(store, notes)
     return found
 
 
-def _read(store: sqlite3.Connection, path: Path, request: int, before: Columns | None, damaged: list[str]) -> Columns:
+def _tended(store: sqlite3.Connection, notes: Notes) -> None:
+    for key in notes.damaged:
+        kept.load(store, key)
+    if notes.read:
+        touch(store, notes.read)
+
+
+def _read(store: sqlite3.Connection, path: Path, request: int, before: Columns | None, notes: Notes) -> Columns:
     row = store.execute("SELECT total FROM requests WHERE id = ?", (request,)).fetchone()
     if row is None:
         raise BadInput(f"request={request} is not in {path}; submit it again.")
     last = int(store.execute("SELECT coalesce(max(rowid), 0) FROM results").fetchone()[0])
     finished = [at for (at,) in store.execute(f"SELECT position FROM points WHERE request = ? AND state != {OPEN}", (request,))]
     failed = store.execute(FAILURES, (request,)).fetchall()
+    if before is not None and before.last == last and np.array_equal(np.flatnonzero(before.state), sorted(finished)):
+        return before
     if before is not None and before.last <= last:
-        found = _merged(before, store.execute(NEWER, (request, before.last)), failed, last, damaged)
+        found = _merged(before, store.execute(NEWER, (request, before.last)), failed, last, notes)
         if np.array_equal(np.flatnonzero(found.state), sorted(finished)):
             return found  # else rows were deleted meanwhile, and new ones may have taken their row numbers
     nothing = Columns({}, np.zeros(row[0], np.uint8))
-    return _merged(nothing, store.execute(OF_POINTS, (request,)), failed, last, damaged)
+    return _merged(nothing, store.execute(OF_POINTS, (request,)), failed, last, notes)
 
 
-def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last: int, damaged: list[str]) -> Columns:
+def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last: int, notes: Notes) -> Columns:
     """Return a copy of `before` with newly kept rows; failures are told anew, since a point may be tried again."""
     state = np.where(before.state == BROKEN, UNFINISHED, before.state).astype(np.uint8)
     columns = {name: numbers.copy() for name, numbers in before.metrics.items()}
@@ -94,11 +125,12 @@ def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, st
     rows = iter(rows)
     while batch := list(islice(rows, AT_ONCE)):
         sound = [row for row in batch if isinstance(row[2], str) and kept.checksum(row[1], row[2]) == row[3]]
-        damaged += [row[1] for row in batch if row not in sound] if len(sound) < len(batch) else []
+        notes.damaged += [row[1] for row in batch if row not in sound] if len(sound) < len(batch) else []
+        notes.read += [row[1] for row in sound if (row[4] or 0.0) < notes.since]
         positions = np.array([row[0] for row in sound], np.intp)
         for name, numbers in _parsed([row[2] for row in sound]):
             columns.setdefault(name, np.full(len(state), np.nan))[positions] = numbers
-        for at, _, text, _ in sound:
+        for at, _, text, *_ in sound:
             state[at] = RAN if '"ran":true' in text else REFUSED
             if state[at] == REFUSED:
                 reasons[at] = json.loads(text)["outcome"]

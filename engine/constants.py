@@ -40,4 +40,4 @@ class Constant:
 
     def according_to(self, choice: str) -> "Constant":
         """Return what the chosen source says."""
-        return dict(self.others).get(choice, self)
+        return next((one for name, one in self.others if name == choice), self)

@@ -12,7 +12,9 @@ from engine.scenario import Scenario, per_table
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
 MULTIPLICATIONS_PER_SECOND = 50e9
 ROWS_PER_SECOND = 20e6
-START_SECONDS = 1.5
+START_SECONDS = 1.0  # of a worker
+PREPARE_SECONDS = 1.0  # before a training's first batch: its rows, its teacher, held-out samples
+POINT_SECONDS = 0.02  # of a point whose training and counts are there: schedule, metrics, its row in the store
 BATCH_SECONDS = 1e-3
 ESTIMATE_SECONDS = 0.0005
 
@@ -30,14 +32,14 @@ def _interaction_width(model: Model) -> int:
 
 def seconds(scenario: Scenario) -> float:
     """Return the seconds that a full run is likely to take on one core."""
-    return counting_seconds(scenario) + training_seconds(scenario)
+    return START_SECONDS + counting_seconds(scenario) + training_seconds(scenario)
 
 
 def counting_seconds(scenario: Scenario) -> float:
-    """Return the seconds of a full run that all but training is likely to take on one core."""
+    """Return the seconds that all of a full run but training is likely to take on one core."""
     samples = scenario.data.batch_size * scenario.run.batches
     lookups = sum(per_table(scenario.model, "pooling"))
-    return START_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
+    return POINT_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
 
 
 def training_seconds(scenario: Scenario) -> float:
@@ -49,33 +51,34 @@ def training_seconds(scenario: Scenario) -> float:
     held_out = scenario.data.held_out_samples * scenario.run.evaluations
     step = min(multiplications(scenario.model), scenario.run.step_budget_GFLOP * 1e9 / (6 * scenario.data.batch_size))
     trained = (3 * samples + held_out) * step / MULTIPLICATIONS_PER_SECOND
-    return trained + (3 * samples + held_out) * lookups * scenario.model.embedding_dim / 16 / ROWS_PER_SECOND
+    return PREPARE_SECONDS + trained + (3 * samples + held_out) * lookups * scenario.model.embedding_dim / 16 / ROWS_PER_SECOND
 
 
 def sweep_seconds(scenarios: Sequence[Scenario], how: How, cores: int = 1) -> float:
     """Return the seconds that many points are likely to take on so many cores, with each functional class trained once.
 
-    A class is trained by one core, so few classes do not share their training among many.
+    The longest training has one core to itself: who shares it waits for it.
     """
     if how == "estimate":
         return len(scenarios) * ESTIMATE_SECONDS / cores
-    trained = [training_seconds(one) for one in to_train(scenarios)]
-    return max(trained, default=0.0) + (sum(map(counting_seconds, scenarios)) + sum(trained) - max(trained, default=0.0)) / cores
+    first = apart(scenarios)
+    trained = [training_seconds(scenario) for scenario in first]
+    longest, rest = max(trained, default=0.0), POINT_SECONDS * (len(scenarios) - len(first))
+    return START_SECONDS + longest + (sum(trained) - longest + sum(map(counting_seconds, first)) + rest) / cores
 
 
-def to_train(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """Return one scenario for each training that full runs of these need: classes once, whatever has none by itself."""
+def apart(scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """Return the full runs that share neither training nor counts with one before: one of each class, and all without a class."""
     found: dict[object, Scenario] = {}
     for number, scenario in enumerate(scenarios):
-        if scenario.run.training:
-            found.setdefault(functional_class(scenario) or number, scenario)
+        found.setdefault(functional_class(scenario) or number, scenario)
     return list(found.values())
 
 
 def sharing(scenarios: Sequence[Scenario]) -> str:
     """Return the sentence that says how many trainings these full runs share; "" where each needs its own."""
     trained = [scenario for scenario in scenarios if scenario.run.training]
-    needed = len(to_train(trained))
+    needed = len(apart(trained))
     if needed == len(trained):
         return ""
     return f"{len(trained):,} points share {needed:,} training{'' if needed == 1 else 's'}."

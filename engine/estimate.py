@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from engine.errors import EmberpoolError
 from engine.expected import expected_line
 from engine.many import reports, told
+from engine.report import Report
 from engine.result import Result
 from engine.scenario import Scenario
 from engine.tables import device_rows, timeline_rows
+from engine.together import Refused
 
 
 def estimate(scenario: Scenario) -> Result:
@@ -15,15 +16,17 @@ def estimate(scenario: Scenario) -> Result:
 
     What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
     """
-    (found,) = reports([scenario])
-    if isinstance(found, Result):
-        return found
-    if isinstance(found, EmberpoolError):
-        raise found
+    (found,) = reports([scenario], _whole)
+    if isinstance(found, Refused):
+        raise found.error
+    return found
+
+
+def _whole(asked: Scenario, report: Report) -> Result:
     return replace(
-        told(scenario, found),
-        breakdown=found.steady.rows,
-        devices=device_rows(found),
-        books=found.books.rows,
-        timeline=timeline_rows(expected_line(found.machinery)),
+        told(asked, report),
+        breakdown=report.steady.rows,
+        devices=device_rows(report),
+        books=report.books.rows,
+        timeline=timeline_rows(expected_line(report.machinery)),
     )

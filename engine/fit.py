@@ -9,6 +9,7 @@ from engine.devices.pmem import module_bytes, modules
 from engine.devices.ssd import DRIVES
 from engine.registry import load
 from engine.scenario import KNOBS, Scenario, per_table, with_values
+from engine.seen import remembered
 from engine.serving import too_small
 from engine.system import System
 from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
@@ -31,6 +32,7 @@ class Fit:
     capacity_is_automatic: bool
 
 
+@remembered()
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
     rows = s.data.batch_size * sum(per_table(s.model, "pooling"))
@@ -73,6 +75,7 @@ def gpu_bytes(s: Scenario, system: System) -> float:
     return held / s.machine.num_gpus + 2 * mlp_bytes(s)
 
 
+@remembered()
 def activation_bytes(s: Scenario) -> float:
     """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)

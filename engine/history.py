@@ -17,6 +17,7 @@ from engine.quota import shrink
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, known, with_values
 from engine.store import FAILED, KEPT, OPEN, opened, transaction
+from engine.sweep import Sweep
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
@@ -49,12 +50,14 @@ class Entry:
 
 
 def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
-    """Return the newest requests whose title, link or state has all the words."""
+    """Return the newest requests whose title, link or state has all the words; words such as #7 are numbers of requests."""
     found: list[Entry] = []
-    wanted = words.lower().split()
+    numbers, wanted = numbered(words), [word for word in words.lower().split() if not word.startswith("#")]
     with opened(path) as store:
         store.row_factory = sqlite3.Row
         for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
+            if numbers and row["id"] not in numbers:
+                continue
             title = row["title"] or described(row["how"], row["total"], *_texts(store, row))
             text = f"{title} {row['link']} {row['state']} {'pinned' * row['pinned']}".lower()
             if all(word in text for word in wanted):
@@ -62,6 +65,11 @@ def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
             if len(found) == most:
                 break
     return found
+
+
+def numbered(words: str) -> set[int]:
+    """Return the requests that are named by number: #7 #12."""
+    return {int(word[1:]) for word in words.split() if word.startswith("#") and word[1:].isdecimal()}
 
 
 def count(path: Path) -> int:
@@ -106,6 +114,16 @@ def link(path: Path, request: int) -> str:
             return links.link(with_values(Scenario(), texts))
         except EmberpoolError:
             return ""
+
+
+def reopening(points: Sequence[Scenario]) -> str:
+    """Return the link that reopens a sweep on its page; "" for points that no axes say, or where it would be too long."""
+    if not isinstance(points, Sweep) or (points.settings and any(axis.path == "model.name" for axis in points.axes)):
+        return ""  # settings come after a swept model, a link's knobs before it
+    sample = links.Questions("" if str(points.sampling) == "grid" else str(points.sampling))
+    base = with_values(points.base, dict(points.settings))
+    whole = links.link(base, page="sweep", axes=map(str, points.axes), questions=sample)
+    return whole if len(whole) <= links.MOST_CHARACTERS else ""
 
 
 def places(path: Path, request: int) -> dict[str, list[str]]:

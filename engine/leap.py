@@ -2,38 +2,58 @@
 
 from typing import Any
 
-from engine.period import ADVANCED, ALIKE, CHECKS, DEPTH, DIFFERS, LEAPT, LOW, NEXT, NONE, forget, keep, left_of_log, same
+from engine.period import (
+    ADVANCED,
+    ALIKE,
+    CHECKS,
+    DEPTH,
+    DIFFERS,
+    LEAPT,
+    LOW,
+    NEXT,
+    NONE,
+    forget,
+    keep,
+    left_of_log,
+    same_batches,
+    same_log,
+)
 from engine.template import ACTIVE, NEWEST, READY, WAITING, kernel
 
 
 @kernel
 def leap(g: Any, s: Any, past: Any, low: int, now: float) -> int:
     """Return how many batches could be passed over, filled in, now that all before `low` are complete; 0 as a rule."""
-    high, batches = low, s.start.shape[0]
-    if low + 1 >= batches or g.alike[low] != g.alike[low + 1]:
-        return 0
-    while high < batches and _touched(g, s, high):
-        high += 1
-    rows = high - low
-    if rows > DEPTH or high == batches:
+    if low + 1 >= s.start.shape[0] or g.alike[low] != g.alike[low + 1]:
         return 0
     past.counts[CHECKS] += 1
-    turn, skipped = low - past.counts[LOW], 0
-    how = same(g, s, past, low, rows, now) if past.counts[CHECKS] > 1 else DIFFERS
-    if how != DIFFERS:
-        left = past.at[1] - left_of_log(g, s, now)
-        turns = _turns(g, s, past, high, turn, how, left, now)
-        skipped = turns * turn
-        if turns > 0:
-            _fill(g, s, past, high, turn, turns, how, now)
-            _shift(g, s, low, high, skipped, turns * (now - past.at[0]), how, turns * left, now)
-        past.counts[LEAPT] = how == ALIKE
-    if past.counts[CHECKS] == past.counts[NEXT] and skipped == 0:
+    due = past.counts[CHECKS] == past.counts[NEXT]
+    how = same_log(g, s, past, low, now) if past.counts[CHECKS] > 1 else DIFFERS
+    if how == DIFFERS and not due:
+        return 0
+    high, skipped = _high(g, s, low), 0
+    if high - low > DEPTH or high == s.start.shape[0]:
+        return 0
+    if how != DIFFERS and same_batches(g, s, past, low, high - low, now):
+        skipped = _leap(g, s, past, low, high, how, now)
+    if skipped == 0 and due:
         past.counts[NEXT] *= 2
-        keep(g, s, past, low, rows, now)
-    elif skipped > 0 and how == ADVANCED:
-        forget(past)
+        keep(g, s, past, low, high - low, now)
     return skipped
+
+
+@kernel
+def _leap(g: Any, s: Any, past: Any, low: int, high: int, how: int, now: float) -> int:
+    left, turn = past.at[1] - left_of_log(g, s, now), low - past.counts[LOW]
+    turns = _turns(g, s, past, high, turn, how, left, now)
+    if turns > 0:
+        _fill(g, s, past, high, turn, turns, how, now)
+        _shift(g, s, low, high, turns * turn, turns * (now - past.at[0]), how, turns * left, now)
+    if how == ALIKE:
+        past.counts[LEAPT] = 1
+    elif turns > 0:
+        forget(past)
+    return int(turns * turn)
 
 
 @kernel
@@ -50,11 +70,17 @@ def _turns(g: Any, s: Any, past: Any, high: int, turn: int, how: int, left: floa
 
 
 @kernel
-def _touched(g: Any, s: Any, batch: int) -> bool:
-    k = 0
-    while k < s.start.shape[1] and s.waits[batch, k] == g.needs[k]:
-        k += 1
-    return bool(k < s.start.shape[1])
+def _high(g: Any, s: Any, low: int) -> int:
+    """Return the first batch that nothing has touched yet."""
+    high = low
+    while high < s.start.shape[0]:
+        k = 0
+        while k < s.start.shape[1] and s.waits[high, k] == g.needs[k]:
+            k += 1
+        if k == s.start.shape[1]:
+            break
+        high += 1
+    return high
 
 
 @kernel
@@ -65,21 +91,30 @@ def _fill(g: Any, s: Any, past: Any, high: int, turn: int, turns: int, how: int,
     for beginning in (False, True):  # first when tasks became ready, then when they began: the later cause stays
         for r in range(first, high):
             for k in range(width):
-                at = s.start[r, k] if beginning else s.ready[r, k]
-                for j in range(1, turns + 1):
-                    later, to = j * (now - then), r + j * turn
-                    if then < at <= now:
-                        s.cause[to, k] = s.cause[r, k] + j * turn * width
-                        if beginning:
-                            s.start[to, k] = at + later
-                        else:
-                            s.ready[to, k] = at + later
-                    if beginning and then < s.end[r, k] <= now:
-                        s.end[to, k] = s.end[r, k] + later
+                _repeat(s, r, k, turn, turns, then, now, beginning)
     if g.roll >= 0:
         let_go = s.roll[READY] - (s.roll[WAITING] >= 0)
         for r in range(let_go + 1, let_go + 1 + turns * turn):
             s.stale[r] = s.stale[r - turn] + (turn if how == ADVANCED else 0)
+
+
+@kernel
+def _repeat(s: Any, r: int, k: int, turn: int, turns: int, then: float, now: float, beginning: bool) -> None:
+    """Repeat what happened to a task since `then`: either that it became ready, or that it began or ended."""
+    width = s.start.shape[1]
+    at = s.start[r, k] if beginning else s.ready[r, k]
+    happened = then < at <= now and (beginning or s.waits[r, k] == 0)
+    ended = beginning and then < s.end[r, k] <= now
+    for j in range(1, turns + 1):
+        later, to = j * (now - then), r + j * turn
+        if happened:
+            s.cause[to, k] = s.cause[r, k] + j * turn * width
+            if beginning:
+                s.start[to, k] = at + later
+            else:
+                s.ready[to, k] = at + later
+        if ended:
+            s.end[to, k] = s.end[r, k] + later
 
 
 @kernel

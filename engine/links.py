@@ -1,7 +1,8 @@
 """A link is a whole scenario: a preset and what differs, plus the versions it was made with.
 
-`/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis, a crash state of the log
-protocol its replay line, `crash=v1:...`.
+`/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
+`sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `pareto=Step time [ms],Capital cost [USD]`. A crash state of the log
+protocol adds its replay line, `crash=v1:...`.
 """
 
 import re
@@ -9,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote
 
-from engine import axes as sweep
+from engine import axes as sweep_axes
 from engine import knobs, version
 from engine.crashcheck.view import view
 from engine.errors import BadInput, BadLink
 from engine.presets import DEFAULT, preset
 from engine.scenario import KNOBS, Scenario, known, values, with_values
+from engine.sweep import sampling
 
 MOST_CHARACTERS = 8000
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -22,17 +24,48 @@ Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
+class Questions:
+    """What a sweep is asked, as written: which points, the bounds that they must keep, the objectives of a Pareto front."""
+
+    sample: str = ""
+    where: tuple[str, ...] = ()
+    pareto: str = ""
+
+    @property
+    def pairs(self) -> Pairs:
+        """The parameters that say so."""
+        bounds = [("where", bound) for bound in self.where]
+        return [*[("sample", self.sample)] * bool(self.sample), *bounds, *[("pareto", self.pareto)] * bool(self.pareto)]
+
+    def check(self) -> None:
+        """Refuse what cannot be read; raises BadInput."""
+        from engine.answers.objective import MOST_CONSTRAINTS, constraint, objectives  # late: metrics need results, those links
+
+        if len(self.where) > MOST_CONSTRAINTS:
+            raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_CONSTRAINTS} are allowed.")
+        if self.sample:
+            sampling(self.sample)
+        if self.pareto:
+            objectives(self.pareto)
+        for bound in self.where:
+            constraint(bound)
+
+
+@dataclass(frozen=True)
 class Opened:
-    """What a link says: preset, scenario, sweep axes, a banner where versions differ, and the crash state to look at."""
+    """What a link says: preset, scenario, a sweep's axes and questions, a banner where versions differ, a crash state."""
 
     preset: str
     scenario: Scenario
     axes: tuple[str, ...] = ()
     banner: str = ""
     crash: str = ""
+    questions: Questions = Questions()
 
 
-def query(scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "") -> Pairs:
+def query(
+    scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: Questions = Questions()
+) -> Pairs:
     """Return the parameters that reproduce `scenario`, as differences from preset `base`."""
     start = preset(base).scenario
     pairs: Pairs = [("preset", base)]
@@ -41,14 +74,21 @@ def query(scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), cra
         pairs.append(("model.name", scenario.model.name))
     before = values(start)
     pairs += [(path, knobs.write(KNOBS[path], value)) for path, value in values(scenario).items() if value != before[path]]
-    pairs += [("axis", axis) for axis in axes]
+    pairs += [("axis", axis) for axis in axes] + questions.pairs
     pairs += [("crash", crash)] if crash else []
     return [*pairs, ("v", str(version.LINK)), ("model", version.MODEL)]
 
 
-def link(scenario: Scenario, base: str = DEFAULT, page: str = "explore", axes: Iterable[str] = (), crash: str = "") -> str:
+def link(
+    scenario: Scenario,
+    base: str = DEFAULT,
+    page: str = "explore",
+    axes: Iterable[str] = (),
+    crash: str = "",
+    questions: Questions = Questions(),
+) -> str:
     """Return the link's path and query, to be put behind a host."""
-    parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes, crash))
+    parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes, crash, questions))
     return f"/{page}?" + "&".join(parts)
 
 
@@ -69,13 +109,15 @@ def read(url: str) -> Opened:
 def open_pairs(pairs: Pairs) -> Opened:
     """Open decoded parameters; nothing is ever dropped or replaced silently."""
     seen: dict[str, str] = {}
-    axes = []
+    axes, where = [], []
     for key, value in pairs:
         if "\ufffd" in key + value or not (key + value).isprintable():
             raise BadLink(f"The link's parameter {key[:80]!r} has characters that are no printable text; copy it again.")
         if key == "axis":
-            sweep.parse(value)
+            sweep_axes.parse(value)
             axes.append(value)
+        elif key == "where":
+            where.append(value)
         elif key in seen:
             raise BadLink(f"The link gives {key!r} twice ({seen[key]!r} and {value!r}); keep one.")
         else:
@@ -85,8 +127,10 @@ def open_pairs(pairs: Pairs) -> Opened:
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
     if crash:
         view(crash)
+    questions = Questions(seen.pop("sample", ""), tuple(where), seen.pop("pareto", ""))
+    questions.check()
     changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
-    return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash)
+    return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash, questions)
 
 
 def _check_link_version(text: str) -> None:

@@ -4,20 +4,15 @@ A point is settled, given its devices and its plan, each of them remembered by t
 points with the same plan are then scheduled and averaged together. One point alone goes the same way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Iterable, Sequence
 
 from engine.books import Books, undisturbed
-from engine.device import Device
 from engine.errors import EmberpoolError
 from engine.expected import expected_amounts, settle, window
 from engine.finding import finding
 from engine.graph import check
-from engine.layout import Floats, Layout, laid_out, with_log_queued_at
-from engine.machinery import Machinery, machinery
+from engine.layout import laid_out
+from engine.machinery import machinery
 from engine.metric import measure
 from engine.parts import named
 from engine.registry import load
@@ -25,33 +20,11 @@ from engine.report import Report
 from engine.result import Result
 from engine.scenario import Scenario
 from engine.seen import remembered
-from engine.steady import Steady, steadies
+from engine.steady import Steady
 from engine.story import ESTIMATED, cannot_run, passes
 from engine.system import System, ways
-from engine.timeline import template_of
-from engine.traffic import Traffic
+from engine.together import Observed, Plan, Point, Refused, Told, each
 from engine.traffic import steady as repeated
-from engine.windows import Taken, observe
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What points with the same knobs of model, data and policy share: a batch's amounts, and the plan laid out."""
-
-    amounts: Traffic
-    layout: Layout
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A scenario ready to be estimated."""
-
-    asked: Scenario
-    machinery: Machinery
-    plan: Plan
-
-
-Estimated = Report | Result | EmberpoolError
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
@@ -59,16 +32,12 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [told(asked, found) for asked, found in zip(scenarios, reports(scenarios), strict=True)]
+    return [found.result if isinstance(found, Refused) else found for found in reports(scenarios, told)]
 
 
-def told(asked: Scenario, found: Estimated) -> Result:
+def told(asked: Scenario, report: Report) -> Result:
     """Return an estimate as a result, without tables."""
-    if isinstance(found, Result):
-        return found
-    if isinstance(found, EmberpoolError):
-        return Result(asked, ran=False, outcome=str(found), results={})
-    return Result(asked, ran=True, outcome=ESTIMATED, results=measure(found), warnings=notes(asked), finding=finding(found))
+    return Result(asked, ran=True, outcome=ESTIMATED, results=measure(report), warnings=notes(asked), finding=finding(report))
 
 
 def notes(asked: Scenario) -> tuple[str, ...]:
@@ -77,21 +46,12 @@ def notes(asked: Scenario) -> tuple[str, ...]:
     return (*((guessed,) if asked.data.digest else ()), *passes(asked))
 
 
-def reports(scenarios: Iterable[Scenario]) -> list[Estimated]:
-    """Return the accounts of each scenario's steady state, or why it cannot run, or the error that refuses it."""
-    found: list[Any] = [_ready(scenario) for scenario in scenarios]
-    groups: dict[Plan, list[int]] = {}
-    for i, point in enumerate(found):
-        if isinstance(point, Point):
-            groups.setdefault(point.plan, []).append(i)
-    for plan, members in groups.items():
-        points = [found[i] for i in members]
-        for i, report in zip(members, _together(plan, points), strict=True):
-            found[i] = report
-    return found
+def reports(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Result | Refused]:
+    """Return what is to be told of each scenario's steady state, or why it cannot run, or the error that refuses it."""
+    return each(map(_ready, scenarios), lambda point, seen: tell(point.asked, _report(point, seen)))
 
 
-def _ready(asked: Scenario) -> Point | Result | EmberpoolError:
+def _ready(asked: Scenario) -> Point | Result | Refused:
     try:
         settled = settle(asked)
         m = machinery(settled.scenario)
@@ -99,7 +59,7 @@ def _ready(asked: Scenario) -> Point | Result | EmberpoolError:
             return cannot_run(asked, settled.problems)
         return Point(asked, m, _planned(settled.scenario, asked.system))
     except EmberpoolError as error:
-        return error
+        return Refused(asked, error)
 
 
 @remembered(most=256)
@@ -112,63 +72,9 @@ def _planned(s: Scenario, system: str) -> Plan:
     return Plan(amounts, laid_out(graph, devices, batches))
 
 
-def _together(plan: Plan, points: Sequence[Point]) -> list[Report]:
-    layout = plan.layout
-    taken = _taken(layout, [point.machinery.devices for point in points])
-    found: list[Any] = [None] * len(points)
-    queued = _queued_at(layout, taken.seconds)
-    for demand in np.unique(queued):
-        mine = np.flatnonzero(queued == demand)
-        template = template_of(
-            with_log_queued_at(layout.graph, int(demand)), np.zeros((len(layout.kind), len(layout.graph.tasks)))
-        )
-        part = _of(taken, mine)
-        seen = observe(template, layout.kind, layout.accounts, part)
-        for i, stale, average in zip(mine, seen.stale.tolist(), steadies(seen, layout.devices, layout.cells), strict=True):
-            found[i] = _report(points[int(i)].machinery, average, plan.amounts, stale)
-    return found
-
-
-def _of(taken: Taken, machines: Any) -> Taken:
-    """Return what some of the machines take."""
-    return Taken(
-        taken.seconds[machines],
-        taken.joules[machines],
-        taken.stored[machines],
-        taken.written,
-        taken.busy_watts[machines],
-        taken.idle_watts[machines],
-    )
-
-
-def _taken(layout: Layout, machines: Sequence[Mapping[str, Device]]) -> Taken:
-    """Gather what each machine's devices take; a device that several machines have is asked once."""
-    shape = (len(machines), len(layout.demands), layout.kinds)
-    seconds, joules, stored = np.empty(shape), np.empty(shape), np.empty(shape)
-    for name, mine in layout.mine.items():
-        different = {id(machine[name]): machine[name] for machine in machines}
-        row = {one: i for i, one in enumerate(different)}
-        rows = np.array([row[id(machine[name])] for machine in machines])
-        costs = [layout.taken(name, device) for device in different.values()]
-        for all_of, each in zip((seconds, joules, stored), zip(*costs, strict=True), strict=True):
-            all_of[:, mine] = np.stack(each)[rows]
-    watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
-    busy, idle = np.ascontiguousarray(watts[:, :, 0]), np.ascontiguousarray(watts[:, :, 1])
-    return Taken(seconds, joules, stored, layout.written, busy, idle)
-
-
-def _queued_at(layout: Layout, seconds: Floats) -> Any:
-    """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest."""
-    logs = [k for k, task in enumerate(layout.graph.tasks) if task.during]
-    if not logs:
-        return np.zeros(len(seconds), dtype=np.int64)
-    mine = np.flatnonzero(layout.accounts.task == logs[0])
-    batches = np.bincount(layout.kind, minlength=layout.kinds)
-    return np.argmax((seconds[:, mine] * batches).sum(axis=2), axis=1)
-
-
-def _report(m: Machinery, average: Steady, amounts: Traffic, stale: int) -> Report:
+def _report(point: Point, seen: Observed) -> Report:
     """Scale the steady state to the scenario's number of batches."""
+    m, amounts, average = point.machinery, point.plan.amounts, seen.average
     batches = m.scenario.run.batches
     return Report(
         machinery=m,
@@ -180,7 +86,7 @@ def _report(m: Machinery, average: Steady, amounts: Traffic, stale: int) -> Repo
         busy={name: seconds * batches for name, seconds in average.busy.items()},
         pmem_written=average.written * batches,
         pmem_media_written=average.media_written * batches,
-        staleness=stale if m.ways.log else None,
+        staleness=seen.stale if m.ways.log else None,
         books=_books(average, batches),
         hit_rate=amounts.hit_rate if m.system.cache else None,
         drives_share=amounts.drives_share if m.system.caches else None,

@@ -103,23 +103,13 @@ def keep(g: Any, s: Any, past: Any, low: int, rows: int, now: float) -> None:
 
 
 @kernel
-def same(g: Any, s: Any, past: Any, low: int, rows: int, now: float) -> int:
-    """Return whether the state is the kept one: DIFFERS, ALIKE, or ADVANCED if only the rolling log is further."""
-    before, width = past.counts[LOW], s.start.shape[1]
-    close = CLOSE * (now - past.at[0]) + ROUNDING * now
-    if rows != past.counts[ROWS] or low == before or g.alike[before] != g.alike[low + rows - 1 if rows else low]:
-        return DIFFERS
-    for server in range(g.servers):
-        running = _place(g, s.running[server], low, width)
-        if running != past.servers[RUNNING, server] or _place(g, s.last[server], low, width) != past.servers[LAST, server]:
-            return DIFFERS
-        if running >= 0 and abs(s.finish[server] - now - past.finish[server]) > close:
-            return DIFFERS
-    return _same_log(g, s, past, low, now, close) if _same_tasks(s, past, low, rows, now, close) else DIFFERS
+def _close(past: Any, now: float) -> float:
+    return float(CLOSE * (now - past.at[0]) + ROUNDING * now)
 
 
 @kernel
-def _same_log(g: Any, s: Any, past: Any, low: int, now: float, close: float) -> int:
+def same_log(g: Any, s: Any, past: Any, low: int, now: float) -> int:
+    """Return whether the rolling log is as it was kept: DIFFERS, ALIKE, or ADVANCED if it is the same log, but further."""
     if g.roll < 0:
         return ALIKE
     if s.roll[GATE_ON] != past.roll[GATE_ON] or _relative(s.roll[WAITING], low) != past.roll[WAITING]:
@@ -130,9 +120,25 @@ def _same_log(g: Any, s: Any, past: Any, low: int, now: float, close: float) -> 
         if _relative(s.roll[ACTIVE], offset) == past.roll[ACTIVE] and _relative(s.roll[NEWEST], offset) == past.roll[NEWEST]:
             if how == ADVANCED and s.roll[WAITING] < 0 and s.roll[ACTIVE] >= 0:
                 return how
-            if how == ALIKE and abs(left_of_log(g, s, now) - past.at[1]) <= close:
+            if how == ALIKE and abs(left_of_log(g, s, now) - past.at[1]) <= _close(past, now):
                 return how
     return DIFFERS
+
+
+@kernel
+def same_batches(g: Any, s: Any, past: Any, low: int, rows: int, now: float) -> bool:
+    """Return whether the batches under way, `rows` of them, are as they were kept, but for the rolling log."""
+    before, width = past.counts[LOW], s.start.shape[1]
+    close = _close(past, now)
+    if rows != past.counts[ROWS] or low == before or g.alike[before] != g.alike[low + rows - 1 if rows else low]:
+        return False
+    for server in range(g.servers):
+        running = _place(g, s.running[server], low, width)
+        if running != past.servers[RUNNING, server] or _place(g, s.last[server], low, width) != past.servers[LAST, server]:
+            return False
+        if running >= 0 and abs(s.finish[server] - now - past.finish[server]) > close:
+            return False
+    return bool(_same_tasks(s, past, low, rows, now, close))
 
 
 @kernel

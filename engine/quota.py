@@ -64,10 +64,26 @@ def limit(path: Path, gibibytes: float) -> None:
         store.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (SETTING, str(int(gibibytes * GiB))))
 
 
+class Room:
+    """The owner's care for the quota, a small share of its time: what is held may be more than the quota for long."""
+
+    LOOK_SECONDS, SHARE = 1.0, 0.05
+
+    def __init__(self) -> None:
+        self.next = 0.0
+
+    def tend(self, store: sqlite3.Connection) -> None:
+        """Keep the quota, now and then."""
+        if (now := time.monotonic()) >= self.next:
+            keep(store)
+            took = time.monotonic() - now
+            self.next = now + max(self.LOOK_SECONDS, took / self.SHARE)
+
+
 def keep(store: sqlite3.Connection) -> int:
     """Let the least recently used go until the store is within its quota, and return how many rows went.
 
-    A look costs microseconds. What is held may be more than the quota: then only the rest goes.
+    What is held may be more than the quota: then only the rest goes.
     """
     allowed, gone = quota(store), 0
     if used(store) <= allowed:

@@ -25,6 +25,9 @@ AT_ONCE = 1000  # points written together: the store is locked for an instant, m
 # A point that is already kept starts out so: EXISTS is 1, as KEPT is.
 POINT = """INSERT INTO points (request, position, key, changes, class, state, checksum)
     VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3), crc(?3, ?4))"""
+# Who asks again without a title or a link leaves those that it has.
+ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
+    link = ifnull(nullif(?4, ''), link), keeps_on = ?5, checksum = crc(how, ?1, base) WHERE id = ?6"""
 HOUR = 3600.0
 
 
@@ -37,7 +40,7 @@ class Limit:
 
 
 FOR_COMMANDS = Limit(1_000_000, 1000 * HOUR)
-FOR_PAGES = Limit(50_000, 8 * HOUR)
+FOR_PAGES = Limit(100_000, 8 * HOUR)
 
 
 def submit(
@@ -72,8 +75,7 @@ def submit(
             digest = _listed(store, request, scenarios, base, how, limit, sharing)
             with transaction(store):
                 request = _joined(store, request, digest, session)
-                changes = "data = ?, session = ?, title = ?, link = ?, keeps_on = ?, checksum = crc(how, ?1, base)"
-                store.execute(f"UPDATE requests SET {changes} WHERE id = ?", (source, session, title, link, keeps_on, request))
+                store.execute(ASKED, (source, session, title, link, keeps_on, request))
                 _try_again(store, request)
                 tend(store)
         except BaseException:
@@ -196,4 +198,13 @@ def latest(path: Path, names: Iterable[str]) -> int | None:
     with opened(path) as store:
         query = "SELECT id FROM requests WHERE digest = ? AND state != 'arriving' ORDER BY id DESC LIMIT 1"
         row = store.execute(query, (digest,)).fetchone()
+    return int(row[0]) if row else None
+
+
+def by_link(path: Path, link: str, how: How) -> int | None:
+    """Return the newest request of this model version that the link reopens, found without its points' keys, or None."""
+    with opened(path) as store:
+        query = """SELECT id FROM requests WHERE link = ? AND how = ? AND model_version = ? AND state != 'arriving'
+            ORDER BY id DESC LIMIT 1"""
+        row = store.execute(query, (link, how, version.MODEL)).fetchone() if link else None
     return int(row[0]) if row else None

@@ -18,6 +18,7 @@ __all__ = ["Crash", "Found", "Machinery", "Resolve", "Run", "Segment", "machiner
 State = TypeVar("State")
 MOST_CRASHES = 10_000
 HOPELESS = 50
+UNDISTURBED = "completed without a fault"
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _struck(strikes: list[Strike]) -> str:
 def _completed(crashes: list[Crash], passed: list[Strike]) -> str:
     strikes = [*(strike for crash in crashes for strike in crash.outage.strikes), *passed]
     if not strikes:
-        return "completed without a fault"
+        return UNDISTURBED
     lost = sum(crash.lost for crash in crashes)
     again = f"; {'1 batch was' if lost == 1 else f'{lost} batches were'} run again" if crashes else ", without a stop"
     return f"completed after {_struck(strikes)}{again}"

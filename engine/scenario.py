@@ -7,6 +7,7 @@ exists is well formed. Whether it fits its machine is the simulation's question,
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
+from operator import attrgetter
 from typing import Any, cast
 
 from engine import knobs
@@ -100,14 +101,12 @@ KNOBS: Mapping[str, Knob] = dict(_declared(Scenario))
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(path.split(".")[0] for path in KNOBS if "." in path))
 
 
+_ALL = attrgetter(*KNOBS)
+
+
 def values(scenario: Scenario) -> dict[str, Any]:
     """Return every knob's value by dotted path, in declaration order."""
-    return {path: _get(scenario, path) for path in KNOBS}
-
-
-def _get(scenario: Scenario, path: str) -> Any:
-    group, _, name = path.rpartition(".")
-    return getattr(getattr(scenario, group) if group else scenario, name)
+    return dict(zip(KNOBS, _ALL(scenario), strict=True))
 
 
 def known(path: str) -> Knob:

@@ -14,12 +14,13 @@ from sqlite3 import Connection
 
 from joblib import cpu_count
 
-from engine import claims, queue, quota
+from engine import claims, queue
 from engine.errors import BadFile, CannotRun
 from engine.feed import Feed
 from engine.owner import AlreadyOwned, await_workers, is_owned, owning
 from engine.pool import Patience, Pool, local
-from engine.requests import FOR_PAGES, cancel, latest, renew, submit
+from engine.quota import Room
+from engine.requests import FOR_PAGES, by_link, cancel, latest, renew, submit
 from engine.status import Failure, Running, Status, failures, has_ended, status
 from engine.store import opened
 from engine.worker import COMPUTE, Ended, compute_chunk
@@ -30,6 +31,7 @@ __all__ = [
     "Failure",
     "Running",
     "Status",
+    "by_link",
     "cancel",
     "ensure_service",
     "failures",
@@ -102,10 +104,10 @@ def _cluster(address: str) -> Pool:
 
 
 def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, until: Condition) -> None:
-    idle_since, false_starts = time.monotonic(), 0
+    idle_since, false_starts, room = time.monotonic(), 0, Room()
     while not until():
         queue.tend(store)
-        quota.keep(store)
+        room.tend(store)
         if chunk := feed.next_here():
             _take(store, feed, pool, compute_chunk(chunk))
         elif feed.next():
@@ -124,12 +126,12 @@ def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
     """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun."""
     with pool.parallel() as parallel:
         answers = parallel(feed.tasks(pool))
-    patience = Patience()
+    patience, room = Patience(), Room()
     try:
         for ended in answers:
             _take(store, feed, pool, ended)
             queue.tend(store)
-            quota.keep(store)
+            room.tend(store)
             patience.tend(store)
             pool.tend(store)
             if until():

@@ -43,7 +43,7 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> Curve:
     """Return the hits at every capacity; the first `unseen` batches fill the caches and are not counted."""
     if isinstance(batches, Sequence) and (rows := dense_rows(batches)):
         return _of_few(np.concatenate(batches), rows, sum(map(len, batches[:unseen])))
-    held, line, lookups = slots.empty(ENDLESS, 0, (0,)), _line(0, 2 * CHUNK), 0
+    held, line, lookups = slots.empty(ENDLESS, 0, (0,)), line_of_time(0, 2 * CHUNK), 0
     counts = np.zeros(1, dtype=np.int64)
     for n, ids in enumerate(batches):
         lookups += len(ids) * (n >= unseen)
@@ -59,7 +59,7 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> Curve:
 
 def _of_few(ids: Ints, rows: int, first: int) -> Curve:
     counts, last = np.zeros(rows + 1, dtype=np.int64), np.full(rows, NONE, dtype=np.int32)
-    seen = _measure_few(ids, first, last, *_line(0, len(ids)), counts)
+    seen = _measure_few(ids, first, last, *line_of_time(0, len(ids)), counts)
     return Curve(len(ids) - first, np.cumsum(counts[: seen + 1]))
 
 
@@ -85,10 +85,10 @@ def _squeezed(held: Held) -> tuple[Words, Ints]:
     order = np.argsort(held.cell[:rows, USED])
     held.cell[order, USED] = np.arange(rows)
     held.state[NOW] = rows
-    return _line(rows, max(2 * CHUNK, 4 * rows))
+    return line_of_time(rows, max(2 * CHUNK, 4 * rows))
 
 
-def _line(marked: int, length: int) -> tuple[Words, Ints]:
+def line_of_time(marked: int, length: int) -> tuple[Words, Ints]:
     """Return a line of time with its first places marked, and the tree over it."""
     words = length // 64 + 1
     bits = np.zeros(64 * words, dtype=np.uint8)

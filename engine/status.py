@@ -10,6 +10,7 @@ from typing import Literal
 from engine.errors import BadInput
 from engine.keys import How
 from engine.progress import Progress, from_json
+from engine.remaining import seconds_left
 from engine.store import OPEN, opened
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
@@ -65,11 +66,14 @@ def status(path: Path, request: int) -> Status:
         left = store.execute(f"SELECT count(*) FROM points WHERE request = ? AND state = {OPEN}", (request,)).fetchone()[0]
         failed = _failed(store, request)
         running = _running(store, request, 1 if row[0] == "estimate" else MOST_SHOWN)
+        foreseen = seconds_left(store, request, [(one.seconds, one.progress) for one in running]) if row[0] == "full" else None
     how, state, total, reused, started, note = row
     done = total - left
     if state == "queued" and running:  # another request has begun one of its points
         state, reused, started = "running", done, time.time() - max(point.seconds for point in running)
-    eta = _eta(total, done, reused, started, running) if state == "running" else None
+    eta = None
+    if state == "running":
+        eta = foreseen if how == "full" else _eta(total, done, reused, started)
     return Status(request, how, state, total, done, failed, eta, running, note)
 
 
@@ -103,9 +107,6 @@ def _running(store: sqlite3.Connection, request: int, most: int) -> tuple[Runnin
     return tuple(Running(name, now - started, from_json(json.loads(text)) if text else None) for name, started, text in rows)
 
 
-def _eta(total: int, done: int, reused: int, started: float, running: tuple[Running, ...]) -> float | None:
-    """Seconds left at the pace so far, counting points that were not there before and shares of running ones."""
-    finished = done + sum(point.progress.share for point in running if point.progress)
-    if finished <= reused:
-        return None
-    return (time.time() - started) / (finished - reused) * (total - finished)
+def _eta(total: int, done: int, reused: int, started: float) -> float | None:
+    """Seconds left at the pace so far, counting points that were not there before."""
+    return (time.time() - started) / (done - reused) * (total - done) if done > reused else None

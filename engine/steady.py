@@ -1,6 +1,6 @@
 """The steady state of a timeline: step time, exposed and busy seconds, and joules, per batch and device."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -68,13 +68,13 @@ def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
     average(accounts, mean, np.array(shares), busy_watts, idle_watts, found, 0)
     found.written[0] = _written(timeline, shares, batches, written)
     found.media[0] = _written(timeline, shares, batches, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
-    return steadies(found, tuple(devices), cells)[0]
+    return next(steadies(found, tuple(devices), cells))
 
 
-def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> list[Steady]:
+def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Iterator[Steady]:
     """Return the averages of each machine by the names of their devices and cells."""
     columns = (found.step, found.exposed, found.busy, found.dynamic, found.static, found.cells, found.written, found.media)
-    return [
+    return (
         Steady(
             step,
             tuple(exposed),
@@ -86,7 +86,7 @@ def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str,
             tuple([(*cell, *amounts) for cell, amounts in zip(cells, each, strict=True)]),
         )
         for step, exposed, busy, dynamic, static, each, user, media in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    )
 
 
 def _mean(values: NDArray[np.float64], batches: int) -> float:

@@ -26,9 +26,14 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
         events=tables.event_rows(run),
         books=report.books.rows,
         timeline=tables.timeline_rows(run.planned),
-        warnings=(*notes, *_short(report), *_missed(asked, run), *passes(asked)),
+        warnings=(*notes, *warnings(asked, report, run.completed)),
         finding=finding(report),
     )
+
+
+def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[str, ...]:
+    """Return what a reader of a full run must know: that it is short, or that what was asked for never came."""
+    return (*_short(report), *(_missed(asked, report.elapsed) if completed else ()), *passes(asked))
 
 
 def cannot_run(asked: Scenario, problems: tuple[str, ...]) -> Result:
@@ -43,13 +48,13 @@ def _short(report: Report) -> tuple[str, ...]:
     return (f"run.batches={report.batches} is too short for a steady state; step time is the mean from the start.",)
 
 
-def _missed(asked: Scenario, run: Run) -> tuple[str, ...]:
+def _missed(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return a sentence for each list of instants that goes on after the end."""
     found = []
     for path, listed in values(asked).items():
-        late = [at for at in listed if at >= run.elapsed] if path.endswith("_at_seconds") and path != IN_RECOVERY else []
-        if late and run.completed:
-            found.append(f"{path}={min(late):g} is after the end of the run at {run.elapsed:.4g} s; it never struck.")
+        late = [at for at in listed if at >= elapsed] if path.endswith("_at_seconds") and path != IN_RECOVERY else []
+        if late:
+            found.append(f"{path}={min(late):g} is after the end of the run at {elapsed:.4g} s; it never struck.")
     return tuple(found)
 
 

@@ -4,9 +4,8 @@ import csv
 import io
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from engine import version
 from engine.errors import BadFile
@@ -15,9 +14,10 @@ from engine.parts import constants
 from engine.result import Result
 from engine.scenario import Scenario
 
-SECTIONS = 5  # knobs, results, address, constants, outcome
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Cell = str | float | None
+Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs, results, answers, address, constants, outcome
+Header = tuple[dict[str, None], ...]
 
 
 def csv_text(results: Iterable[Result], how: How) -> str:
@@ -27,14 +27,36 @@ def csv_text(results: Iterable[Result], how: How) -> str:
     cell is a result that does not apply, or a constant of a part that the row's machine does not use.
     Text that a spreadsheet would take for a formula gets a leading '.
     """
-    rows: list[tuple[Mapping[str, Any], ...]] = []
-    for result in results:
-        knobs = texts(result.scenario)
-        address = {"scenario key": key_of_texts(knobs, how), "model version": version.MODEL}
-        rows.append((knobs, result.results, address, in_use(result.scenario), {"outcome": result.outcome}))
-    sections = [dict.fromkeys(name for row in rows for name in row[number]) for number in range(SECTIONS)]
-    body = [[found.get(name) for found, names in zip(row, sections, strict=True) for name in names] for row in rows]
-    return rows_text([name for names in sections for name in names], body)
+    rows = [row(result, how) for result in results]
+    return "".join(csv_lines(header(rows), rows))
+
+
+def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> Row:
+    """Return a result as a row of the table; `answers` are what a sweep found out about it among the others."""
+    knobs = texts(result.scenario)
+    address = {"scenario key": key_of_texts(knobs, how), "model version": version.MODEL}
+    return knobs, result.results, answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+
+
+def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:
+    """Return the row of a point that no scenario can have: no numbers and no key, and why."""
+    return knobs, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
+
+
+def header(rows: Iterable[Row]) -> Header:
+    """Return every section's columns in the order in which they first appear; rows are looked at one by one."""
+    found: Header = tuple({} for _ in range(6))
+    for one in rows:
+        for columns, section in zip(found, one, strict=True):
+            columns.update(dict.fromkeys(section))
+    return found
+
+
+def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the table as CSV, line by line, so that a long one need not be held."""
+    yield rows_text([name for names in columns for name in names], ())
+    for one in rows:
+        yield _line(section.get(name) for section, names in zip(one, columns, strict=True) for name in names)
 
 
 def in_use(scenario: Scenario) -> dict[str, float]:
@@ -44,9 +66,12 @@ def in_use(scenario: Scenario) -> dict[str, float]:
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Write rows as CSV with LF ends: numbers with every digit, None as an empty cell, text safe for spreadsheets."""
+    return "".join(map(_line, (header, *rows)))
+
+
+def _line(cells: Iterable[Cell]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([_cell(cell) for cell in row] for row in (header, *rows))
+    csv.writer(out, lineterminator="\n").writerow(map(_cell, cells))
     return out.getvalue()
 
 
@@ -68,23 +93,24 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str | Iterable[str]) -> None:
     """Write a file whole or not at all, durably; a pipe or a device is written as it is. Raises BadFile."""
     try:
         path = path.resolve()
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            path.write_text(text, encoding="utf-8", newline="")
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.writelines([text] if isinstance(text, str) else text)
         else:
-            _replace(path, text)
+            _replace(path, [text] if isinstance(text, str) else text)
     except OSError as error:
         raise BadFile(f"{path} cannot be written: {error.strerror}; choose another file or free some space.") from error
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, text: Iterable[str]) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with fresh.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+            file.writelines(text)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.scenario import Scenario, per_table
+from engine.seen import remembered
 from engine.units import FLOAT32, MiB
 from engine.work import mlp_parameters
 
@@ -118,6 +119,7 @@ def traffic(
     )
 
 
+@remembered()
 def num_rows(scenario: Scenario) -> float:
     """Return the rows of all embedding tables."""
     return float(sum(per_table(scenario.model, "num_embeddings")))
@@ -138,12 +140,14 @@ def hot_rows(scenario: Scenario) -> float:
     return min(num_rows(scenario), scenario.policy.hot_rows_MiB * MiB // row_bytes(scenario))
 
 
+@remembered()
 def row_bytes(scenario: Scenario) -> int:
     """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word) and its checksum."""
     values = FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
     return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
 
 
+@remembered()
 def mlp_bytes(scenario: Scenario) -> float:
     """Return the bytes of all MLP parameters with their optimizer state (Adagrad keeps one word each)."""
     model = scenario.model

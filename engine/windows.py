@@ -32,11 +32,13 @@ class Accounts(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What P machines take for D demands, (P, D, R): seconds, joules by amounts, bytes stored by persistent memory's media.
+    """What P machines take for D demands: `row` (P, D) says in which row of the tables it stands.
 
-    R kinds of batches; `written` (D, R) are the bytes that training stores; watts are (P, V).
+    Tables have a column for each kind of batch: seconds, joules by amounts, bytes stored by persistent memory's media.
+    `written` (D, R) are the bytes that training stores; watts are (P, V).
     """
 
+    row: Ints
     seconds: Floats
     joules: Floats
     stored: Floats
@@ -62,6 +64,25 @@ class Averages(NamedTuple):
     stale: Ints
 
 
+class Totals(NamedTuple):
+    """Whole runs of P machines, of N batches: when all had ended, when each batch had, (P, N), bytes, (P,).
+
+    `cells` (P, C, 2) are busy seconds and joules by amounts and watts.
+    """
+
+    makespan: Floats
+    ends: Floats
+    cells: Floats
+    written: Floats
+    media: Floats
+
+
+def totals(points: int, batches: int, cells: int) -> Totals:
+    """Return room for so many runs; for none, nothing is totalled."""
+    makespan, written, media = np.zeros((3, points))
+    return Totals(makespan, np.zeros((points, batches)), np.zeros((points, cells, 2)), written, media)
+
+
 def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     """Return room for so many machines."""
     step, written, media = np.zeros((3, points))
@@ -71,20 +92,23 @@ def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
 
 
-def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken) -> Averages:
-    """Schedule and average P machines; of the template, durations count only by their shape, (N, K)."""
-    (points, _, _), devices = taken.seconds.shape, taken.busy_watts.shape[1]
+def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals) -> Averages:
+    """Schedule and average P machines, and total `whole` runs if there is room for them.
+
+    Of the template, durations count only by their shape, (N, K).
+    """
+    points, devices = taken.busy_watts.shape
     found = averages(points, template.durations.shape[1], devices, accounts.cells)
     state, past = begin(template), nothing_kept(template.durations.shape[1], template.servers)
-    failed = _observe(template._replace(alike=stretches(kind)), state, past, kind, accounts, taken, found)
+    failed = _observe(template._replace(alike=stretches(kind)), state, past, kind, accounts, taken, found, whole)
     if failed:
         raise ValueError(refusal(failed))
     return found
 
 
 @njit(cache=True, nogil=True)
-def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: Any) -> int:
-    points, demands, kinds = taken.seconds.shape
+def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: Any, whole: Any) -> int:
+    (points, demands), kinds = taken.row.shape, taken.seconds.shape[1]
     batches, width = s.start.shape
     newest, seen = s.roll[NEWEST], batches - 2 if batches > 2 else batches
     weight = np.zeros(kinds)
@@ -92,7 +116,7 @@ def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: An
         weight[kind[n]] += 1.0
     task_seconds, mean = np.zeros((kinds, width)), np.zeros((4, demands))
     for p in range(points):
-        _longest(a, taken.seconds[p], task_seconds)
+        _longest(a, taken.seconds, taken.row[p], task_seconds)
         _start_over(g, s, kind, task_seconds, newest)
         forget(past)
         failed = _advance(g, s, past)
@@ -103,23 +127,65 @@ def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: An
         found.exposed[p] = exposed(g, s, last, low) / seen
         found.stale[p] = s.stale.max()
         _means(taken, p, weight, seen, mean)
-        average(a, mean, _ran(s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
+        average(a, mean, _ran(g, s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
+        if len(whole.makespan) > 0:
+            _total(g, s, kind, a, taken, p, whole)
     return 0
 
 
 @njit(cache=True, nogil=True)
-def _longest(a: Any, seconds: Any, found: Any) -> None:
+def _total(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, whole: Any) -> None:
+    """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
+    batches, width = s.start.shape
+    reached, log = 0.0, np.ones(batches)
+    for n in range(batches):
+        for k in range(width):
+            if k != g.roll:
+                whole.makespan[p] = max(whole.makespan[p], s.end[n, k])
+                reached = reached if g.background[k] else max(reached, s.end[n, k])
+        whole.ends[p, n] = reached
+    if g.roll >= 0:
+        for n in range(batches):
+            log[n] = _done(g, s, kind, a, taken, p, n, whole.makespan[p])
+    for d in range(len(a.task)):
+        busy, joules, row = 0.0, 0.0, taken.row[p, d]
+        for n in range(batches):
+            r, share = kind[n], log[n] if a.task[d] == g.roll else 1.0
+            busy += 0.0 if a.beside[d] else share * taken.seconds[row, r]
+            joules += share * taken.joules[row, r]
+            whole.written[p] += share * taken.written[d, r]
+            whole.media[p] += share * taken.stored[row, r]
+        whole.cells[p, a.cell[d], 0] += busy
+        whole.cells[p, a.cell[d], 1] += joules + busy * taken.busy_watts[p, a.device[d]]
+
+
+@njit(cache=True, nogil=True)
+def _done(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, n: int, at: float) -> float:
+    """Return the share of batch n's log that is done `at` the end of the run."""
+    if s.end[n, g.roll] <= at:
+        return 1.0
+    seconds = 0.0
+    for d in range(len(a.task)):
+        if a.task[d] == g.roll:
+            seconds = max(seconds, taken.seconds[taken.row[p, d], kind[n]])
+    if not s.start[n, g.roll] < at or seconds <= 0:
+        return 0.0
+    return float(min(min(at - s.start[n, g.roll], seconds - s.left[n, g.roll]) / seconds, 1.0))
+
+
+@njit(cache=True, nogil=True)
+def _longest(a: Any, seconds: Any, row: Any, found: Any) -> None:
     """A task lasts as long as its slowest demand."""
     found[:] = 0.0
-    for d in range(seconds.shape[0]):
+    for d in range(len(row)):
         for r in range(seconds.shape[1]):
-            found[r, a.task[d]] = max(found[r, a.task[d]], seconds[d, r])
+            found[r, a.task[d]] = max(found[r, a.task[d]], seconds[row[d], r])
 
 
 @njit(cache=True, nogil=True)
 def _start_over(g: Any, s: Any, kind: Any, task_seconds: Any, newest: int) -> None:
-    """Bring the state to where nothing has run, as `template.begin` makes it."""
-    s.start[:], s.end[:], s.cause[:], s.ready[:] = np.nan, np.nan, -1, 0.0
+    """Bring the state to where nothing has run, as far as it is looked at before it is written."""
+    s.start[:], s.end[:] = np.nan, np.nan
     for n in range(s.start.shape[0]):
         s.left[n] = task_seconds[kind[n]]
         s.waits[n] = g.needs if n else g.first_needs
@@ -141,26 +207,26 @@ def _bounds(g: Any, s: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _ran(s: Any, seen: int) -> Any:
+def _ran(g: Any, s: Any, seen: int) -> Any:
     """Return the share of the last batches in which each task ran: 1, but less for a log that spans batches."""
     batches, width = s.start.shape
-    shares = np.zeros(width)
-    for n in range(batches - seen, batches):
-        for k in range(width):
-            shares[k] += not np.isnan(s.end[n, k])
-    return shares / seen
+    shares = np.ones(width)
+    if g.roll >= 0:
+        shares[g.roll] = np.sum(~np.isnan(s.end[batches - seen :, g.roll])) / seen
+    return shares
 
 
 @njit(cache=True, nogil=True)
 def _means(taken: Any, p: int, weight: Any, seen: int, mean: Any) -> None:
     mean[:] = 0.0
     for d in range(mean.shape[1]):
+        row = taken.row[p, d]
         for r in range(len(weight)):
             share = weight[r] / seen
-            mean[0, d] += share * taken.seconds[p, d, r]
-            mean[1, d] += share * taken.joules[p, d, r]
+            mean[0, d] += share * taken.seconds[row, r]
+            mean[1, d] += share * taken.joules[row, r]
             mean[2, d] += share * taken.written[d, r]
-            mean[3, d] += share * taken.stored[p, d, r]
+            mean[3, d] += share * taken.stored[row, r]
 
 
 @njit(cache=True, nogil=True)

@@ -22,7 +22,7 @@ if not known:
             st.page_link(f"pages/{page}.py", label=page.capitalize())
     st.stop()
 st.caption(fullness(quota.usage(runs.STORE)), help="python -m engine serve --quota-GiB sets how much it may use.")
-words = st.text_input("Find", placeholder="words of a title; done, running, cancelled, failed or pinned", key="history words")
+words = st.text_input("Find a run", placeholder="words of a title; done, running, failed or pinned; #7 #12", key="history words")
 
 
 def draw() -> None:
@@ -35,7 +35,8 @@ def draw() -> None:
         return
     if len(entries) == MOST < known:
         st.caption(f"The newest {MOST} of {known:,}; write words to find older ones.")
-    history_panel.draw(history_panel.listing(entries))
+    named = len(entries) == 1 or history.numbered(words)
+    history_panel.draw(history_panel.listing(entries) or (entries if named else []))
 
 
 live = any(entry.state in LIVE for entry in history.entries(runs.STORE, "", MOST))

@@ -3,48 +3,67 @@
 import streamlit as st
 from joblib import cpu_count
 
-from engine import effort
-from engine.errors import BadInput
-from pages.parts import address, axes_panel, frame, runs, session, sweep_panel
+from engine import links
+from engine.errors import EmberpoolError
+from engine.result import Result
+from engine.service import Status
+from pages.parts import address, axes_panel, estimates, frame, runs, session, sweep_filters, sweep_panel, sweep_runs
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 
-HOW = {"estimate": "Quick estimate", "full": "Full training"}
-
 frame.guard()
 scenario = session.scenario()
-bar = st.container()
+address_bar = st.container()
 st.header("Which design?", anchor=False)
-st.caption("Up to four knobs run against each other; everything else stays as in the sidebar.")
-axes = axes_panel.draw()
-with bar:
-    address.bar("sweep", session.axes() if axes else ())
-if axes is None:
-    st.info("Choose a knob and write its values to see how many points there are.")
+axes, sample = axes_panel.asked()
+sweep = axes_panel.swept_or_error(scenario, axes, sample)
+how = st.session_state.get(axes_panel.EXACT) or "estimate"
+good = not isinstance(sweep, EmberpoolError)
+link = links.link(scenario, session.base(), "sweep", axes, questions=links.Questions(sample)) if good else ""
+st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how, link) is None)
+label = axes_panel.summary(sweep) if good else "What is swept"
+with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
+    st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
+    axes_panel.draw(axes)
+questions = sweep_filters.questions(sample if good else "")
+with address_bar:
+    address.bar("sweep", axes if good else (), questions=questions)
+if not good:
+    st.error(plain(str(sweep))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
     st.stop()
-try:
-    points = axes_panel.grid(scenario, axes)
-except BadInput as error:
-    st.error(plain(str(error)))
-    st.stop()
-
-how = st.segmented_control("How exact?", HOW, default="estimate", required=True, format_func=HOW.__getitem__, key="how")
-results = runs.results(points, how)
-# A point that failed has no results at all and can be tried again; one that does not fit has its answer.
-missing = [point for point, result in zip(points, results, strict=True) if not (result and result.results)]
-wait = f"about {duration(effort.sweep_seconds(missing, how, cpu_count()))} to go" if missing else "all done"
 
 
-def draw(status: runs.Status | None) -> None:
-    """Draw the run's progress and what is finished of it."""
+def start() -> None:
+    """Ask for what is missing of the sweep, and fold away what is swept."""
+    st.session_state[axes_panel.OPEN] = False
+    runs.start(sweep, how, axes_panel.summary(sweep), link)
+
+
+def base() -> Result | None:
+    """Return the result of the sidebar's own scenario, as exact as the sweep's."""
+    return estimates.of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
+
+
+def progress(status: Status | None) -> None:
+    """Draw how far the run is, or the button that starts what is missing."""
     if status and not status.ended:
-        runs.progress(status)
-    else:
-        st.markdown(f"**{len(points)} points**, {len(points) - len(missing)} of them finished, {wait}.")
-    if missing and (status is None or status.ended):
-        st.button(f"Run {len(missing)} points", type="primary", key="run", on_click=runs.start, args=(points, how))
+        sweep_runs.draw_progress(status)
+        return
+    missing = sweep_runs.missing(sweep, how, status)
+    wait = f"about {duration(sweep_runs.seconds(sweep, how, missing, cpu_count()))} to go" if missing else "all done"
+    shared = sweep_runs.shared(sweep, how)
+    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
+    if missing:
+        st.button(f"Run {missing:,} points", type="primary", key="run", on_click=start)
         runs.note(status)
-    sweep_panel.draw(points, runs.results(points, how) if status else results, axes, how)
 
 
-runs.follow(points, how, draw)
+def results(status: Status | None) -> None:
+    """Draw what is finished; a filter that was changed here changes the link above, too."""
+    if sweep_filters.questions(sample) != questions:
+        st.rerun()
+    table = sweep_runs.table(sweep, how, status)
+    sweep_panel.draw(sweep, table, how, link, base(), ended=status is None or status.ended)
+
+
+sweep_runs.follow(lambda: sweep_runs.status(sweep, how, link), len(sweep), progress, results)

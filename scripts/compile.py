@@ -5,6 +5,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+import numpy as np
+
+from engine.answers.fronts import fronts
 from engine.estimate import estimate
 from engine.presets import preset
 from engine.scenario import with_values
@@ -20,3 +23,4 @@ for changes in (
     scenario = with_values(tiny, changes)
     estimate(scenario)
     simulate(scenario)
+fronts(np.zeros((1, 2)))

@@ -1,12 +1,14 @@
 """Do sweep axes mean what they say, and is everything else refused with a sentence?"""
 
+from collections import Counter
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from engine.axes import Axis, grid, parse
+from engine.axes import Span, parse
 from engine.errors import BadKnob
-from engine.scenario import Scenario, values, with_values
 
 BANDWIDTH = "machine.cxl_bandwidth_GBps"
 
@@ -32,8 +34,39 @@ BANDWIDTH = "machine.cxl_bandwidth_GBps"
 )
 def test_an_axis_reads_as_its_values(text: str, expected: tuple[object, ...]) -> None:
     axis = parse(text)
-    assert axis == Axis(text.strip().split("=")[0].split(":")[0].strip(), expected)
+    assert (axis.path, axis.values) == (text.strip().split("=")[0].split(":")[0].strip(), expected)
     assert parse(str(axis)) == axis
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        (f"{BANDWIDTH}=8:64", Span(8.0, 64.0)),
+        (f"{BANDWIDTH}=8:64:log", Span(8.0, 64.0, log=True)),
+        (f"{BANDWIDTH}:0.1:64:5:log", Span(0.1, 64.0, 5, log=True)),
+        ("data.batch_size=8:64", Span(8.0, 64.0)),
+        (f"{BANDWIDTH}=8,64", None),
+    ],
+)
+def test_a_range_keeps_its_ends_for_samplings(text: str, span: Span | None) -> None:
+    axis = parse(text)
+    assert axis.span == span and bool(axis.values) == (span is None or span.count is not None)
+    assert parse(str(axis)) == axis
+
+
+def test_a_grid_and_a_sampling_of_lanes_find_only_lanes_that_exist() -> None:
+    axis = parse("machine.cxl_lanes=1:16:16")
+    assert set(axis.values) == {1, 2, 4, 8, 16}
+    assert {axis.value(number) for number in axis.numbers(np.linspace(0, 1, 50))} == {1, 2, 4, 8, 16}
+
+
+def test_shares_of_an_axis_reach_its_ends_and_give_each_level_equal_room() -> None:
+    shares = (np.arange(1200) + 0.5) / 1200
+    for text, levels in (("data.batch_size=1:3", [1, 2, 3]), ("system=cxl,pmem,ssd", ["cxl", "pmem", "ssd"])):
+        axis = parse(text)
+        assert Counter(axis.value(number) for number in axis.numbers(shares)) == dict.fromkeys(levels, 400)
+    ratios = parse(f"{BANDWIDTH}=1:100:log")
+    assert [ratios.value(number) for number in ratios.numbers(np.array([0, 0.5, 1]))] == [1, 10, 100]
 
 
 @pytest.mark.parametrize(
@@ -83,54 +116,3 @@ def test_whatever_is_written_is_an_axis_or_a_sentence(text: str) -> None:
         except BadKnob:
             continue
         assert parse(str(axis)) == axis
-
-
-def test_the_grid_is_every_combination_with_the_first_axis_slowest() -> None:
-    found = grid(Scenario(), [parse("data.batch_size=1,2"), parse("system=pmem,cxl,ssd")])
-    assert [(one.data.batch_size, one.system) for one in found] == [
-        (1, "pmem"), (1, "cxl"), (1, "ssd"), (2, "pmem"), (2, "cxl"), (2, "ssd")
-    ]  # fmt: skip
-    assert grid(Scenario(), []) == (Scenario(),)
-
-
-def test_a_swept_model_is_set_whole_before_the_settings_and_the_other_axes() -> None:
-    settings = {"model.learning_rate": 0.25, "data.batch_size": 7}
-    tiny, rm1 = grid(Scenario(), [parse("model.optimizer=adagrad"), parse("model.name=tiny,rm1")], settings)
-    for found, name in ((tiny, "tiny"), (rm1, "rm1")):
-        changes = {"model.name": name, "model.optimizer": "adagrad", **settings}
-        assert found == with_values(Scenario(), changes)
-        assert (found.model.learning_rate, found.data.batch_size, found.model.optimizer) == (0.25, 7, "adagrad")
-    assert tiny.model.num_tables == values(with_values(Scenario(), {"model.name": "tiny"}))["model.num_tables"]
-
-
-def test_an_axis_comes_after_a_setting_of_the_same_knob() -> None:
-    found = grid(Scenario(), [parse("data.batch_size=1,2")], {"data.batch_size": 7, "run.batches": 3})
-    assert [(one.data.batch_size, one.run.batches) for one in found] == [(1, 3), (2, 3)]
-
-
-def test_a_combination_that_no_scenario_can_take_is_named() -> None:
-    with pytest.raises(BadKnob, match=r"At model.embedding_dim=32: model.bottom_mlp ends in 16"):
-        grid(Scenario(), [parse("model.embedding_dim=16,32")])
-
-
-def test_too_many_points_and_repeated_axes_are_refused_before_any_is_made() -> None:
-    many = parse("data.batch_size=1:1000:1000")
-    with pytest.raises(BadKnob, match="span 1,000,000 points; at most 100,000"):
-        grid(Scenario(), [many, parse("run.batches=1:1000:1000")])
-    with pytest.raises(BadKnob, match="given twice"):
-        grid(Scenario(), [many, many])
-
-
-def test_a_sample_is_a_part_of_the_grid_in_its_order_and_follows_the_seed() -> None:
-    axes = [parse("data.batch_size=1:100:100"), parse("run.batches=1,2")]
-    whole = grid(Scenario(), axes)
-    some_points = grid(Scenario(), axes, sample=20)
-    places = [whole.index(one) for one in some_points]
-    assert len(places) == 20 and places == sorted(set(places))
-    assert some_points == grid(Scenario(), axes, sample=20)
-    assert [one.data.batch_size for one in some_points] != [
-        one.data.batch_size for one in grid(with_values(Scenario(), {"data.seed": 2}), axes, sample=20)
-    ]
-    assert grid(Scenario(), axes, sample=500) == whole
-    with pytest.raises(BadKnob, match="sample=0"):
-        grid(Scenario(), axes, sample=0)

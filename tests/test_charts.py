@@ -24,7 +24,6 @@ CHARTS = {
     "busy": (charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
     "loss": (charts.curve("loss", "Loss", "elapsed"), tables.curve(RUN.training, RUN.events)),
     "auc": (charts.curve("auc", "AUC", "batch"), tables.curve(RUN.training, RUN.events)),
-    "line": (sweep_charts.line("CXL bandwidth [GB/s]", "AUC", numeric=True, log=True), None),
     "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
     "heat map": (sweep_charts.heat_map("a", "b", "AUC"), None),
 }

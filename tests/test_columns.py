@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine import claims, columns, kept, requests
+from engine import claims, columns, kept, requests, service
 from engine.errors import BadInput
 from engine.keys import key
 from engine.result import Result
@@ -87,9 +87,31 @@ def test_a_damaged_row_is_set_aside_and_counts_as_unfinished(store):
         )
     assert step_times(columns.read(store, request)) == [None, 2 / 7, None, None, None, None, None]
     assert fakes.ask(store, "SELECT count(*) FROM set_aside") == [(1,)]
-    assert requests.status(store, request).done == 1
+    assert service.status(store, request).done == 1
 
 
 def test_a_request_that_the_store_does_not_know_is_refused(store):
     with pytest.raises(BadInput, match="request=3 is not in"):
         columns.read(store, 3)
+
+
+def test_reading_in_bulk_notes_the_use_that_keeps_results_from_making_room(store):
+    request = requests.submit(store, SCENARIOS, "full")
+    keep(store, 1, 2, 3)
+    with opened(store) as connection:
+        connection.execute("UPDATE results SET used = 1.0 WHERE key != ?", (key(SCENARIOS[2], "full"),))
+    columns.read(store, request)
+    assert fakes.ask(store, "SELECT count(*) FROM results WHERE used > 1") == [(3,)]
+
+
+def test_points_that_nobody_asked_for_together_are_found_by_their_keys(store):
+    keep(store, 6, 2)
+    found = columns.known(store, [key(scenario, "full") for scenario in SCENARIOS])
+    assert step_times(found) == [None, 2 / 7, None, None, None, 6 / 7, None] and found.finished == 2
+
+
+def test_a_request_is_found_by_the_link_that_reopens_it(store):
+    request = requests.submit(store, SCENARIOS, "full", link="/sweep?axis=data.seed:1")
+    requests.submit(store, SCENARIOS[:2], "full", link="/sweep?axis=data.seed:2")
+    assert requests.by_link(store, "/sweep?axis=data.seed:1", "full") == request
+    assert requests.by_link(store, "/sweep?axis=data.seed:1", "estimate") is None and requests.by_link(store, "", "full") is None

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from engine import history, kept, links, quota, service
+from engine.axes import parse
 from engine.errors import BadInput
 from engine.scenario import Scenario, with_values
 from engine.store import opened
+from engine.sweep import Sampling, Sweep
+from engine.sweep import sampling as sampling_of
 from tests.service_fakes import ask, scenario, scenarios
 from tests.test_store_quota import fill, left
 
@@ -42,13 +45,22 @@ def test_a_request_without_a_title_is_described_by_what_it_computes(path: Path) 
     ]
 
 
+def test_a_request_that_is_asked_for_again_keeps_its_title_unless_it_gets_another(path: Path) -> None:
+    for title, link in (("First", "/sweep?v=1"), ("", ""), ("Second", "")):
+        service.submit(path, scenarios([1, 2]), "full", title=title, link=link)
+        (entry,) = history.entries(path)
+        assert entry.title == (title or "First") and history.link(path, entry.request) == "/sweep?v=1"
+
+
 def test_requests_are_found_by_words_of_title_and_state(path: Path) -> None:
     fill(path, range(2))
     pinned = fill(path, range(2, 5), pinned=True)
     ask(path, "UPDATE requests SET title = 'The night of 1,000 PMEM modules', link = '/sweep?v=1' WHERE id = ?", pinned)
     for words in ("pmem NIGHT", "pinned", "/sweep", "1,000 done"):
         assert [entry.request for entry in history.entries(path, words)] == [pinned], words
-    assert history.entries(path, "pmem day") == []
+    assert history.entries(path, "pmem day") == history.entries(path, "#99") == []
+    assert len(history.entries(path, "#1 #2")) == 2
+    assert [entry.request for entry in history.entries(path, "#1")] == [1] == list(history.numbered("a #1 #b #"))
 
 
 def test_a_request_reopens_by_its_own_link_or_that_of_its_first_point(path: Path) -> None:
@@ -58,6 +70,17 @@ def test_a_request_reopens_by_its_own_link_or_that_of_its_first_point(path: Path
     assert links.read(history.link(path, other)).scenario == scenario(7)
     ask(path, 'UPDATE requests SET base = \'{"machine.gone":"1"}\' WHERE id = ?', other)
     assert history.link(path, other) == "" == history.link(path, 99)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling("sobol", 4)])
+def test_a_sweep_of_the_command_line_reopens_on_its_page(sampling: Sampling) -> None:
+    axes = (parse("machine.cxl_bandwidth_GBps=16:64:3"), parse("system=cxl,pmem"))
+    points = Sweep(Scenario(), axes, (("data.seed", 5),), sampling)
+    opened = links.read(history.reopening(points))
+    again = Sweep(opened.scenario, tuple(map(parse, opened.axes)), (), sampling_of(opened.questions.sample or "grid"))
+    assert list(again) == list(points) and all(point.data.seed == 5 for point in again)
+    models = Sweep(Scenario(), (parse("model.name=rm1,rm2"),), (("model.embedding_dim", 8),), Sampling())
+    assert history.reopening(models) == history.reopening(tuple(points)) == ""
 
 
 def test_results_and_lines_are_those_that_have_a_result(path: Path) -> None:

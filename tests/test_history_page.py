@@ -1,5 +1,7 @@
 """The page History: does it list what was run, and let one reopen, compare, export, pin and delete it?"""
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import claims, columns, history, kept, links, queue, service
+from engine import claims, columns, history, kept, links, queue, service, table
 from engine.keys import key
 from engine.result import Result
 from engine.store import DEFAULT, opened
-from pages.parts import history_charts, history_tables
+from pages.parts import history_charts, history_panel, history_tables
 from tests.service_fakes import ask, scenario, scenarios
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +41,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
 
 
 def page() -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     return app.switch_page("pages/history.py").run()
 
 
@@ -53,7 +55,7 @@ def panel(*requests: int) -> AppTest:
 
         history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
 
-    return AppTest.from_function(script, args=(requests,), default_timeout=30).run()
+    return AppTest.from_function(script, args=(requests,), default_timeout=60).run()
 
 
 def button(app: AppTest, label: str) -> Any:
@@ -77,6 +79,11 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     assert app.caption[0].value.startswith("The store holds 4 results in 0.")
     app.text_input(key="history words").input("three DONE").run()
     assert list(app.dataframe[0].value["What"]) == ["Three *points*"]
+    assert any(one.label == "Pin" for one in app.button)  # the only one left is chosen
+    app.text_input(key="history words").input("").run()
+    assert not any(one.label == "Pin" for one in app.button)
+    app.text_input(key="history words").input("#1 #2").run()
+    assert any("2 requests chosen" in text.value for text in app.markdown)
     app.text_input(key="history words").input("nothing like it").run()
     assert "None of 2 requests" in app.info[0].value
 
@@ -93,7 +100,8 @@ def test_chosen_requests_are_compared_point_by_point() -> None:
     app = panel(one, other)
     assert not app.exception
     assert any(
-        f"#{one} reaches the lowest step time, 10 ms; #{other} 12 ms" in text.value.replace("\\", "") for text in app.markdown
+        f"#{one} reaches the lowest step time, 10 ms with Data seed 10; #{other} 12 ms" in text.value.replace("\\", "")
+        for text in app.markdown
     )
     assert app.selectbox(key="history across").options == [history_tables.RANK, "Data seed"]
     shown = app.dataframe[0].value
@@ -149,3 +157,18 @@ def test_points_of_all_chosen_requests_stand_in_one_table() -> None:
     assert frame.groupby("Request").size().to_dict() == {f"#{one}": 4, f"#{other}": 5}
     assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
     assert columns.read(DEFAULT, other).finished == 5
+
+
+def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = asked(range(1, 4))
+    (entry,) = history.entries(DEFAULT)
+    results = [result for _, result in kept.outcomes(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
+    assert history_panel._csv([entry], "estimate") == table.csv_text(results, "estimate")
+    assert history_panel._json([entry]).splitlines() == [kept.result_text(result) for result in results]
+    monkeypatch.setattr(history_panel, "MOST_WHOLE", 2)
+    short = list(csv.DictReader(io.StringIO(history_panel._csv([entry], "estimate"))))
+    assert [(row["Request"], row["Data seed"], row[STEP]) for row in short] == [
+        (f"#{request}", f"{n}", f"{n}.0") for n in (1, 2, 3)
+    ]
+    files = [button for button in panel(request).get("download_button")]
+    assert [one.proto.label for one in files] == ["CSV", "JSON"]

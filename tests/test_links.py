@@ -91,6 +91,16 @@ HOSTILE = {
     "an axis with a value out of range": ("axis=machine.cxl_bandwidth_GBps:8,nan", "machine.cxl_bandwidth_GBps"),
     "an axis with a control character": ("axis=system%07:cxl", "axis"),
     "markup": ("preset=" + quote("<script>alert(1)</script>"), "preset"),
+    "a sampling of an unknown kind": ("sample=sobel:64", "sobol"),
+    "a sampling of too many points": ("sample=sobol:1000000", "sample"),
+    "a sampling twice": ("sample=sobol:6&sample=lhs:6", "sample"),
+    "a bound on nothing": ("where=%3C%3D5", "result"),
+    "a bound that is no number": ("where=AUC%3E%3Dhigh", "high"),
+    "a bound with a control character": ("where=AUC%3E%071", "where"),
+    "a hundred bounds": ("&".join(["where=AUC%3E0"] * 100), "where="),
+    "an objective that is none": ("pareto=Stp%20time", "Step time"),
+    "six objectives": ("pareto=AUC,Loss,Nodes,Elapsed,Energy,Step%20time", "objectives"),
+    "markup as an objective": ("pareto=" + quote("<script>alert(1)</script>"), "result"),
     "a path as data": ("data.path=/etc/passwd", "data.path"),
 }
 
@@ -132,6 +142,17 @@ def test_no_knob_is_left_out_of_a_link(scenario):
     if scenario.model.name == start.model.name:
         differing = {path for path, value in values(scenario).items() if value != values(start)[path]}
         assert differing <= named
+
+
+@given(
+    st.sampled_from(["", "grid:20", "sobol:256", "lhs:7", "random:100000"]),
+    st.lists(st.sampled_from(["Step time [ms]<=5", "AUC>=0.7", "machine.num_gpus<3", "Energy [J]=1e-3"]), max_size=4),
+    st.sampled_from(["", "AUC", "Step time [ms],Capital cost [USD]:max"]),
+)
+def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto):
+    asked = links.Questions(sample, tuple(where), pareto)
+    opened = links.read(links.link(Scenario(), page="sweep", axes=("system:cxl,pmem",), questions=asked))
+    assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()
 
 
 def test_axes_do_not_change_the_scenario():

@@ -8,10 +8,12 @@ from types import ModuleType
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine import estimate as real_estimate
 from engine import kept, keys, links
 from engine.presets import preset
 from engine.result import Result
 from engine.scenario import GROUPS, KNOBS, with_values
+from engine.sections import sections
 from engine.store import DEFAULT as STORE
 from engine.store import opened as opened_store
 from tests import fakes
@@ -24,7 +26,7 @@ BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBp
 def engine(monkeypatch, tmp_path):
     """Put the made-up engine in place of the real one, and the store into a folder of its own."""
     quick = ModuleType("engine.estimate")
-    quick.estimate = fakes.estimate
+    vars(quick).update(vars(real_estimate), estimate=fakes.estimate)
     monkeypatch.setitem(sys.modules, "engine.estimate", quick)
     for name in [name for name in sys.modules if name.startswith("pages.")]:
         monkeypatch.delitem(sys.modules, name)
@@ -96,7 +98,7 @@ def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
         "axis=system:cxl,nonsense",
         "axis=system:cxl,<script>alert(1)</script>",
         "axis=[click](http://evil.example):**1**",
-        "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl",
+        "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl&axis=run.passes:1&axis=model.pooling:1",
     ],
 )
 def test_a_bad_link_draws_its_sentence_and_nothing_else(engine, query):
@@ -179,7 +181,7 @@ def test_axes_in_a_link_come_back_on_the_sweep_page(opened):
     assert links.open_pairs(address(app)).axes == ("data.batch_size:8,16", "system:cxl,pmem,dram")
 
 
-@pytest.mark.parametrize("values", ["", "8,,16", "nan", "8:4:2", "1:2:0", "8,8", "1:1000:100000"])
+@pytest.mark.parametrize("values", ["", "8,,16", "nan", "8:4:2", "1:2:0", "8,8", "1:1000:100001"])
 def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened, values):
     app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "sweep")
     app.text_input(key="axis 0 values").set_value(values).run()
@@ -226,7 +228,9 @@ def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_faile
     keep(Result(other, ran=False, outcome="It does not fit.", results={"Step time [ms]": None}), "estimate")
     app = opened("preset=tiny&axis=data.seed:1,2", "sweep")
     assert any("all done" in line.value for line in app.markdown) and not [one for one in app.button if one.key == "run"]
-    keep(Result(with_values(one, {"data.seed": 3}), ran=False, outcome="It failed.", results={}), "estimate")
+    failed = keys.key(with_values(one, {"data.seed": 3}), "estimate")
+    with opened_store(STORE) as store:
+        store.execute("INSERT INTO failures (key, sentence, bug, created) VALUES (?, 'It failed.', 0, 0)", (failed,))
     again = opened("preset=tiny&axis=data.seed:1,2,3", "sweep")
     assert [button.label for button in again.button if button.key == "run"] == ["Run 1 points"]
 
@@ -235,7 +239,7 @@ def test_a_sweep_whose_best_points_are_equal_says_how_many_there_are(engine, ope
     for bandwidth in (8.0, 16.0, 32.0):
         keep(fakes.estimate(with_values(preset("tiny").scenario, {"system": "pmem", BANDWIDTH: bandwidth})), "estimate")
     app = opened("preset=tiny&system=pmem&axis=machine.cxl_bandwidth_GBps:8,16,32", "sweep")
-    assert any("= 8.0, and at 2 more" in line.value for line in app.markdown)
+    assert any("= 8, and at 2 more" in line.value for line in app.markdown)
 
 
 @pytest.mark.parametrize("page", ["explore", "sweep"])
@@ -245,3 +249,27 @@ def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, 
     app = opened("preset=tiny", page)
     assert not app.exception and "not a store" in app.error[0].value
     assert len(app.header) == 1 and bool(app.metric) == (page == "explore")
+
+
+def test_a_knob_is_found_by_words_of_its_name_or_help_and_keeps_its_value(opened):
+    app = opened("data.seed=7")
+    app.text_input("find").set_value("data seed").run()
+    assert not app.exception
+    shown = [widget.key for widget in app.sidebar.text_input]
+    assert shown.count("knob data.seed") == 1 and shown.index("knob data.seed") == shown.index("find") + 1
+    assert app.text_input("knob data.seed").value == "7"
+    app.text_input("find").set_value("").run()
+    assert app.text_input("knob data.seed").value == "7"
+    app.text_input("find").set_value("no such words").run()
+    assert any("No further knob" in caption.value for caption in app.sidebar.caption)
+
+
+def test_knobs_of_a_group_stand_under_the_fault_or_device_they_belong_to():
+    for group in GROUPS:
+        paths = [path for path in KNOBS if path.startswith(f"{group}.")]
+        found = sections(paths)
+        assert sorted(path for members in found.values() for path in members) == sorted(paths)
+    faults = sections([path for path in KNOBS if path.startswith("faults.")])
+    assert next(iter(faults)) == "Every fault" and "faults.seed" in faults["Every fault"]
+    assert {path.split(".")[1][:8] for path in faults["Link down"]} == {"link_dow"}
+    assert "machine.num_ssds" in sections([path for path in KNOBS if path.startswith("machine.")])["SSD"]

@@ -15,7 +15,10 @@ from engine import kept, service
 from engine.feed import Feed
 from engine.functional_class import functional_class
 from engine.kept import result_text
+from engine.keys import key
 from engine.pool import Task, local
+from engine.progress import Progress
+from engine.remaining import seconds_left
 from engine.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.store import opened
@@ -193,3 +196,34 @@ def test_a_killed_worker_leaves_no_class_untrained_and_trains_none_twice_to_its_
         until(lambda: service.status(store, request).ended)
     assert sorted(log.read_text().split()) == ["1", "2"] and service.status(store, request).done == len(asked)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(asked),)]
+
+
+def seconds(store: Path, request: int, *now: tuple[float, Progress | None]) -> float | None:
+    """The forecast of what is left."""
+    with opened(store) as connection:
+        return seconds_left(connection, request, now)
+
+
+def test_a_slow_first_point_and_quick_others_do_not_fool_the_time_left(store: Path) -> None:
+    asked = points([1, 2], 6)
+    request = service.submit(store, asked, "full")
+    half = Progress(50, 100)
+    assert seconds(store, request) is None and seconds(store, request, (5.0, half)) is None, "how quick others are, none has told"
+
+    def finished(number: int, took: float, trains: bool) -> None:
+        name, one = key(asked[number], "full"), functional_class(asked[number])
+        begun = 1000.0 + 20 * number
+        ask(store, "INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, ?, 'kept')", name, begun)
+        kept_then = "INSERT INTO results (key, result, checksum, model_version, created) VALUES (?, '{}', '', '', ?)"
+        ask(store, kept_then, name, begun + took)
+        if trains and one:
+            ask(store, "INSERT INTO trainings VALUES (?, '', '', '', ?)", one.name, begun + took - 0.5)
+
+    finished(0, 10.0, trains=True)
+    finished(1, 0.25, trains=False)
+    # A training took 10 s, the one that is half way will take 4; a point ends every 0.25 s.
+    assert seconds(store, request, (2.0, half)) == pytest.approx((10.0 + 4.0) / 2 - 2.0 + 9 * 0.25)
+    finished(6, 10.0, trains=True)
+    assert seconds(store, request) == pytest.approx(9 * 0.25), "between two quick points nothing runs"
+    finished(2, 1.0, trains=False)
+    assert seconds(store, request, (0.0, None)) == pytest.approx(8 * (21.0 / 2)), "they began 20 s apart"

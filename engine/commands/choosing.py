@@ -18,12 +18,13 @@ DIGEST = "data.digest"
 
 @dataclass(frozen=True)
 class Chosen:
-    """The scenario before its settings, the settings by dotted path, a link's axes, and the data file."""
+    """The scenario before its settings, the settings by dotted path, a link's axes and questions, and the data file."""
 
     base: Scenario
     settings: Mapping[str, Any]
     axes: tuple[str, ...]
     data: Path | None
+    questions: links.Questions = links.Questions()
 
     @property
     def scenario(self) -> Scenario:
@@ -44,25 +45,25 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def chosen(arguments: argparse.Namespace) -> Chosen:
     """Return what the arguments choose; raises BadInput."""
-    base, axes = _base(arguments)
+    base, axes, questions = _base(arguments)
     settings = dict(_setting(text) for text in arguments.set)
     if arguments.data is not None:
         asked = settings.get(DIGEST, values(base)[DIGEST])
         settings[DIGEST] = _digest(arguments.data)
         if asked not in ("", settings[DIGEST]):
             raise BadFile(f"{arguments.data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
-    return Chosen(base, settings, axes, arguments.data)
+    return Chosen(base, settings, axes, arguments.data, questions)
 
 
-def _base(arguments: argparse.Namespace) -> tuple[Scenario, tuple[str, ...]]:
+def _base(arguments: argparse.Namespace) -> tuple[Scenario, tuple[str, ...], links.Questions]:
     if arguments.link is not None:
         opened = links.read(arguments.link)
         if opened.banner:
             print(opened.banner, file=sys.stderr)
-        return opened.scenario, opened.axes
+        return opened.scenario, opened.axes, opened.questions
     if arguments.scenario is not None:
-        return scenario_file(arguments.scenario), ()
-    return preset(arguments.preset if arguments.preset is not None else DEFAULT).scenario, ()
+        return scenario_file(arguments.scenario), (), links.Questions()
+    return preset(arguments.preset if arguments.preset is not None else DEFAULT).scenario, (), links.Questions()
 
 
 def _setting(text: str) -> tuple[str, Any]:

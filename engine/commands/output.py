@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from engine.errors import BadFile, BadInput
@@ -19,13 +20,13 @@ def check(*targets: str | None) -> None:
             check_writable(Path(str(target)))
 
 
-def write(target: str, text: str) -> None:
-    """Write the text to the target; raises BadFile."""
+def write(target: str, text: str | Iterable[str]) -> None:
+    """Write the text, whole or in pieces, to the target; raises BadFile."""
     if target != STANDARD:
         write_atomically(Path(target), text)
         return
     try:
-        sys.stdout.write(text)
+        sys.stdout.writelines([text] if isinstance(text, str) else text)
         sys.stdout.flush()
     except BrokenPipeError:
         silence()

@@ -8,70 +8,125 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from engine import axes, effort, kept, service
-from engine.commands import bar, choosing, output
-from engine.commands.parser import Subparsers, add_outputs, add_store, points
-from engine.errors import CannotRun, EmberpoolError
+from engine import effort, history, kept, service, table
+from engine.commands import asking, bar, choosing, output, surveying
+from engine.commands.parser import Subparsers, add_outputs, add_store
+from engine.errors import BadInput, CannotRun, EmberpoolError
 from engine.keys import How
 from engine.owner import AlreadyOwned
 from engine.result import Result
 from engine.scenario import Scenario
-from engine.table import csv_text
+from engine.store import DEFAULT
+from engine.sweep import Sweep
 
 TICK_SECONDS = 0.5
 A_BUG, BAD_INPUT, CANNOT_RUN = 1, 2, 3
 MOST_ROUNDS = 3
+MOST_HELD = 5000  # estimates that are remembered from the first look to the table; more are made again
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A sweep whose points all have an outcome: what a look at them found, how to look again, and who gave no result."""
+
+    survey: surveying.Survey
+    outcomes: surveying.Outcomes
+    failed: tuple[str, ...] = ()
+    bug: bool = False
 
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
-    parser = commands.add_parser("sweep", help="run every combination of some knobs' values")
+    parser = commands.add_parser("sweep", help="run every combination of some knobs' values, or points drawn from their ranges")
     choosing.add(parser)
-    parser.add_argument(
-        "--axis", action="append", default=[], metavar="AXIS", help="KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT[:log]; repeatable"
-    )
-    parser.add_argument("--sample", type=points, metavar="N", help="only N points of the grid, drawn by the data seed")
+    asking.add(parser)
     parser.add_argument("--no-sharing", action="store_true", help="train every point by itself: slower, same table, for checks")
     add_store(parser)
     add_outputs(parser, csv_required=True)
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call, store=None)  # estimates are kept only where a store is named
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Compute what is missing and write the table; returns the exit status."""
+    """Compute what is missing, write the table and say what it answers; returns the exit status."""
     output.check(arguments.csv)
     chosen = choosing.chosen(arguments)
-    asked = [axes.parse(text) for text in (*chosen.axes, *arguments.axis)]
-    scenarios = axes.grid(chosen.base, asked, chosen.settings, arguments.sample)
+    asked, sampling = asking.asked(arguments, chosen.questions)
     how: How = "estimate" if arguments.estimate else "full"
-    if how == "full" and not arguments.no_sharing and (told := effort.sharing(scenarios)):
+    points = Sweep(chosen.base, asking.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
+    if how == "full" and not (arguments.axis or chosen.axes):
+        raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
+    if how == "full" and not arguments.no_sharing and (told := effort.sharing(points)):
         print(told, file=sys.stderr)
-    request, results = _computed(arguments, scenarios, how, chosen.data)
-    output.write(arguments.csv, csv_text(results, how))
-    return _exit_status(arguments.store, request, results)
+    if how == "estimate" and arguments.store is None and arguments.cluster is None:
+        ended = _estimated(points, asked)
+    else:
+        ended = _kept(arguments, points, how, chosen.data, asked)
+    columns = ended.survey.columns
+    order, rank = asking.picked(asked, columns)
+    rows = surveying.rows(points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place))
+    output.write(arguments.csv, table.csv_lines(ended.survey.header, (row for row, _ in rows)))
+    asking.say(asked, points, columns, rank, points.fine)
+    return _exit_status(ended, points)
 
 
-def _computed(
-    arguments: argparse.Namespace, scenarios: Sequence[Scenario], how: How, data: Path | None
-) -> tuple[int, list[Result]]:
-    """Ask until every point has an outcome: a row found damaged on reading is computed anew."""
+def _estimated(points: Sweep, asked: asking.Asked) -> Ended:
+    """Estimate all points here: that costs less than keeping them, so rows of many are estimated again as they are written."""
+    failed: list[str] = []
+    held: dict[Scenario, Result] = {}
+
+    def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
+        for done, result in enumerate(surveying.estimated(scenarios, failed)):
+            if done % surveying.TOGETHER == 0:
+                bar.draw(done / len(points), f"{done:,} of {len(points):,} points")
+            if len(points) <= MOST_HELD:
+                held[result.scenario] = result
+            yield result
+
+    def again(scenarios: Iterator[Scenario]) -> Iterator[Result]:
+        return map(held.__getitem__, scenarios) if held else surveying.estimated(scenarios, [])
+
+    try:
+        survey = surveying.survey(points, "estimate", outcomes, asked)
+    finally:
+        bar.wipe()
+    if survey is None:
+        raise CannotRun("No point was estimated.")
+    return Ended(survey, again, tuple(failed))
+
+
+def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: asking.Asked) -> Ended:
+    """Have the store complete every point: a row found damaged on reading is computed anew."""
+    store = arguments.store = arguments.store or DEFAULT
+
+    def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result | None]:
+        return (result for _, result in kept.outcomes(store, scenarios, how))
+
     for _ in range(MOST_ROUNDS):
-        request = service.submit(
-            arguments.store, scenarios, how, data, session=f"command {os.getpid()}", sharing=not arguments.no_sharing
-        )
-        try:
-            _until_ended(arguments.store, request, arguments.jobs, arguments.cluster)
-        except KeyboardInterrupt:
-            service.cancel(arguments.store, request)
-            _say_how_to_resume(service.status(arguments.store, request), arguments.store)
-            raise
-        found = [result for _, result in kept.outcomes(arguments.store, scenarios, how)]
-        results = [result for result in found if result is not None]
-        if len(results) == len(found):
-            return request, results
-    raise CannotRun(service.status(arguments.store, request).note or "The store keeps losing points; check its disk.")
+        request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
+        survey = surveying.survey(points, how, outcomes, asked)
+        if survey:
+            failures = service.failures(store, request)
+            return Ended(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
+    raise CannotRun(service.status(store, request).note or "The store keeps losing points; check its disk.")
+
+
+def computed(
+    arguments: argparse.Namespace, points: Sequence[Scenario], how: How, data: Path | None, *, sharing: bool = True
+) -> int:
+    """Have every point computed that the store lacks, and return the request; Ctrl-C keeps what is finished."""
+    store, session = arguments.store, f"command {os.getpid()}"
+    link = history.reopening(points)
+    request = service.submit(store, points, how, data, session=session, link=link, sharing=sharing)
+    try:
+        _until_ended(store, request, arguments.jobs, arguments.cluster)
+    except KeyboardInterrupt:
+        service.cancel(store, request)
+        _say_how_to_resume(service.status(store, request), store)
+        raise
+    return request
 
 
 def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | None = None) -> None:
@@ -119,10 +174,10 @@ def _say_how_to_resume(now: service.Status, store: Path) -> None:
     )
 
 
-def _exit_status(store: Path, request: int, results: Sequence[Result]) -> int:
+def _exit_status(ended: Ended, points: Sweep) -> int:
     """0 if every point has a result and any could run; the table says for each point how it ended."""
-    failures = service.failures(store, request)
-    if failures:
-        print(f"{len(failures)} of {len(results)} points failed; the first: {failures[0].sentence}", file=sys.stderr)
-        return A_BUG if any(failure.bug for failure in failures) else BAD_INPUT
-    return 0 if any(result.ran for result in results) else CANNOT_RUN
+    sentences = [*(one.sentence for one in points.refused), *ended.failed]
+    if sentences:
+        print(f"{len(sentences)} of {len(points.fine)} points failed; the first: {sentences[0]}", file=sys.stderr)
+        return A_BUG if ended.bug else BAD_INPUT
+    return 0 if ended.survey.ran else CANNOT_RUN

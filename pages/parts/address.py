@@ -9,12 +9,13 @@ from engine import links
 from engine.errors import BadInput
 from engine.presets import preset
 from engine.scenario import KNOBS, values
-from pages.parts import data_file, session, systems_panel
+from pages.parts import axes_panel, data_file, session, sweep_filters, systems_panel
 from pages.parts.axes_panel import MOST_AXES
 from pages.parts.plain import plain
 
 WRITTEN, AT, BANNER, OURS = "address written", "address written at", "banner", "redrawn by us"
 SETTLED_SECONDS = 2.0
+NO_QUESTIONS = links.Questions()
 
 
 def open_link() -> str:
@@ -32,8 +33,10 @@ def open_link() -> str:
         session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
     except BadInput as error:
         return str(error)
-    st.session_state.update({session.AXES: opened.axes, session.SYSTEMS: systems_panel.of_link(opened.axes)})
+    st.session_state[session.SYSTEMS] = systems_panel.of_link(opened.axes)
     st.session_state[session.CRASH] = opened.crash
+    axes_panel.put(opened.axes, opened.questions.sample)
+    sweep_filters.put(opened.questions)
     st.session_state.update({BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
     return ""
 
@@ -70,9 +73,9 @@ def _touched() -> bool:
         return True
 
 
-def write(axes: tuple[str, ...] = (), crash: str = "") -> None:
-    """Put the link of the session's scenario, and of the page's axes or crash state, into the address bar."""
-    pairs = links.query(session.scenario(), session.base(), axes, crash)
+def write(axes: tuple[str, ...] = (), crash: str = "", questions: links.Questions = NO_QUESTIONS) -> None:
+    """Put the link of the session's scenario, and of the page's axes, questions or crash state, into the address bar."""
+    pairs = links.query(session.scenario(), session.base(), axes, crash, questions)
     if pairs == st.session_state.get(WRITTEN) and st.query_params:
         return
     st.query_params.from_dict({key: [value for name, value in pairs if name == key] for key, _ in pairs})
@@ -85,9 +88,9 @@ def host() -> str:
     return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
 
 
-def bar(page: str, axes: tuple[str, ...] = (), crash: str = "") -> None:
+def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links.Questions = NO_QUESTIONS) -> None:
     """Keep the address current; draw how many knobs differ from the preset, the way back, and the link to copy."""
-    write(axes, crash)
+    write(axes, crash, questions)
     start, now = values(preset(session.base()).scenario), values(session.scenario())
     differing = [KNOBS[path].label for path in KNOBS if now[path] != start[path]]
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
@@ -95,7 +98,8 @@ def bar(page: str, axes: tuple[str, ...] = (), crash: str = "") -> None:
         st.button("Reset", on_click=session.to_preset, disabled=not differing)
         with st.popover("Share"):
             st.caption("This link holds every knob and the seed; whoever opens it gets the same numbers.")
-            st.code(host() + links.link(session.scenario(), session.base(), page, axes, crash), language=None, wrap_lines=True)
+            st.session_state[session.HERE] = links.link(session.scenario(), session.base(), page, axes, crash, questions)
+            st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
     try:

@@ -8,12 +8,14 @@ import streamlit as st
 from engine import history, table
 from engine.errors import EmberpoolError
 from engine.history import Entry
+from engine.keys import How
 from pages.parts import address, downloads, history_charts, history_tables, runs
 from pages.parts.history_tables import LIVE, RANK
 from pages.parts.plain import plain
 
 FIRST_METRIC = "Step time [ms]"
 MOST_ROWS = 500
+MOST_WHOLE = 5000  # points whose every knob is written at the press of a button
 
 
 def listing(entries: Sequence[Entry]) -> list[Entry]:
@@ -40,7 +42,7 @@ def listing(entries: Sequence[Entry]) -> list[Entry]:
 def draw(chosen: Sequence[Entry]) -> None:
     """Draw what can be done with the chosen requests, and their points beside each other."""
     if not chosen:
-        st.caption("Tick rows at their left edge to reopen, compare, export, pin or delete them.")
+        st.caption("Tick rows at their left edge, or find them by their numbers, to reopen, compare, export, pin or delete them.")
         return
     st.markdown(f"**{plain(chosen[0].title) if len(chosen) == 1 else f'{len(chosen)} requests chosen'}**")
     for entry in chosen:
@@ -73,13 +75,27 @@ def _actions(chosen: Sequence[Entry]) -> None:
 def _exports(chosen: Sequence[Entry]) -> None:
     """Draw a CSV button for each way of computing among the chosen, and one for all as lines of JSON."""
     numbers = "-".join(str(entry.request) for entry in chosen[:5])
-    for how in dict.fromkeys(entry.how for entry in chosen):
-        of = [entry.request for entry in chosen if entry.how == how]
-        name = "CSV" if len({entry.how for entry in chosen}) == 1 else f"CSV, {'full runs' if how == 'full' else 'estimates'}"
-        rows = partial(lambda of, how: table.csv_text((r for n in of for r in history.results(runs.STORE, n)), how), of, how)
-        st.download_button(name, rows, f"emberpool-{how}-{numbers}.csv", "text/csv", on_click="ignore", key=f"csv {how}")
-    lines = partial(lambda of: "".join(line for n in of for line in history.lines(runs.STORE, n)), [e.request for e in chosen])
-    st.download_button("JSON", lines, f"emberpool-{numbers}.jsonl", "application/jsonl", on_click="ignore", key="json")
+    ways = list(dict.fromkeys(entry.how for entry in chosen))
+    for how in ways:
+        of = [entry for entry in chosen if entry.how == how and entry.kept]
+        name = "CSV" if len(ways) == 1 else f"CSV, {'full runs' if how == 'full' else 'estimates'}"
+        _button(name, partial(_csv, of, how), f"emberpool-{how}-{numbers}.csv", "text/csv")
+    _button("JSON", partial(_json, chosen), f"emberpool-{numbers}.jsonl", "application/jsonl")
+
+
+def _button(label: str, text: Callable[[], str], name: str, kind: str) -> None:
+    st.download_button(label, text, name, kind, on_click="ignore", key=f"file {label}")
+
+
+def _csv(chosen: Sequence[Entry], how: How) -> str:
+    """Write every knob, result and constant; of very many points only what varies and the results, which takes seconds."""
+    if sum(entry.kept for entry in chosen) > MOST_WHOLE:
+        return downloads.frame_text(history_tables.points(runs.STORE, chosen))
+    return table.csv_text((result for one in chosen for result in history.results(runs.STORE, one.request)), how)
+
+
+def _json(chosen: Sequence[Entry]) -> str:
+    return "".join(line for one in chosen for line in history.lines(runs.STORE, one.request))
 
 
 def _delete(chosen: Sequence[Entry]) -> None:

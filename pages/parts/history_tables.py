@@ -132,14 +132,27 @@ def best(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
 
 
 def finding(frame: pd.DataFrame, metric: str) -> str:
-    """Return which request reaches the best value, and how far the others' best are from it."""
+    """Return the best value, whose it is and where, and how far the others' best are from it."""
     found = best(frame, metric)
     word = "highest" if better(metric) == "higher" else "lowest"
     order = sorted(found, key=found.__getitem__, reverse=word == "highest")
     if not order:
         return f"No point has a {label(metric)}"
-    first = f"{order[0]} reaches the {word} {label(metric).lower()}, {readable(found[order[0]], unit(metric))}"
-    return first + "".join(f"; {name} {readable(found[name], unit(metric))}" for name in order[1:4])
+    where = top(frame, metric, 1).iloc[0]
+    at = ", ".join(_place(name, where[name]) for name in varied(frame) if pd.notna(where[name]))
+    whose = f"{order[0]} reaches the" if len(order) > 1 else "The"
+    verb = "," if len(order) > 1 else " is"
+    first = f"{whose} {word} {_lower(label(metric))}{verb} {readable(found[order[0]], unit(metric))}"
+    return first + (f" with {at}" if at else "") + "".join(f"; {one} {readable(found[one], unit(metric))}" for one in order[1:4])
+
+
+def _place(name: str, value: object) -> str:
+    return f"{label(name)} {readable(value, unit(name)) if isinstance(value, float | np.integer) else value}"
+
+
+def _lower(words: str) -> str:
+    """Return words for the middle of a sentence: AUC stays AUC."""
+    return words if words[1:2].isupper() else words[:1].lower() + words[1:]
 
 
 def top(frame: pd.DataFrame, metric: str, most: int) -> pd.DataFrame:

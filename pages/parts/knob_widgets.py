@@ -90,7 +90,9 @@ def stops(knob: Knob) -> tuple[str, ...]:
     mantissas = MANTISSAS[knob.kind == "int"]
     first = int(log10(low)) - 1 if low > 0 else 0 if knob.kind == "int" else -3
     ladder = [mantissa * 10.0**power for power in range(first, int(log10(high)) + 1) for mantissa in mantissas]
-    doubling = [base * 2.0**power for power in range(-4, 40) for base in (1.0, 1.5)]
+    doubling = [
+        base * 2.0**power for power in range(-4, 40) for base in (1.0, 1.5) if knob.kind != "int" or base * 2.0**power % 1 == 0
+    ]
     rounded = sorted({low, high, *(value for value in (doubling if knob.log else ladder) if low <= value <= high)})
     texts = (knobs.write(knob, knobs.check(knob, value)) for value in rounded)
     return (AUTO, *texts) if knob.optional else tuple(texts)

@@ -14,6 +14,7 @@ from engine.result import Result
 from engine.scenario import Scenario
 from engine.service import Status
 from pages.parts import data_file
+from pages.parts import session as session_state
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 
@@ -35,12 +36,16 @@ def results(scenarios: Scenarios, how: How) -> list[Result | None]:
     return [result for _, result in kept.outcomes(STORE, scenarios, how)]
 
 
-def start(scenarios: Scenarios, how: How) -> None:
-    """Ask for the scenarios in the background; shows the engine's sentence if they are refused."""
+def start(scenarios: Scenarios, how: How, title: str = "", link: str = "") -> None:
+    """Ask for the scenarios in the background; shows the engine's sentence if they are refused.
+
+    `title` says what it is, and `link` reopens it: by itself the page's own.
+    """
     with _toasted():
         data, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
         session = f"page {visitor.session_id}" if visitor else ""
-        service.submit(STORE, scenarios, how, data, session=session, limit=service.FOR_PAGES)
+        said = {"session": session, "title": title, "link": link or st.session_state.get(session_state.HERE, "")}
+        service.submit(STORE, scenarios, how, data, **said, limit=service.FOR_PAGES)
         service.ensure_service(STORE)
 
 

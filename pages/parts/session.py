@@ -12,6 +12,7 @@ from engine.presets import preset
 from engine.scenario import KNOBS, Scenario, values, with_values
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
+SAMPLE, HERE = "sample", "link of this page"
 
 
 def widget(path: str) -> str:
@@ -33,6 +34,11 @@ def base() -> str:
 def axes() -> tuple[str, ...]:
     """Return the axes of the sweep that the session holds, as links write them."""
     return tuple(st.session_state.get(AXES, ()))
+
+
+def sample() -> str:
+    """Return which points of the box are swept, as links write it; "" is all of the grid."""
+    return str(st.session_state.get(SAMPLE, ""))
 
 
 def crash() -> str:

@@ -1,90 +1,96 @@
-"""The results of a sweep: the metric over one axis as a line, over two as a heat map, and as a table."""
-
-from collections.abc import Sequence
+"""The results of a sweep from the answer down: the finding, filters, one view at a time, the points, and the files."""
 
 import pandas as pd
 import streamlit as st
 
-from engine import knobs
-from engine.axes import Axis
 from engine.keys import How
 from engine.result import Result
-from engine.scenario import KNOBS, Scenario, values
-from pages.parts import downloads, numbers, sweep_charts
+from engine.sweep import Sweep
+from pages.parts import (
+    downloads,
+    numbers,
+    sweep_files,
+    sweep_filters,
+    sweep_findings,
+    sweep_pins,
+    sweep_search,
+    sweep_table,
+    sweep_target,
+    sweep_views,
+)
+from pages.parts.plain import plain
+from pages.parts.sweep_figures import Figure
+from pages.parts.sweep_table import OUTCOME, POINT
+from pages.parts.sweep_views import VIEWS, View
 
 FIRST_METRIC = "Step time [ms]"
+TOP = 100
 
 
-def draw(points: Sequence[Scenario], results: Sequence[Result | None], axes: tuple[Axis, ...], how: How) -> None:
-    """Draw what is finished of a sweep."""
-    done = [result for result in results if result]
-    if not done:
-        st.caption("No point is finished yet.")
+def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
+    """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
+    names = sweep_table.metric_names(table)
+    if not names:
+        st.caption("No point is finished yet." if table.empty else "No finished point could run; the table says why.")
+        _outcomes(table)
         return
-    names = list(dict.fromkeys(name for result in done for name in result.results)) or [FIRST_METRIC]
-    metric = st.selectbox("Metric", names, index=names.index(FIRST_METRIC) if FIRST_METRIC in names else 0, key="metric")
-    frame = table(points, results, axes)
-    shown = _slice(frame, axes[2:])
-    st.markdown(f"**{_finding(shown, axes, metric)}**")
-    _chart(shown, axes, metric)
-    downloads.show(frame)
-    downloads.csv(done, how, f"emberpool-sweep-{how}")
+    answer = st.container()
+    left, right = st.columns((2, 3))
+    metric = left.selectbox("Metric", names, index=names.index(FIRST_METRIC) if FIRST_METRIC in names else 0, key="metric")
+    with right:
+        limits = sweep_filters.draw(table)
+    rows = sweep_table.kept(table, limits)
+    answer.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
+    view = View(sweep, table, rows, metric)
+    figure = _views(view)
+    sweep_pins.card(sweep, table)
+    sweep_pins.compare(sweep, table, metric)
+    _top(view)
+    sweep_files.draw(view, how, link, figure)
+    sweep_target.draw(view)
+    sweep_search.draw(sweep, base)
 
 
-def table(points: Sequence[Scenario], results: Sequence[Result | None], axes: tuple[Axis, ...]) -> pd.DataFrame:
-    """Return one row a finished point: its place on the axes under their titles, its results, its outcome."""
-    rows = []
-    for point, result in zip(points, results, strict=True):
-        if result:
-            place = {title(axis): _place(axis, values(point)[axis.path]) for axis in axes}
-            rows.append({**place, **result.results, "Outcome": result.outcome})
-    return pd.DataFrame(rows)
+def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, base: Result | None, ended: bool) -> str:
+    found = sweep_findings.finding(rows, sweep.axes, metric, base)
+    shares = sweep_findings.shares(sweep, table, metric) if ended and len(sweep.axes) > 1 else ()
+    return f"{found} {shares[0].sentence(metric)}" if shares and shares[0].alone else found
 
 
-def title(axis: Axis) -> str:
-    """Return an axis's title, with the knob's unit."""
-    return KNOBS[axis.path].title
+def _views(view: View) -> Figure | None:
+    first = "Lines" if len(view.axes) == 1 else "Heat map"
+    chosen = st.segmented_control("View", tuple(VIEWS), default=first, required=True, key="view", label_visibility="collapsed")
+    if view.rows.empty or view.metric not in view.rows:
+        st.caption("No point passes the filters; take one away to draw some.")
+        return None
+    return VIEWS[chosen](view)
 
 
-def _place(axis: Axis, value: object) -> object:
-    return value if numeric(axis) else knobs.write(KNOBS[axis.path], value)
+def _top(view: View) -> None:
+    """Draw the best points as a table whose rows can be picked, and the files with all of them."""
+    inside = sweep_views.boxed(view.rows)
+    shown = sweep_table.ranked(inside, view.metric).head(TOP)
+    where = " in the box" if len(inside) < len(view.rows) else ""
+    st.markdown(f"**The {len(shown):,} best of {len(inside):,} points{where}**, by {plain(numbers.label(view.metric).lower())}")
+
+    def picked() -> None:
+        at = st.session_state["top"].selection["rows"]
+        if at and at[0] < len(shown):
+            sweep_pins.pick(int(shown[POINT].iloc[at[0]]))
+
+    titles = {name: sweep_table.title(name) for name in shown.columns if name != POINT}
+    order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(shown), OUTCOME]
+    frame = shown[list(dict.fromkeys(order))].assign(**{POINT: shown[POINT] + 1}).dropna(axis="columns", how="all")
+    frame = frame.rename(columns={**titles, POINT: "Point"})
+    height = "content" if len(frame) <= downloads.MOST_ROWS else "auto"
+    st.dataframe(frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height)
+    _outcomes(view.table)
 
 
-def numeric(axis: Axis) -> bool:
-    """Whether an axis is a scale of numbers; one with "auto" among them is a list of words."""
-    return KNOBS[axis.path].kind in ("float", "int") and None not in axis.values
-
-
-def _slice(frame: pd.DataFrame, rest: tuple[Axis, ...]) -> pd.DataFrame:
-    """Let the visitor fix the third and fourth axis, and return the rows there."""
-    for axis in rest:
-        name = title(axis)
-        options = list(dict.fromkeys(frame[name]))
-        at = st.select_slider(f"At {name}", options, key=f"at {axis.path}") if len(options) > 1 else options[0]
-        frame = frame[frame[name] == at]
-    return frame
-
-
-def _finding(frame: pd.DataFrame, axes: tuple[Axis, ...], metric: str) -> str:
-    known = frame.dropna(subset=[metric]) if metric in frame else frame.iloc[:0]
-    if known.empty:
-        return "No finished point has this metric."
-    best = known[metric].astype(float).idxmin() if numbers.better(metric) != "higher" else known[metric].astype(float).idxmax()
-    place = ", ".join(f"{title(axis)} = {known.loc[best, title(axis)]}" for axis in axes)
-    equal = int((known[metric] == known.loc[best, metric]).sum()) - 1
-    others = f", and at {equal} more" if equal else ""
-    word = "Lowest" if numbers.better(metric) == "neither" else "Best"
-    return f"{word} {numbers.label(metric)}: {numbers.readable(known.loc[best, metric], numbers.unit(metric))} at {place}{others}"
-
-
-def _chart(frame: pd.DataFrame, axes: tuple[Axis, ...], metric: str) -> None:
-    columns = {title(axis): name for axis, name in zip(axes[:2], ("first", "second"), strict=False)}
-    if metric not in frame:
-        return
-    marks = frame[[*columns, metric]].rename(columns={**columns, metric: "metric"}).astype({"metric": float})
-    if len(axes) == 1:
-        log = numeric(axes[0]) and KNOBS[axes[0].path].log
-        spec = sweep_charts.line(title(axes[0]), metric, numeric(axes[0]), log)
-    else:
-        spec = sweep_charts.heat_map(title(axes[0]), title(axes[1]), metric)
-    st.vega_lite_chart(marks, spec, key="sweep", alt=f"{metric} over {' and '.join(columns)}")
+def _outcomes(table: pd.DataFrame) -> None:
+    """Say how many points have no numbers, and why, the most frequent reason first."""
+    why = table[OUTCOME][table[OUTCOME] != ""] if OUTCOME in table else pd.Series(dtype=str)
+    if len(why):
+        reasons = why.value_counts()
+        more = f" ({len(reasons):,} reasons in all)" if len(reasons) > 1 else ""
+        st.caption(f"{len(why):,} points have no numbers: {plain(str(reasons.index[0]))}{more}")

@@ -1,0 +1,65 @@
+"""Which point to take: those that keep all bounds, the best of them, and the cheapest machine that meets a target."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.answers.objective import Array, Columns, Constraint, Objective, numbers, said, short
+
+COST = "Capital cost [USD]"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen point by index, or None, how many points kept the bounds, and the answer as a sentence."""
+
+    index: int | None
+    kept: int
+    sentence: str
+
+
+def kept(columns: Columns, constraints: Sequence[Constraint]) -> Array:
+    """Return for each point whether it keeps every bound; without bounds all do."""
+    size = len(next(iter(columns.values()), ()))
+    every: Array = np.logical_and.reduce([np.ones(size, dtype=bool), *(one.holds(columns) for one in constraints)])
+    return every
+
+
+def top(columns: Columns, by: Objective, count: int, among: Array | None = None) -> Array:
+    """Return the indices of the best points by one objective, the best first, equal ones in their order."""
+    losses = by.losses(columns)
+    allowed = np.isfinite(losses) if among is None else np.isfinite(losses) & among
+    order = np.argsort(losses, kind="stable")
+    best: Array = order[allowed[order]][:count]
+    return best
+
+
+def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = COST) -> Choice:
+    """Return the point of least cost that keeps every bound; of equally cheap ones the best by the bounds, in their order."""
+    keeps = kept(columns, constraints) & np.isfinite(numbers(columns, cost))
+    many = len(keeps)
+    if not keeps.any():
+        return Choice(None, 0, _none(columns, constraints, many))
+    ways = [Objective(one.name, ">" in one.sign).losses(columns) for one in constraints]
+    order = np.lexsort([*reversed(ways), numbers(columns, cost)])
+    best = int(order[keeps[order]][0])
+    asked = ", ".join(_asked(one) for one in constraints) or f"a {short(cost).lower()}"
+    price = said(cost, float(numbers(columns, cost)[best]))
+    return Choice(best, int(keeps.sum()), f"{int(keeps.sum()):,} of {many:,} points have {asked}; the cheapest costs {price}.")
+
+
+def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str:
+    """Say which bound no point keeps and how near the nearest comes, or that only all bounds together are too much."""
+    for one in constraints:
+        found = numbers(columns, one.name)
+        if not np.isfinite(found).any():
+            return f"None of {many:,} points has a {short(one.name).lower()}, so none keeps {one}."
+        if not one.holds(columns).any():
+            nearest = found[np.nanargmin(one.excess(columns))]
+            return f"None of {many:,} points has {_asked(one)}: the nearest has {said(one.name, float(nearest))}."
+    return f"None of {many:,} points has {', '.join(_asked(one) for one in constraints)} at once; each alone can be had."
+
+
+def _asked(one: Constraint) -> str:
+    return f"{short(one.name)} {one.sign} {said(one.name, one.bound)}"

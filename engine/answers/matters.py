@@ -1,0 +1,97 @@
+"""Which knob matters: how much of a metric's variance over a sweep each axis explains.
+
+Alone: the variance of the metric's mean at each value of the axis. In all: what remains when all other axes stand still, so
+with everything that the axis does together with others. Both are shares of the variance over the points (Sobol's indices).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.answers.objective import Array, short
+from engine.scenario import KNOBS, known
+from engine.sweep import Sweep
+
+PURPOSE = 107
+DRAWS = 200
+QUANTILES = (0.025, 0.975)
+MOST_BINS = 16
+
+
+@dataclass(frozen=True)
+class Share:
+    """One axis's share of a metric's variance, from 0 to 1: `alone` and `total`, each with its 95 % interval where it is known.
+
+    A whole grid has no sampling error: its interval is the share itself.
+    """
+
+    path: str
+    alone: float
+    low: float
+    high: float
+    total: float | None = None
+    total_low: float | None = None
+    total_high: float | None = None
+
+    def sentence(self, metric: str) -> str:
+        """Say what the knob explains, and whether it does so alone."""
+        more = (
+            ""
+            if self.total is None or self.total < self.alone + 0.05
+            else f", and with other knobs together {_percent(self.total)}"
+        )
+        return f"{known(self.path).label} explains {_percent(self.alone)} of the variance of {short(metric).lower()}{more}."
+
+
+def shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[Share, ...]:
+    """Return each axis's share of the variance of a metric, given by point of the sweep, the largest first.
+
+    Points without a number are left out. Of a grid shares are exact, with totals; of a sampling ranges are cut into bins of
+    equally many points, the noise between bins is taken off, and intervals come from drawing the points again.
+    """
+    found = np.asarray(values, dtype=float)
+    known_ones = np.isfinite(found)
+    found, levels = found[known_ones], sweep.levels(MOST_BINS)[known_ones]
+    if len(found) < 2 or np.ptp(found) <= 1e-12 * np.abs(found).max():
+        return tuple(Share(axis.path, 0.0, 0.0, 0.0, 0.0) for axis in sweep.axes)
+    whole = sweep.sampling.kind == "grid" and sweep.sampling.count is None
+    parts = (_exact if whole else _drawn)(levels, found, sweep.base.data.seed)
+    rows = (Share(axis.path, *part) for axis, part in zip(sweep.axes, parts, strict=True))
+    return tuple(sorted(rows, key=lambda row: (-row.alone, list(KNOBS).index(row.path))))
+
+
+def _exact(levels: Array, found: Array, seed: int) -> list[tuple[float, float, float, float | None]]:
+    rows: list[tuple[float, float, float, float | None]] = []
+    for axis in range(levels.shape[1]):
+        others = np.unique(np.delete(levels, axis, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+        alone = _between(levels[:, axis], found)
+        rows.append((alone, alone, alone, max(1 - _between(others, found), alone)))
+    return rows
+
+
+def _drawn(levels: Array, found: Array, seed: int) -> list[tuple[float, float, float, float | None]]:
+    draws = np.random.default_rng([seed, PURPOSE]).integers(len(found), size=(DRAWS, len(found)))
+    rows: list[tuple[float, float, float, float | None]] = []
+    for axis in range(levels.shape[1]):
+        again = [_between(levels[draw, axis], found[draw], noisy=True) for draw in draws]
+        alone = _between(levels[:, axis], found, noisy=True)
+        low, high = np.quantile(again, QUANTILES)
+        rows.append((alone, min(float(low), alone), max(float(high), alone), None))
+    return rows
+
+
+def _between(level: Array, found: Array, noisy: bool = False) -> float:
+    """Return the share of the variance that lies between levels; `noisy`: less what chance alone puts there (epsilon squared)."""
+    count = np.bincount(level)
+    mean = np.bincount(level, found) / np.maximum(count, 1)
+    middle = found.mean()
+    share = float((count * (mean - middle) ** 2).sum() / max(((found - middle) ** 2).sum(), np.finfo(float).tiny))
+    many, some = len(found), int((count > 0).sum())
+    if noisy and many > some:
+        share = 1 - (1 - share) * (many - 1) / (many - some)
+    return min(max(share, 0.0), 1.0)
+
+
+def _percent(share: float) -> str:
+    return "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"

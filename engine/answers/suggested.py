@@ -1,0 +1,69 @@
+"""The grid to begin with: knobs worth asking about, of which those are taken that change a preset's time or cost."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from engine import knobs
+from engine.answers.choice import COST
+from engine.answers.evaluated import evaluated
+from engine.axes import Axis
+from engine.registry import every
+from engine.scenario import Scenario, known, values, with_values
+from engine.sweep import Refused, made
+
+MOST_POINTS = 2048
+TIME = "Step time [ms]"
+# In the order in which they are taken while there is room: what one buys first, then how it is used.
+WORTH_ASKING = (
+    ("machine.pmem", "optane-100,optane-200,battery-dram,cxl-flash"),
+    ("machine.pmem_capacity_GiB", "auto,512,2048"),
+    ("machine.gpu", "v100,a100-80,h100-sxm"),
+    ("machine.num_gpus", "1,2,4,8"),
+    ("machine.near_data_compute", "on,off"),
+    ("policy.mlp_staleness_bound_batches", "auto,0"),
+    ("machine.cxl_lanes", "4,16"),
+    ("policy.cache_load_factor", "0.005,0.01,0.05,0.1"),
+    ("policy.hot_rows_MiB", "64,256,1024"),
+    ("machine.embedding_servers", "1,2,4"),
+    ("machine.num_ssds", "1,4"),
+    ("machine.network_bandwidth_GBps", "11.25,22.5,45"),
+    ("machine.pcie_bandwidth_GBps", "13,26,52"),
+    ("policy.look_ahead_batches", "50,200"),
+    ("machine.dram_channels", "4,8"),
+    ("machine.num_expanders", "1,2"),
+    ("machine.matrix_precision", "fp32,tf32"),
+    ("policy.prefetch", "on,off"),
+)
+
+
+def axes(base: Scenario, most: int = MOST_POINTS) -> tuple[Axis, ...]:
+    """Return the systems of the base's family, then every knob worth asking that has an effect, within so many points.
+
+    Each axis has the base's own value too, so that the base is one of the points.
+    """
+    family = every("systems")[base.system].family
+    chosen = [Axis("system", tuple(name for name, one in every("systems").items() if one.family == family))]
+    points = len(chosen[0].values)
+    for axis in _candidates(base):
+        if points * len(axis.values) <= most and _acts(base, chosen[0].values, axis):
+            chosen.append(axis)
+            points *= len(axis.values)
+    return tuple(chosen)
+
+
+def _candidates(base: Scenario) -> Iterator[Axis]:
+    for path, text in WORTH_ASKING:
+        listed = [knobs.parse(known(path), word) for word in text.split(",")]
+        own = values(base)[path]
+        yield Axis(path, tuple(listed) if own in listed else (own, *listed))
+
+
+def _acts(base: Scenario, systems: tuple[str, ...], axis: Axis) -> bool:
+    """Whether, under any of the systems, another value of the knob gives another time or another cost."""
+    return any(len(set(_outcomes(with_values(base, {"system": system}), axis))) > 1 for system in systems)
+
+
+def _outcomes(base: Scenario, axis: Axis) -> list[tuple[Any, ...]]:
+    points = [made(base, {axis.path: value}) for value in axis.values]
+    ran = [result.results for result in evaluated([one for one in points if not isinstance(one, Refused)]) if result.ran]
+    return [(results[TIME], results[COST]) for results in ran]

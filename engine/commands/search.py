@@ -1,0 +1,143 @@
+"""`search`: the Pareto front of a box of knobs, found by estimates of some of its points and confirmed by full runs."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine import kept, table
+from engine.answers import cheapest, finding, knee, objective
+from engine.answers.evaluated import evaluated, number
+from engine.answers.objective import Constraint, Objective, constraint
+from engine.answers.search import Found, search
+from engine.answers.weeks import WEEKS
+from engine.axes import Axis
+from engine.commands import asking, bar, choosing, output
+from engine.commands.parser import Subparsers, add_outputs, add_store, points
+from engine.commands.sweep import computed
+from engine.errors import BadInput, CannotRun
+from engine.result import Result
+from engine.scenario import Scenario, values
+
+EVALUATIONS = 500
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("search", help="find the Pareto front of some knobs' ranges without computing every point")
+    choosing.add(parser)
+    asking.add_axes(parser)
+    parser.add_argument(
+        "--objective", action="append", default=[], metavar="RESULT", help=f"what to improve; repeatable ({asking.USUAL})"
+    )
+    parser.add_argument("--evaluations", type=points, default=EVALUATIONS, metavar="N", help=f"estimates at most ({EVALUATIONS})")
+    parser.add_argument("--confirm", type=points, metavar="K", help="run K points of the front in full, beside their estimates")
+    add_store(parser)
+    add_outputs(parser, csv_required=True)
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Search, confirm, write the front and say what it shows; returns the exit status."""
+    output.check(arguments.csv)
+    chosen = choosing.chosen(arguments)
+    axes = asking.axes(arguments, chosen)
+    wanted = _wanted(arguments, chosen)
+    bounds, late = _known_to_estimates(chosen.scenario, [*map(constraint, (*chosen.questions.where, *arguments.where))])
+    if late and not arguments.confirm:
+        raise BadInput(f"No estimate has {late[0].name}, so {late[0]} needs full runs; add --confirm K.")
+    found = _searched(arguments, chosen, axes, wanted, bounds)
+    full = _confirmed(arguments, chosen.data, found.front[:: _step(len(found.front), arguments.confirm)])
+    names = [*(one.name for one in wanted), *(one.name for one in bounds)]
+    shown = [one for one in found.front if _keeps(full.get(one.scenario), late)]
+    lines = [table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
+    output.write(arguments.csv, table.csv_lines(table.header(lines), lines))
+    _say(found, axes, full, wanted)
+    return 0
+
+
+def _wanted(arguments: argparse.Namespace, chosen: choosing.Chosen) -> tuple[Objective, ...]:
+    texts = arguments.objective or (chosen.questions.pareto or asking.USUAL).split(",")
+    wanted = tuple(map(objective, texts))
+    lacking = _lacking(chosen.scenario, [one.name for one in wanted])
+    if lacking:
+        raise BadInput(f"No estimate has {lacking[0]}; search by what estimates have, and bound it with --where and --confirm K.")
+    return wanted
+
+
+def _known_to_estimates(base: Scenario, bounds: Sequence[Constraint]) -> tuple[list[Constraint], list[Constraint]]:
+    """Part the bounds that estimates can check from those that only full runs can."""
+    late = _lacking(base, [one.name for one in bounds])
+    return [one for one in bounds if one.name not in late], [one for one in bounds if one.name in late]
+
+
+def _lacking(base: Scenario, names: Sequence[str]) -> list[str]:
+    result = evaluated([base])[0]
+    return [name for name in names if result.ran and name not in WEEKS and number(result, name) is None]
+
+
+def _searched(
+    arguments: argparse.Namespace,
+    chosen: choosing.Chosen,
+    axes: Sequence[Axis],
+    wanted: Sequence[Objective],
+    bounds: Sequence[Constraint],
+) -> Found:
+    def watch(done: int) -> None:
+        bar.draw(done / arguments.evaluations, f"{done:,} of {arguments.evaluations:,} estimates")
+
+    try:
+        found = search(chosen.base, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
+    finally:
+        bar.wipe()
+    if not found.front:
+        if any(one.ran for one in found.results):
+            raise CannotRun(cheapest(found.columns, bounds, wanted[0].name).sentence)
+        raise CannotRun(found.results[0].outcome)
+    return found
+
+
+def _step(size: int, most: int | None) -> int:
+    """Return the step that takes about `most` points, spread over the front from its first."""
+    return max(-(-size // most), 1) if most else size
+
+
+def _confirmed(arguments: argparse.Namespace, data: Path | None, chosen: Sequence[Result]) -> dict[Scenario, Result]:
+    if not arguments.confirm:
+        return {}
+    asked = [one.scenario for one in chosen]
+    computed(arguments, asked, "full", data)
+    found = zip(asked, kept.outcomes(arguments.store, asked, "full"), strict=True)
+    return {scenario: result for scenario, (_, result) in found if result is not None}
+
+
+def _keeps(full: Result | None, late: Sequence[Constraint]) -> bool:
+    """Whether a full run keeps the bounds that only it can; what was not run in full is shown without that claim."""
+    return full is None or all(bool(one.holds({one.name: [number(full, one.name)]})[0]) for one in late)
+
+
+def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mapping[str, table.Cell]:
+    """Return numbers over weeks; what a full run gave for each result asked for, and the estimate's gap in percent of it."""
+    cells: dict[str, table.Cell] = {name: number(quick, name) for name in asked if name in WEEKS}
+    for name in asked if full else ():
+        if full and name in full.results:
+            real, guess = number(full, name), number(quick, name)
+            cells[f"{name}, full run"] = real
+            cells[f"{name}, gap of the estimate [%]"] = 100 * (guess - real) / real if real and guess is not None else None
+    return {**cells, "full run": full.outcome} if full else cells
+
+
+def _say(found: Found, axes: Sequence[Axis], full: Mapping[Scenario, Result], wanted: Sequence[Objective]) -> None:
+    best = knee(found.columns, found.wanted, found.rank)
+    place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
+    print(f"{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{asking.at(place)}", file=sys.stderr)
+    quick = {one.scenario: one for one in found.front}
+    for one in [one for one in wanted if full and one.name not in WEEKS]:
+        gaps = [_gap(number(quick[scenario], one.name), number(result, one.name)) for scenario, result in full.items()]
+        print(f"{len(full)} full runs: {one.name} of the estimate is at most {max(gaps):.2g} % off.", file=sys.stderr)
+
+
+def _gap(guess: float | None, real: float | None) -> float:
+    return 100 * abs(guess - real) / abs(real) if real and guess is not None else np.inf

@@ -1,0 +1,72 @@
+"""What LRU caches of any size, empty at first, miss in each batch: from one pass over the ids, by stack distances.
+
+A cache hits a lookup if it holds at least as many rows as were used since the row's last use (`engine/stack.py`). A row was
+held when its batch began if that was so of its last use before the batch, counted up to the batch's beginning.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from engine.stack import flip, line_of_time, marked_before
+from engine.workload.arrays import Floats, Ints
+
+MOST_LOOKUPS = 10_000_000
+NEVER = 2**31 - 1
+
+
+class Distances(NamedTuple):
+    """Of each lookup the rows that a cache must hold to hit it, and to have held its row when the batch began.
+
+    Batch n has the lookups from `first[n]` on; `rows` are the different rows used up to its end.
+    """
+
+    now: NDArray[np.int32]
+    begun: NDArray[np.int32]
+    first: Ints
+    rows: Ints
+
+
+def distances(batches: Sequence[Ints]) -> Distances:
+    """Measure the distances of every lookup of some batches, none of them empty."""
+    different, ids = np.unique(np.concatenate(batches), return_inverse=True)
+    first = np.cumsum([0, *map(len, batches)])
+    now, begun = np.empty((2, len(ids)), dtype=np.int32)
+    rows = np.zeros(len(batches), dtype=np.int64)
+    last = np.full((2, len(different)), -1, dtype=np.int64)
+    _measure(ids.reshape(-1), first, last, *line_of_time(0, len(ids)), now, begun, rows)
+    return Distances(now, begun, first[:-1], rows)
+
+
+def moved(found: Distances, capacity: int) -> Floats:
+    """Return by batch the lookups that miss, the rows that go, and the lookups of rows not held when it began, (3, N)."""
+    misses = np.add.reduceat(found.now > capacity, found.first, dtype=np.int64)
+    late = np.add.reduceat(found.begun > capacity, found.first, dtype=np.int64)
+    come = np.diff(np.minimum(found.rows, capacity), prepend=0) if capacity else misses
+    return np.array([misses, misses - come if capacity else misses, late], dtype=np.float64)
+
+
+@njit(cache=True, nogil=True)
+def _measure(ids, first, last, word, tree, now, begun, rows):  # type: ignore[no-untyped-def]
+    """`last` is each row's last use, and its last distance as a batch began."""
+    seen = 0
+    for n in range(len(first) - 1):
+        for i in range(first[n], first[n + 1]):
+            used = last[0, ids[i]]
+            if used < 0:
+                last[1, ids[i]] = NEVER
+            elif used < first[n]:
+                last[1, ids[i]] = seen - marked_before(used, word, tree)
+        for i in range(first[n], first[n + 1]):
+            used, now[i], begun[i] = last[0, ids[i]], NEVER, last[1, ids[i]]
+            if used < 0:
+                seen += 1
+            else:
+                now[i] = seen - marked_before(used, word, tree)
+                flip(used, -1, word, tree)
+            flip(i, 1, word, tree)
+            last[0, ids[i]] = i
+        rows[n] = seen

@@ -1,0 +1,139 @@
+"""Does the command rank, bound, order and explain what a sweep found, and does a search end in a table?"""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from engine.__main__ import main
+from engine.campaign import campaign
+from engine.campaign.trace import hazards_of
+from engine.links import Questions, link
+from engine.presets import preset
+from engine.scenario import with_values
+
+GRID = ("--axis", "system=pmem,cxl", "--axis", "machine.gpu=v100,a100-80,h100-sxm", "--axis", "machine.num_gpus=1,2")
+TIME, COST = "Step time [ms]", "Capital cost [USD]"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("asked") / "store.sqlite"
+
+
+def swept(store: Path, *words: str) -> list[dict[str, str]]:
+    target = store.with_suffix(".csv")
+    assert main(["sweep", "--estimate", "--jobs", "1", "--store", str(store), "--csv", str(target), *words]) == 0
+    return table(target)
+
+
+def table(target: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(target.read_text(encoding="utf-8").splitlines()))
+
+
+def test_rows_are_ranked_bounded_ordered_and_cut_and_the_answers_are_said(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    preset_words = ("--preset", "optane-rm1", *GRID)
+    plain = swept(store, *preset_words)
+    assert len(plain) == 12 and "Pareto rank" not in plain[0] and capsys.readouterr().err == ""
+    ranked = swept(store, *preset_words, "--pareto")
+    assert {row["scenario key"] for row in ranked} == {row["scenario key"] for row in plain}
+    ranks = [row["Pareto rank"] for row in ranked]
+    assert ranks[6:] == [""] * 6  # two GPUs cannot run, and come last with their reason
+    assert all("num_gpus" in row["outcome"] for row in ranked[6:]) and ranks[:6] == sorted(ranks[:6])
+    for row in ranked[:6]:  # rank 1 is who nobody beats in both
+        mine = [float(row[name]) for name in (TIME, COST)]
+        others = [[float(other[name]) for name in (TIME, COST)] for other in ranked[:6]]
+        beaten = any(other != mine and other[0] <= mine[0] and other[1] <= mine[1] for other in others)
+        assert (row["Pareto rank"] == "1") == (not beaten)
+    assert "on the Pareto front of Step time and Capital cost" in capsys.readouterr().err
+    bound = sorted(float(row[TIME]) for row in plain if row[TIME])[3]
+    kept = swept(store, *preset_words, "--where", f"{TIME}<={bound!r}", "--by", COST, "--top", "2", "--matters", "step time")
+    prices = sorted(float(row[COST]) for row in plain if row[TIME] and float(row[TIME]) <= bound)
+    assert [float(row[COST]) for row in kept] == prices[:2]
+    said = capsys.readouterr().err
+    assert f"the cheapest costs {prices[0]:,.0f} USD. It is at system=" in said
+    assert "Training system explains" in said and "of the variance of step time" in said
+
+
+def test_points_are_judged_over_weeks_of_the_same_faults_under_their_own_protection(store: Path) -> None:
+    weeks, lost = "Effective training time ratio over weeks", "Lost work over weeks [h]"
+    words = ("--set", "faults.rates=llama3", "--set", "faults.machines=512", "--axis", "system=pmem,cxl", "--top", "4")
+    rows = swept(store, "--preset", "trainingcxl-rm1", *words, "--axis", "policy.protection=periodic-full,relaxed", "--by", weeks)
+    scenario = with_values(
+        preset("trainingcxl-rm1").scenario,
+        {"faults.rates": "llama3", "faults.machines": 512, "system": "cxl", "policy.protection": "relaxed"},
+    )
+    done = campaign(scenario, "relaxed", hazards_of(scenario), scenario.faults.campaign_days * 24, scenario.faults.seed)
+    assert (rows[0]["system"], rows[0]["policy.protection"]) == ("cxl", "relaxed")
+    assert float(rows[0][weeks]) == done.ettr and done.faults > 0 and lost not in rows[0]
+    shares = [float(row[weeks]) for row in rows[:3]]
+    assert shares == sorted(shares, reverse=True)
+    assert (rows[3]["system"], rows[3]["policy.protection"], rows[3][weeks]) == (
+        "pmem",
+        "relaxed",
+        "",
+    )  # it has no place for that log
+
+
+def test_a_link_asks_the_same_as_the_words(store: Path) -> None:
+    asked = Questions("grid:4", (f"{TIME}<=1e9",), f"{TIME},{COST}")
+    axes = ("system:pmem,cxl", "machine.gpu:v100,a100-80,h100-sxm", "machine.num_gpus:1,2")
+    shared = swept(store, "--link", link(preset("optane-rm1").scenario, "optane-rm1", "sweep", axes, questions=asked))
+    words = ("--preset", "optane-rm1", *GRID, "--sample", "4", "--where", f"{TIME}<=1e9", "--pareto")
+    assert shared == swept(store, *words) and 0 < len(shared) <= 4
+
+
+def test_points_that_contradict_themselves_are_rows_with_their_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = store.with_suffix(".csv")
+    words = ["--axis", "system=pmem,cxl", "--axis", "model.embedding_dim=16,32", "--csv", str(target), "--store", str(store)]
+    assert main(["sweep", "--estimate", "--jobs", "1", *words]) == 2
+    rows = table(target)
+    assert [(row["system"], row["model.embedding_dim"], bool(row[TIME])) for row in rows] == [
+        ("pmem", "16", True), ("pmem", "32", False), ("cxl", "16", True), ("cxl", "32", False)
+    ]  # fmt: skip
+    assert rows[1]["outcome"].startswith("At system=pmem, model.embedding_dim=32: model.bottom_mlp ends in 16")
+    assert capsys.readouterr().err.startswith("2 of 4 points failed; the first: At system=pmem")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("sweep --csv - --estimate --top 3", "needs an order"),
+        ("sweep --csv - --estimate --sampling sobol", "needs a number of points"),
+        ("sweep --csv - --estimate --where x<1", "neither a result nor a knob"),
+        ("sweep --csv - --estimate --pareto AUC,AUC", "different"),
+        ("sweep --csv - --preset tiny", "too many for full runs"),
+        ("sweep --csv - --axis machine.cxl_bandwidth_GBps=1:8", "range without COUNT"),
+        ("search --csv - --preset tiny --objective AUC", "No estimate has AUC"),
+        ("search --csv - --preset tiny --where AUC>=0.7", "add --confirm K"),
+        ("search --csv - --preset tiny --evaluations 0", "not a number of points"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_a_sentence(words: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err and said.err.count("\n") == 1 and said.out == ""
+
+
+def test_a_search_writes_the_front_and_confirms_some_of_it_by_full_runs(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = store.with_suffix(".csv")
+    words = ["--axis", "system=pmem,cxl-b", "--axis", "machine.gpu=v100,a100-80", "--set", "run.batches=20", "--where", "auc>=0"]
+    words += ["--evaluations", "40", "--confirm", "2", "--store", str(store), "--csv", str(target), "--jobs", "1"]
+    assert main(["search", "--preset", "tiny", *words]) == 0
+    rows = table(target)
+    confirmed = [row for row in rows if row["full run"]]
+    assert 0 < len(confirmed) <= 2
+    for row in confirmed:
+        gap = float(row[f"{TIME}, gap of the estimate [%]"])
+        real = float(row[f"{TIME}, full run"])
+        assert gap == pytest.approx(100 * (float(row[TIME]) - real) / real) and abs(gap) < 5
+    said = capsys.readouterr().err
+    assert said.startswith("4 estimates. ") and "full runs: Step time [ms] of the estimate is at most" in said
+
+
+def test_a_target_out_of_reach_ends_with_how_near_one_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "search --csv - --preset tiny --evaluations 20 --where Nodes>=5"
+    assert main(words.split()) == 3
+    assert "None of 20 points has Nodes >= 5: the nearest has 1." in capsys.readouterr().err

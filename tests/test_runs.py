@@ -1,0 +1,66 @@
+"""Do full runs of many points together say what each says alone?"""
+
+import pytest
+
+from engine import runs as together
+from engine.presets import preset
+from engine.registry import names
+from engine.scenario import with_values
+from engine.simulate import simulate
+
+SHORT = {"run.training": False, "run.batches": 12}
+CHANGES = (
+    {},
+    {"machine.cxl_bandwidth_GBps": 0.5, "machine.pcie_bandwidth_GBps": 2.0},
+    {"data.locality": 0.4, "policy.cache_load_factor": 0.2},
+    {"machine.energy_level": "wall", "machine.all_powered": True, "run.batches": 2},
+    {"data.sample_correlation": 0.5, "machine.constant_power": True},
+)
+
+
+def close(found, wanted):
+    assert (found.ran, found.outcome, found.warnings) == (wanted.ran, wanted.outcome, wanted.warnings)
+    assert found.results.keys() == wanted.results.keys()
+    for name, value in wanted.results.items():
+        assert found.results[name] == (None if value is None else pytest.approx(value, rel=1e-9, abs=1e-12)), name
+    assert found.finding == wanted.finding
+
+
+@pytest.mark.parametrize("system", names("systems"))
+def test_each_point_says_what_simulate_says(system):
+    asked = [with_values(preset("tiny").scenario, {"system": system, **SHORT, **changes}) for changes in CHANGES]
+    for found, scenario in zip(together.runs(asked), asked, strict=True):
+        close(found, simulate(scenario))
+
+
+@pytest.mark.parametrize(("bound", "lookup"), [(0, False), (1, True), (3, False), (100, True)])
+def test_a_log_that_the_end_of_the_run_leaves_undone_is_charged_as_far_as_it_had_come(bound, lookup):
+    knobs = {"policy.mlp_staleness_bound_batches": bound, "policy.relaxed_lookup": lookup, "run.batches": 30}
+    asked = [
+        with_values(preset("optane-rm4").scenario, {"system": "cxl", **SHORT, **knobs, "machine.cxl_bandwidth_GBps": bandwidth})
+        for bandwidth in (0.5, 5.0, 50.0)
+    ]
+    for found, scenario in zip(together.runs(asked), asked, strict=True):
+        close(found, simulate(scenario))
+
+
+def test_points_that_are_struck_train_or_are_refused_go_their_own_way():
+    base = with_values(preset("tiny").scenario, SHORT)
+    struck = with_values(base, {"faults.power_loss_at_seconds": (1e-4,)})
+    trained = with_values(base, {"run.training": True})
+    late = with_values(base, {"faults.power_loss_at_seconds": (1e3,)})
+    small = with_values(base, {"system": "cached-embedding", "policy.cache_load_factor": 1e-6})
+    for found, scenario in zip(together.runs([struck, trained, late, small]), (struck, trained, late, small), strict=True):
+        close(found, simulate(scenario))
+    refused = with_values(base, {"model.optimizer": "adagrad", "policy.relaxed_lookup": True})
+    (found,) = together.runs([refused])
+    assert not found.ran and not found.results and "exact only for plain SGD" in found.outcome
+
+
+def test_ids_are_drawn_once_for_all_machines(monkeypatch):
+    calls = []
+    monkeypatch.setattr(together, "tally", lambda near, ids: calls.append(len(ids)) or tally(near, ids))
+    tally = together.recent.__globals__["tally"]
+    base = with_values(preset("tiny").scenario, {**SHORT, "data.seed": 77})
+    together.runs([with_values(base, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(20)])
+    assert len(calls) == SHORT["run.batches"]

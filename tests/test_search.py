@@ -1,0 +1,155 @@
+"""Does a search find the front that the whole grid has, and do indices and tornado agree with closed forms?"""
+
+from collections.abc import Callable, Sequence
+from math import pi, sin
+
+import numpy as np
+import pytest
+
+from engine.answers import alone, constraint, objectives, search
+from engine.axes import parse
+from engine.errors import BadInput, CannotRun
+from engine.presets import preset
+from engine.result import Result
+from engine.scenario import Scenario, with_values
+from engine.sweep import Sweep
+
+TIME, COST = "Step time [ms]", "Capital cost [USD]"
+BOTH = objectives(f"{TIME},{COST}")
+LATENCY, RATE, CLOCK = "machine.cxl_latency_ns", "machine.pcie_bandwidth_GBps", "machine.near_data_clock_MHz"
+KINDS = tuple(
+    map(
+        parse,
+        ("machine.num_ssds=1:8:8", "machine.dram_channels=1:8:8", "system=cxl,pmem,ssd,dram", "machine.cxl_lanes=1,2,4,8,16"),
+    )
+)
+
+
+def shallow(scenario: Scenario) -> dict[str, float | None]:
+    """A made-up machine with a bent front: the system and the drives trade time for cost, lanes and channels can be wrong."""
+    m = scenario.machine
+    order = ("ssd", "pmem", "dram", "cxl").index(scenario.system)
+    wrong = (m.dram_channels - 5) ** 2 + (m.cxl_lanes - 8) ** 2 / 4
+    return {TIME: 10 / (m.num_ssds + 3 * order + 1) + wrong / 8, COST: (m.num_ssds + 4.0 * order) ** 1.5 + wrong}
+
+
+def faked(monkeypatch: pytest.MonkeyPatch, of: Callable[[Scenario], dict[str, float | None]], counted: list[Scenario]) -> None:
+    def evaluated(scenarios: Sequence[Scenario]) -> list[Result]:
+        counted.extend(scenarios)
+        return [Result(one, ran=True, outcome="", results=of(one)) for one in scenarios]
+
+    monkeypatch.setattr("engine.answers.search.evaluated", evaluated)
+    monkeypatch.setattr("engine.answers.alone.evaluated", evaluated)
+
+
+def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float]) -> float:
+    """The area that two-dimensional points dominate up to a reference: a staircase, from the left."""
+    area, lowest = 0.0, reference[1]
+    for x, y in sorted(points):
+        if y < lowest and x < reference[0]:
+            area, lowest = area + (reference[0] - x) * (lowest - y), y
+    return area
+
+
+def test_a_tenth_of_a_grid_gives_99_percent_of_its_front_in_the_median_of_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [shallow(one) for one in Sweep(Scenario(), KINDS)]
+    points = [(row[TIME] or 0, row[COST] or 0) for row in whole]
+    best = [one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)]
+    corner = (max(x for x, _ in best) * 1.001, max(y for _, y in best) * 1.001)
+    shares = []
+    for seed in range(1, 6):
+        counted: list[Scenario] = []
+        faked(monkeypatch, shallow, counted)
+        found = search.search(with_values(Scenario(), {"data.seed": seed}), KINDS, BOTH, evaluations=len(whole) // 10)
+        assert len(counted) == len(set(counted)) == len(found.results) == len(whole) // 10
+        front = [(one.results[TIME] or 0, one.results[COST] or 0) for one in found.front]
+        shares.append(covered(front, corner) / covered(best, corner))
+    assert np.median(shares) >= 0.99, shares
+
+
+def test_a_search_is_the_same_each_time_and_another_with_another_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    faked(monkeypatch, shallow, [])
+    base = Scenario()
+    once, again = (search.search(base, KINDS, BOTH, evaluations=60) for _ in range(2))
+    other = search.search(base, KINDS, BOTH, evaluations=60, settings=(("data.seed", 2),))
+    assert once.results == again.results != other.results
+
+
+def test_the_front_keeps_the_bounds_and_a_point_that_cannot_run_is_on_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def partly(scenario: Scenario) -> dict[str, float | None]:
+        return {TIME: None, COST: None} if scenario.machine.cxl_lanes == 8 else shallow(scenario)
+
+    faked(monkeypatch, partly, [])
+    bounds = [constraint("machine.num_ssds<=3"), constraint(f"{TIME}<=2")]
+    found = search.search(Scenario(), KINDS, BOTH, bounds, evaluations=120)
+    assert found.front
+    for one in found.front:
+        assert one.scenario.machine.num_ssds <= 3 and (one.results[TIME] or 9) <= 2 and one.scenario.machine.cxl_lanes != 8
+    times = [one.results[TIME] or 0 for one in found.front]
+    assert times == sorted(times) and len(set(times)) == len(times)
+
+
+def test_ranges_are_searched_anywhere_and_a_small_box_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[Scenario] = []
+    faked(monkeypatch, lambda one: {TIME: (one.machine.cxl_latency_ns - 77.7) ** 2, COST: 1.0}, counted)
+    found = search.search(Scenario(), [parse(f"{LATENCY}=0:1000")], BOTH, evaluations=300)
+    assert found.front[0].scenario.machine.cxl_latency_ns == pytest.approx(77.7, abs=5)
+    small = search.search(Scenario(), [parse("system=cxl,pmem"), parse("machine.num_ssds=1:3")], BOTH, evaluations=300)
+    assert len(small.results) == 6
+
+
+def test_contradictions_cost_nothing_and_a_box_of_nothing_else_is_refused() -> None:
+    base = preset("dlrm-kaggle").scenario
+    found = search.search(base, [parse("model.embedding_dim=16,32"), parse("machine.gpu=v100,a100-80")], BOTH, evaluations=20)
+    assert {one.scenario.model.embedding_dim for one in found.results} == {16} and len(found.results) == 2
+    with pytest.raises(BadInput, match="bottom_mlp ends in 16"):
+        search.search(base, [parse("model.embedding_dim=32,64")], BOTH, evaluations=20)
+    with pytest.raises(BadInput, match="needs an axis"):
+        search.search(base, [], BOTH)
+
+
+ANGLES = tuple(map(parse, (f"{LATENCY}=0:1", f"{RATE}=1:2", f"{CLOCK}=1:2")))
+
+
+def ishigami(scenario: Scenario) -> dict[str, float | None]:
+    """Ishigami and Homma's function (1990) of three angles from -π to π, the usual check of sensitivity indices."""
+    m = scenario.machine
+    x, y, z = ((2 * share - 1) * pi for share in (m.cxl_latency_ns, m.pcie_bandwidth_GBps - 1, m.near_data_clock_MHz - 1))
+    return {TIME: sin(x) + 7 * sin(y) ** 2 + 0.1 * z**4 * sin(x)}
+
+
+def test_sobol_indices_agree_with_ishigamis_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[Scenario] = []
+    faked(monkeypatch, ishigami, counted)
+    by_path = {share.path: share for share in alone.sobol(Scenario(), ANGLES, TIME, rows=512)}
+    first = (1 + 0.1 * pi**4 / 5) ** 2 / 2
+    second = 49 / 8
+    both = 0.01 * pi**8 * (1 / 18 - 1 / 50)
+    whole = first + second + both
+    for path, lone, total in ((LATENCY, first, first + both), (RATE, second, second), (CLOCK, 0.0, both)):
+        share = by_path[path]
+        assert share.alone == pytest.approx(lone / whole, abs=0.08) and share.total == pytest.approx(total / whole, abs=0.08)
+        assert share.low <= share.alone <= share.high and share.low - 0.02 <= lone / whole <= share.high + 0.02
+        assert (share.total_low or 0) - 0.02 <= total / whole <= (share.total_high or 0) + 0.02
+    assert len(counted) <= 512 * 5
+
+
+def test_rows_without_a_number_are_left_out_and_too_few_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    faked(monkeypatch, lambda one: {TIME: None if one.machine.cxl_latency_ns > 0.5 else one.machine.pcie_bandwidth_GBps}, [])
+    by_path = {share.path: share for share in alone.sobol(Scenario(), ANGLES, TIME, rows=256)}
+    assert by_path[RATE].total == pytest.approx(1, abs=0.1) and by_path[LATENCY].total == 0
+    faked(monkeypatch, lambda one: {}, [])
+    with pytest.raises(CannotRun, match=r"Only 0 of 64 rows have Step time"):
+        alone.sobol(Scenario(), ANGLES, TIME, rows=64)
+
+
+def test_a_tornado_moves_one_knob_at_a_time_from_the_base() -> None:
+    base = preset("optane-rm1").scenario
+    size = "machine.pmem_capacity_GiB"
+    axes = [parse(text) for text in ("system=pmem,cxl", "machine.gpu=v100,a100-80", f"{size}=auto,2048", "run.evaluations=1,2")]
+    moves = {move.path: move for move in alone.tornado(base, axes, COST)}
+    assert set(moves) == {"system", "machine.gpu", size}  # evaluations cost nothing
+    assert (moves["machine.gpu"].low_at, moves["machine.gpu"].high_at) == ("v100", "a100-80")
+    slower = {move.path: move for move in alone.tornado(base, axes, TIME)}
+    assert slower[size].low_at == 2048 and slower["system"].high_at == "pmem"
+    assert moves["machine.gpu"].sentence(COST).startswith("GPU alone takes capital cost from ")
