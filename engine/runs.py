@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.ahead import Ahead
-from engine.books import Books, undisturbed
+from engine.books import undisturbed
 from engine.errors import CannotRun, EmberpoolError
 from engine.expected import settle
 from engine.finding import finding
@@ -31,7 +31,7 @@ from engine.simulate import simulate
 from engine.single_thread import single_thread
 from engine.story import cannot_run, warnings
 from engine.system import System, cache_policy, ways
-from engine.together import Observed, Plan, Point, Refused, each
+from engine.together import Observed, Plan, Point, Refused, Whole, each
 from engine.traffic import LEVELS, Floats, Traffic, traffic
 from engine.workload.hot import hot_set, popular
 from engine.workload.recency import MOST_LOOKUPS, Distances, distances, moved
@@ -147,7 +147,9 @@ def _popular(s: Scenario, system: str) -> Floats:
 
 
 def _told(point: Point, seen: Observed) -> Result:
-    report, asked = _report(point, seen), point.asked
+    if seen.whole is None:
+        raise ValueError("a run was observed for its averages alone.")
+    report, asked = _report(point, seen, seen.whole), point.asked
     return Result(
         asked,
         ran=True,
@@ -158,37 +160,28 @@ def _told(point: Point, seen: Observed) -> Result:
     )
 
 
-def _report(point: Point, seen: Observed) -> Report:
+def _report(point: Point, seen: Observed, whole: Whole) -> Report:
     m, amounts, devices = point.machinery, point.plan.amounts, point.machinery.devices
-    elapsed, cells = float(seen.whole.makespan[0]), seen.whole.cells[0].tolist()
-    busy, dynamic = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0)
-    for (_, name), (seconds, joules) in zip(point.plan.layout.cells, cells, strict=True):
+    busy, dynamic, logs = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0
+    for (stage, name), (seconds, joules) in zip(point.plan.layout.cells, whole.cells, strict=True):
         busy[name] += seconds
         dynamic[name] += joules
+        logs += joules if stage == "Checkpoint" else 0.0
+    static = {name: device.idle_watts * whole.elapsed for name, device in devices.items()}
+    watts = sum([device.idle_watts for device in devices.values()])
+    every = watts * whole.elapsed + sum(dynamic.values())
     return Report(
         machinery=m,
         steady=seen.average,
         batches=amounts.batches,
-        elapsed=elapsed,
-        static={name: device.idle_watts * elapsed for name, device in devices.items()},
+        elapsed=whole.elapsed,
+        static=static,
         dynamic=dynamic,
         busy=busy,
-        pmem_written=float(seen.whole.written[0]),
-        pmem_media_written=float(seen.whole.media[0]),
+        pmem_written=whole.written,
+        pmem_media_written=whole.media,
         staleness=seen.stale if m.ways.log else None,
-        books=_books(point, seen, sum(dynamic.values())),
+        books=undisturbed(whole.elapsed, whole.waits, every, watts * whole.waits + logs),
         hit_rate=amounts.hit_rate if m.system.cache else None,
         drives_share=amounts.drives_share if m.system.caches else None,
     )
-
-
-def _books(point: Point, seen: Observed, dynamic: float) -> Books:
-    """Close the books: of each batch's time, its checkpoint is what checkpoints expose of a mean one, if it is that long."""
-    elapsed = float(seen.whole.makespan[0])
-    ends = seen.whole.ends[0].copy()
-    ends[-1] = elapsed
-    waits = float(np.minimum(seen.average.stage("Checkpoint"), np.diff(ends, prepend=0.0)).sum())
-    stages = zip(point.plan.layout.cells, seen.whole.cells[0].tolist(), strict=True)
-    logs = sum([joules for (stage, _), (_, joules) in stages if stage == "Checkpoint"])
-    watts = sum([device.idle_watts for device in point.machinery.devices.values()])
-    return undisturbed(elapsed, waits, watts * elapsed + dynamic, watts * waits + logs)

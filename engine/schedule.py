@@ -125,6 +125,9 @@ def _dispatch(g: Any, s: Any, server: int, now: float) -> bool:
     """Choose what the server does next; returns whether that changed anything."""
     width = s.start.shape[1]
     flat = s.running[server]
+    others = s.queued[server * 2] + (s.queued[server * 2 + 1] if flat < 0 else 0)
+    if others == 0 and (g.roll < 0 or g.server[g.roll] != server):
+        return False  # nobody asks for the server who could have it
     rolling = flat >= 0 and flat % width == g.roll
     if flat >= 0 and not rolling and not g.background[flat % width]:
         return False
@@ -149,10 +152,10 @@ def _dispatch(g: Any, s: Any, server: int, now: float) -> bool:
 @kernel
 def _settle(g: Any, s: Any, now: float) -> None:
     changed = True
-    while changed:
+    while changed:  # without a rolling log no server's choice opens another's
         changed = g.roll >= 0 and _let_waiting_go(g, s, now)
         for server in range(g.servers):
-            changed = _dispatch(g, s, server, now) or changed
+            changed = (_dispatch(g, s, server, now) and g.roll >= 0) or changed
 
 
 @kernel
@@ -195,7 +198,7 @@ def _advance(g: Any, s: Any, past: Any) -> int:
     counted = width - (1 if g.roll >= 0 else 0)
     todo, low = batches * counted, 0
     _open(g, s)
-    now = 0.0
+    now, searching = 0.0, g.alike[batches - 1] < batches - 1  # some batch is like the one before
     while True:
         _settle(g, s, now)
         if s.roll[OVERFLOW]:
@@ -205,7 +208,7 @@ def _advance(g: Any, s: Any, past: Any) -> int:
         soonest = _next_completion(s)
         if soonest == np.inf:
             return 1
-        if soonest > now and past.counts[LEAPT] == 0 and _complete(g, s, low):
+        if searching and soonest > now and past.counts[LEAPT] == 0 and _complete(g, s, low):
             while _complete(g, s, low):
                 low += 1
             todo -= leap(g, s, past, low, now) * counted

@@ -1,16 +1,20 @@
 """Tells a run as a result: metrics, tables, warnings, and the finding in a sentence."""
 
+from operator import attrgetter
+
 from engine import tables
 from engine.finding import finding
 from engine.metric import measure, metrics
 from engine.report import Report
 from engine.result import Result, Row
 from engine.run import Run
-from engine.scenario import Scenario, values
+from engine.scenario import KNOBS, Scenario
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"
 IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not from the start
+AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN_RECOVERY)
+LISTED = attrgetter(*AT)
 
 
 def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
@@ -51,8 +55,8 @@ def _short(report: Report) -> tuple[str, ...]:
 def _missed(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return a sentence for each list of instants that goes on after the end."""
     found = []
-    for path, listed in values(asked).items():
-        late = [at for at in listed if at >= elapsed] if path.endswith("_at_seconds") and path != IN_RECOVERY else []
+    for path, listed in zip(AT, LISTED(asked), strict=True):
+        late = [at for at in listed if at >= elapsed]
         if late:
             found.append(f"{path}={min(late):g} is after the end of the run at {elapsed:.4g} s; it never struck.")
     return tuple(found)

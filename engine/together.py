@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat, starmap
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.scenario import Scenario
 from engine.steady import Steady, steadies
 from engine.timeline import template_of
 from engine.traffic import Traffic
-from engine.windows import Taken, Totals, observe, totals
+from engine.windows import EXPOSED, Averages, Taken, Totals, observe, totals
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 
@@ -50,12 +51,22 @@ class Point:
     plan: Plan
 
 
+class Whole(NamedTuple):
+    """A run that nothing cuts, in seconds and bytes; `cells` are busy seconds and joules, `waits` what checkpoints expose."""
+
+    elapsed: float
+    cells: list[list[float]]
+    written: float
+    media: float
+    waits: float
+
+
 class Observed(NamedTuple):
     """A point's averages over its window, the oldest log at a commit in batches, and its whole run if that was asked for."""
 
     average: Steady
     stale: int
-    whole: Totals
+    whole: Whole | None
 
 
 Told = TypeVar("Told")
@@ -93,8 +104,20 @@ def _observed(layout: Layout, machines: Sequence[Mapping[str, Device]], whole: b
         room = totals(len(mine) if whole else 0, len(layout.kind), len(layout.cells))
         seen = observe(template, layout.kind, layout.accounts, _of(taken, mine), room)
         averages = steadies(seen, layout.devices, layout.cells)
-        for p, (i, stale, average) in enumerate(zip(mine.tolist(), seen.stale.tolist(), averages, strict=True)):
-            yield i, Observed(average, stale, Totals(*(part[p : p + 1] for part in room)))
+        runs: Iterable[Whole | None] = _wholes(layout, seen, room) if whole else repeat(None)
+        for i, stale, average, run in zip(mine.tolist(), seen.stale.tolist(), averages, runs, strict=False):
+            yield i, Observed(average, stale, run)
+
+
+def _wholes(layout: Layout, seen: Averages, room: Totals) -> Iterator[Whole]:
+    """Return whole runs: of each batch's time, its checkpoint is what checkpoints expose of a mean one, if it is that long."""
+    logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
+    exposed = seen.cells[:, logs, EXPOSED].sum(axis=1)
+    ends = room.ends.copy()
+    ends[:, -1] = room.makespan
+    waits = np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)).sum(axis=1)
+    columns = (room.makespan, room.cells, room.written, room.media, waits)
+    return starmap(Whole, zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _of(taken: Taken, machines: Any) -> Taken:

@@ -36,3 +36,11 @@ def test_points_of_one_class_count_their_training_once_and_the_sentence_says_so(
     assert effort.sharing([*machines, *strict]) == "6 points share 2 trainings."
     assert effort.sharing(machines) == "3 points share 1 training." and effort.sharing(machines[:1]) == ""
     assert effort.sharing([with_values(one, {"run.training": False}) for one in machines]) == ""
+
+
+def test_estimates_of_many_machines_are_forecast_to_cost_less_than_those_of_many_models():
+    machines = [with_values(BASE, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(400)]
+    models = [with_values(BASE, {"data.batch_size": 1 + n}) for n in range(400)]
+    assert effort.sweep_seconds(machines, "estimate") < effort.sweep_seconds(models, "estimate") / 4
+    assert effort.sweep_seconds(machines * 10, "estimate") < 11 * effort.sweep_seconds(machines, "estimate")
+    assert effort.sweep_seconds([], "estimate") == 0

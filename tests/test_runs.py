@@ -1,5 +1,6 @@
 """Do full runs of many points together say what each says alone?"""
 
+import numpy as np
 import pytest
 
 from engine import runs as together
@@ -7,14 +8,15 @@ from engine.presets import preset
 from engine.registry import names
 from engine.scenario import with_values
 from engine.simulate import simulate
+from engine.workload.lru import admit, lru
+from engine.workload.recency import distances, moved
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (
     {},
     {"machine.cxl_bandwidth_GBps": 0.5, "machine.pcie_bandwidth_GBps": 2.0},
-    {"data.locality": 0.4, "policy.cache_load_factor": 0.2},
-    {"machine.energy_level": "wall", "machine.all_powered": True, "run.batches": 2},
-    {"data.sample_correlation": 0.5, "machine.constant_power": True},
+    {"data.locality": 0.4, "policy.cache_load_factor": 0.2, "machine.energy_level": "wall", "machine.all_powered": True},
+    {"data.sample_correlation": 0.5, "machine.constant_power": True, "policy.warm_caches": False, "run.batches": 2},
 )
 
 
@@ -64,3 +66,15 @@ def test_ids_are_drawn_once_for_all_machines(monkeypatch):
     base = with_values(preset("tiny").scenario, {**SHORT, "data.seed": 77})
     together.runs([with_values(base, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(20)])
     assert len(calls) == SHORT["run.batches"]
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 2, 7, 40, 500])
+def test_one_pass_over_ids_says_what_an_lru_cache_of_any_size_moves_in_each_batch(capacity):
+    rng = np.random.default_rng(capacity)
+    batches = [rng.zipf(1.3, size) % 97 for size in (30, 1, 50, 80, 3, 200)]
+    cache, wanted = lru(capacity), []
+    for ids in batches:
+        before = cache.ends[2]
+        cache, misses, missed = admit(cache, ids)
+        wanted.append((misses, misses - (cache.ends[2] - before), missed))
+    assert np.array_equal(moved(distances(batches), capacity), np.array(wanted, dtype=np.float64).T)

@@ -1,7 +1,7 @@
 """What LRU caches of any size, empty at first, miss in each batch: from one pass over the ids, by stack distances.
 
-A cache hits a lookup if it holds at least as many rows as were used since the row's last use (`engine/stack.py`). A row was
-held when its batch began if that was so of its last use before the batch, counted up to the batch's beginning.
+A cache hits a lookup if it holds at least as many rows as were used since the row's last use (`engine/stack.py`). A row that
+comes in during a batch was not there when it began, and its later lookups in that batch count as missed with the first one.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,12 @@ from engine.stack import flip, line_of_time, marked_before
 from engine.workload.arrays import Floats, Ints
 
 MOST_LOOKUPS = 10_000_000
+MOST_IDS = 4_000_000  # beyond, rows are numbered anew
 NEVER = 2**31 - 1
 
 
 class Distances(NamedTuple):
-    """Of each lookup the rows that a cache must hold to hit it, and to have held its row when the batch began.
+    """Of each lookup the rows that a cache must hold to hit it, and to hit it and all before it in the batch of the same row.
 
     Batch n has the lookups from `first[n]` on; `rows` are the different rows used up to its end.
     """
@@ -32,12 +33,14 @@ class Distances(NamedTuple):
 
 def distances(batches: Sequence[Ints]) -> Distances:
     """Measure the distances of every lookup of some batches, none of them empty."""
-    different, ids = np.unique(np.concatenate(batches), return_inverse=True)
+    ids = np.concatenate(batches)
+    if ids.max() > MOST_IDS:
+        ids = np.unique(ids, return_inverse=True)[1].reshape(-1)
     first = np.cumsum([0, *map(len, batches)])
     now, begun = np.empty((2, len(ids)), dtype=np.int32)
     rows = np.zeros(len(batches), dtype=np.int64)
-    last = np.full((2, len(different)), -1, dtype=np.int64)
-    _measure(ids.reshape(-1), first, last, *line_of_time(0, len(ids)), now, begun, rows)
+    last = np.zeros((2, int(ids.max()) + 1), dtype=np.int32)
+    _measure(ids, first, last, *line_of_time(0, len(ids)), now, begun, rows)
     return Distances(now, begun, first[:-1], rows)
 
 
@@ -51,22 +54,17 @@ def moved(found: Distances, capacity: int) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _measure(ids, first, last, word, tree, now, begun, rows):  # type: ignore[no-untyped-def]
-    """`last` is each row's last use, and its last distance as a batch began."""
+    """`last` is each row's last use, counted from 1, and the largest distance of its uses in that batch."""
     seen = 0
     for n in range(len(first) - 1):
         for i in range(first[n], first[n + 1]):
-            used = last[0, ids[i]]
-            if used < 0:
-                last[1, ids[i]] = NEVER
-            elif used < first[n]:
-                last[1, ids[i]] = seen - marked_before(used, word, tree)
-        for i in range(first[n], first[n + 1]):
-            used, now[i], begun[i] = last[0, ids[i]], NEVER, last[1, ids[i]]
+            used, now[i] = np.int64(last[0, ids[i]]) - 1, NEVER
             if used < 0:
                 seen += 1
             else:
                 now[i] = seen - marked_before(used, word, tree)
                 flip(used, -1, word, tree)
             flip(i, 1, word, tree)
-            last[0, ids[i]] = i
+            begun[i] = now[i] if used < first[n] else max(now[i], last[1, ids[i]])
+            last[0, ids[i]], last[1, ids[i]] = i + 1, begun[i]
         rows[n] = seen
