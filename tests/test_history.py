@@ -72,7 +72,7 @@ def test_a_request_reopens_by_its_own_link_or_that_of_its_first_point(path: Path
     assert history.link(path, other) == "" == history.link(path, 99)
 
 
-@pytest.mark.parametrize("sampling", [Sampling(), Sampling("sobol", 4)])
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling("random", 4)])
 def test_a_sweep_of_the_command_line_reopens_on_its_page(sampling: Sampling) -> None:
     axes = (parse("machine.cxl_bandwidth_GBps=16:64:3"), parse("system=cxl,pmem"))
     points = Sweep(Scenario(), axes, (("data.seed", 5),), sampling)

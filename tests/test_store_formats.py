@@ -23,12 +23,12 @@ def old(tmp_path: Path) -> Path:
     first = kept.result_text(finished(1))
     with sqlite3.connect(path) as store:
         store.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1}")
-        request = (7, "full", None, _compact(texts(scenario(1))), 3, 0, "queued", 1.0, None, 9e9, version.MODEL, "")
+        request = (7, "estimate", None, _compact(texts(scenario(1))), 3, 0, "queued", 1.0, None, 9e9, version.MODEL, "")
         store.execute(f"INSERT INTO requests VALUES ({', '.join('?' * 12)})", request)
         for position, one in enumerate(scenarios([1, 2, 3])):
             changes = _compact({"data.seed": str(one.data.seed)})
-            store.execute("INSERT INTO points VALUES (7, ?, ?, ?, 0)", (position, key(one, "full"), changes))
-        name = key(scenario(1), "full")
+            store.execute("INSERT INTO points VALUES (7, ?, ?, ?, 0)", (position, key(one, "estimate"), changes))
+        name = key(scenario(1), "estimate")
         store.execute("INSERT INTO results VALUES (?, ?, ?, 'old', 5.0)", (name, first, kept.checksum(name, first)))
     store.close()
     return path
@@ -40,7 +40,7 @@ def finished(seed: int) -> kept.Result:
 
 def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows(old: Path, tmp_path: Path) -> None:
     assert ask(old, "SELECT used FROM results") == [(5.0,)]
-    found = kept.find(old, scenario(1), "full")
+    found = kept.find(old, scenario(1), "estimate")
     assert found and found.results == {"Step time [ms]": 0.25}
     assert ask(old, "PRAGMA user_version") == [(schema.VERSION,)]
     assert {name for _, name, _ in ask(old, LAYOUT)} == {name for _, name, _ in ask(tmp_path / "new.sqlite", LAYOUT)}
@@ -54,7 +54,7 @@ def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows
 def test_a_request_of_format_1_goes_on_where_it_was(old: Path) -> None:
     service.serve(old, 1, 0.0, COMPUTE)
     assert service.status(old, 7).state == "done"
-    assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "full"),) for one in scenarios([2, 3]))
+    assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "estimate"),) for one in scenarios([2, 3]))
 
 
 def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,11 +51,11 @@ def tidy(path: Path, nbytes: int) -> int:
 
 def test_results_used_longest_ago_go_first_and_the_file_shrinks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quota, "AT_ONCE", 10)
-    fill(path, range(100))
+    fill(path, range(60))
     before = path.stat().st_size
     assert tidy(path, before // 2) > 0
-    kept_now = left(path, range(100))
-    assert 30 < len(kept_now) < 55 and kept_now == list(range(100 - len(kept_now), 100))
+    kept_now = left(path, range(60))
+    assert 15 < len(kept_now) < 35 and kept_now == list(range(60 - len(kept_now), 60))
     assert path.stat().st_size <= before // 2
     assert ask(path, "SELECT count(*) FROM claims") == [(len(kept_now),)]
     assert tidy(path, before) == 0
@@ -86,12 +86,12 @@ def test_a_request_whose_results_went_stays_and_computes_them_again(path: Path) 
 
 
 def test_with_nothing_else_left_the_oldest_lists_of_points_go_and_the_requests_stay(path: Path) -> None:
-    requests = [fill(path, range(150)), fill(path, range(150, 160), pinned=True)]
-    assert tidy(path, 1) >= 300
+    requests = [fill(path, range(60)), fill(path, range(60, 70), pinned=True)]
+    assert tidy(path, 1) >= 120
     counts = [service.status(path, request) for request in requests]
-    assert [status.total for status in counts] == [150, 10]
+    assert [status.total for status in counts] == [60, 10]
     assert ask(path, "SELECT request, count(*) FROM points GROUP BY request") == [(requests[1], 10)]
-    assert service.latest(path, [key(scenario(seed), "full") for seed in range(150)]) is None
+    assert service.latest(path, [key(scenario(seed), "full") for seed in range(60)]) is None
 
 
 def test_trainings_go_by_age_unless_a_held_request_needs_them(path: Path) -> None:
