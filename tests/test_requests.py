@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -245,3 +247,28 @@ def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_
             fed.done(chunk)
     assert sizes[0] == 301 and sizes.count(1) >= 1 and len(sizes) < 80
     assert [failure.key for failure in service.failures(store, request)] == [key(scenario(KILLER), "estimate")]
+
+
+def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Made(Sequence):  # type: ignore[type-arg]
+        def __init__(self, size: int) -> None:
+            self.size = size
+
+        def __len__(self) -> int:
+            return self.size
+
+        def __getitem__(self, number):  # type: ignore[no-untyped-def]
+            if number >= self.size:
+                raise IndexError
+            return made[number % len(made)]
+
+    made = scenarios(range(50))
+    monkeypatch.setattr("engine.requests.AT_ONCE", 50)
+    service.submit(store, Made(50), "estimate")
+    peaks = []
+    for size in (100, 1000):
+        tracemalloc.start()
+        service.submit(store, Made(size), "estimate")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]

@@ -1,0 +1,9 @@
+"""P14: a sweep of full runs with training on two workers, beside half the time of one."""
+
+from benchmarks.benchmark import Benchmark
+from benchmarks.two_workers import efficiency
+from engine.presets import preset
+from engine.scenario import with_values
+
+POINTS = [with_values(preset("dlrm-kaggle").scenario, {"data.seed": seed, "run.batches": 8}) for seed in range(40)]
+BENCHMARK = Benchmark("P14", "40 full runs on 2 workers", "ideal", "", 0.85, 0.92, efficiency(POINTS, "full"))

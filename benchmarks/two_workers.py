@@ -1,0 +1,34 @@
+"""The same sweep by one worker and by two, each into a new store: how far from half the time the two are."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from engine import kept, service
+from engine.keys import How
+from engine.scenario import Scenario
+
+ROUNDS = 3
+
+
+def sweep(scenarios: Sequence[Scenario], how: How, jobs: int) -> tuple[float, list[str]]:
+    """Return the seconds on the clock from asking to the last row, start of the workers included, and what was kept."""
+    with TemporaryDirectory() as folder:
+        store, start = Path(folder) / "store.sqlite", monotonic()
+        request = service.submit(store, scenarios, how, sharing=False)
+        service.serve(store, jobs, 0.0, until=lambda: service.has_ended(store, request))
+        took = monotonic() - start
+        return took, [kept.result_text(result) for _, result in kept.outcomes(store, scenarios, how) if result]
+
+
+def efficiency(scenarios: Sequence[Scenario], how: How) -> Callable[[], tuple[float, float, bool]]:
+    """Return the run of a benchmark: two workers beside half of what one takes, in turns, by the median."""
+
+    def run() -> tuple[float, float, bool]:
+        rounds = [(sweep(scenarios, how, 2), sweep(scenarios, how, 1)) for _ in range(ROUNDS)]
+        equal = all(two[1] == one[1] and len(one[1]) == len(scenarios) for two, one in rounds)
+        return median(two[0] for two, _ in rounds), median(one[0] for _, one in rounds) / 2, equal
+
+    return run
