@@ -8,10 +8,12 @@ from types import ModuleType
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine import estimate as real_estimate
 from engine import kept, keys, links
 from engine.presets import preset
 from engine.result import Result
 from engine.scenario import GROUPS, KNOBS, with_values
+from engine.sections import sections
 from engine.store import DEFAULT as STORE
 from engine.store import opened as opened_store
 from tests import fakes
@@ -24,7 +26,7 @@ BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBp
 def engine(monkeypatch, tmp_path):
     """Put the made-up engine in place of the real one, and the store into a folder of its own."""
     quick = ModuleType("engine.estimate")
-    quick.estimate = fakes.estimate
+    vars(quick).update(vars(real_estimate), estimate=fakes.estimate)
     monkeypatch.setitem(sys.modules, "engine.estimate", quick)
     for name in [name for name in sys.modules if name.startswith("pages.")]:
         monkeypatch.delitem(sys.modules, name)
@@ -245,3 +247,27 @@ def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, 
     app = opened("preset=tiny", page)
     assert not app.exception and "not a store" in app.error[0].value
     assert len(app.header) == 1 and bool(app.metric) == (page == "explore")
+
+
+def test_a_knob_is_found_by_words_of_its_name_or_help_and_keeps_its_value(opened):
+    app = opened("data.seed=7")
+    app.text_input("find").set_value("data seed").run()
+    assert not app.exception
+    shown = [widget.key for widget in app.sidebar.text_input]
+    assert shown.count("knob data.seed") == 1 and shown.index("knob data.seed") == shown.index("find") + 1
+    assert app.text_input("knob data.seed").value == "7"
+    app.text_input("find").set_value("").run()
+    assert app.text_input("knob data.seed").value == "7"
+    app.text_input("find").set_value("no such words").run()
+    assert any("No further knob" in caption.value for caption in app.sidebar.caption)
+
+
+def test_knobs_of_a_group_stand_under_the_fault_or_device_they_belong_to():
+    for group in GROUPS:
+        paths = [path for path in KNOBS if path.startswith(f"{group}.")]
+        found = sections(paths)
+        assert sorted(path for members in found.values() for path in members) == sorted(paths)
+    faults = sections([path for path in KNOBS if path.startswith("faults.")])
+    assert next(iter(faults)) == "Every fault" and "faults.seed" in faults["Every fault"]
+    assert {path.split(".")[1][:8] for path in faults["Link down"]} == {"link_dow"}
+    assert "machine.num_ssds" in sections([path for path in KNOBS if path.startswith("machine.")])["SSD"]

@@ -122,6 +122,19 @@ def test_what_lies_in_one_medium_is_gone_with_it():
     assert campaign(KAGGLE, "undo", site, 240.0, 1).unrecoverable == 0
 
 
+def test_a_rare_backup_gives_back_what_a_log_in_the_same_memory_cannot_and_costs_little():
+    lost = {"memory-loss": Hazard(24 * HOUR)}
+    alone, backed = (campaign(KAGGLE, name, lost, 240.0, 1) for name in ("relaxed", "relaxed-backup"))
+    assert alone.unrecoverable > 0 == backed.unrecoverable
+    oldest = max(recovery.embedding_batches for recovery in backed.recoveries)
+    assert 0 < oldest < 1.01 * backed.plan.backup_every
+    read = backed.site.state / backed.plan.backup_every / backed.site.home.read
+    assert backed.plan.step - alone.plan.step == pytest.approx(read)
+    calm = {"gpu-crash": Hazard(24 * HOUR)}
+    without, paid = (campaign(KAGGLE, name, calm, 240.0, 1).ettr for name in ("relaxed", "relaxed-backup"))
+    assert without > paid > 0.99 * without
+
+
 def test_a_fault_of_the_whole_site_is_worse_than_one_of_a_node():
     kept = {name: every("protections")[name].gives_back for name in ("undo", "relaxed", "cpr", "peer", "parity", "check-n-run")}
     crash, outage = trace.destroyed("gpu-crash"), trace.destroyed("power-loss")

@@ -29,8 +29,8 @@ def accuracy_effect(protection: str, plan: Plan | None = None) -> AccuracyEffect
     chosen: Protection = load("protections", protection)
     if "lossy" not in chosen.keeps.values():
         return AccuracyEffect(protection, True, "What comes back is exact, so one recovery changes no later result.")
-    if protection == "relaxed":
-        return _stale(plan.stale if plan else 100)
+    if protection in ("relaxed", "relaxed-backup"):
+        return _stale(protection, plan.stale if plan else 100)
     if protection == "cpr":
         return _nearest(protection, "cpr", float(plan.every) / 2 if plan else 500.0, "batches")
     return _nearest(protection, "bits", 4.0, "bits")
@@ -45,11 +45,13 @@ def _nearest(protection: str, kind: str, amount: float, unit: str) -> AccuracyEf
     return AccuracyEffect(protection, False, f"Measured: {effects.told(f'{kind}-{best}')}.{far}", found)
 
 
-def _stale(age: int) -> AccuracyEffect:
+def _stale(protection: str, age: int) -> AccuracyEffect:
     """Return the accuracy study's differences for the age nearest to that of the MLP log."""
     study = kept.read(kept.STORED)
     ages = sorted(set(study.plan.staleness) - {0})
     best = min(ages, key=lambda one: abs(one - age))
     rows = (one for one in findings(study) if one.staleness == best)
     found = tuple(Effect(f"mlp-{best}", one.moment, one.measure, one.difference, one.spread) for one in rows)
-    return AccuracyEffect("relaxed", False, f"Measured: {effects.told(f'mlp-{best}')}; the log here is up to {age:,} old.", found)
+    return AccuracyEffect(
+        protection, False, f"Measured: {effects.told(f'mlp-{best}')}; the log here is up to {age:,} old.", found
+    )

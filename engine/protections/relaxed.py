@@ -9,16 +9,16 @@ from engine.protections.undo import IN_PMEM, TCXL, every_batch, near_data
 from engine.scenario import Scenario
 
 
-def log(scenario: Scenario) -> Mapping[str, Any]:
+def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
     """Let the MLP log fall behind as far as the scenario, or else the system, allows; the lookup stays as it is."""
     strict = {"system": "cxl", "policy.log": None, "policy.relaxed_lookup": False}
     if scenario.policy.mlp_staleness_bound_batches == 0 and scenario.system == "cxl":
         raise BadKnob(
-            "protection=relaxed needs an MLP log that may be old, but policy.mlp_staleness_bound_batches=0; "
+            f"protection={name} needs an MLP log that may be old, but policy.mlp_staleness_bound_batches=0; "
             "raise it, set it to auto, or choose protection=undo."
         )
     bound = {"policy.mlp_staleness_bound_batches": scenario.policy.mlp_staleness_bound_batches or None}
-    return near_data(scenario, "relaxed", {"cxl": {}, "cxl-b": {**strict, **bound}, "cxl-d": {**strict, **bound}})
+    return near_data(scenario, name, {"cxl": {}, "cxl-b": {**strict, **bound}, "cxl-d": {**strict, **bound}})
 
 
 PROTECTION = Protection(

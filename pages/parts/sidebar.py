@@ -5,6 +5,7 @@ import streamlit as st
 from engine.effect import effect
 from engine.presets import preset, preset_names
 from engine.scenario import GROUPS, KNOBS
+from engine.sections import section, sections
 from pages.parts import beside_knob, data_file, knob_widgets, session
 from pages.parts.plain import plain
 
@@ -20,17 +21,33 @@ def draw() -> None:
     _data_switch()
     for knob in knob_widgets.MAIN:
         _knob(knob.path, refused, True)
+    asked = st.text_input("Find a knob", key="find", placeholder="bandwidth, GPU, seed, ...")
+    found = matching(asked)
+    for path in found:
+        _knob(path, refused, True)
+    if asked.strip() and not found:
+        st.caption("No further knob has these words in its name or its help.")
     for group in GROUPS:
-        _group(group, refused)
+        _group(group, refused, found)
 
 
-def _group(group: str, refused: dict[str, str]) -> None:
-    paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main]
+def matching(asked: str) -> tuple[str, ...]:
+    """Return the knobs, main ones aside, with all the words asked for in path, title or help; none without words."""
+    words = asked.lower().split()
+    told = {path: f"{path} {knob.title} {knob.help} {section(path)}".lower() for path, knob in KNOBS.items() if not knob.main}
+    return tuple(path for path, text in told.items() if words and all(word in text for word in words))
+
+
+def _group(group: str, refused: dict[str, str], elsewhere: tuple[str, ...]) -> None:
+    paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main and path not in elsewhere]
     wrong = any(path in refused for path in paths)
     unfolded = st.expander(group.capitalize(), expanded=wrong, key=f"group {group}", on_change="rerun")
     with unfolded:
-        for path in paths:
-            _knob(path, refused, bool(unfolded.open))
+        for title, members in sections(paths).items():
+            if title:
+                st.markdown(f"**{title}**")
+            for path in members:
+                _knob(path, refused, bool(unfolded.open))
 
 
 def _knob(path: str, refused: dict[str, str], seen: bool) -> None:
