@@ -4,7 +4,7 @@
 exists is well formed. Whether it fits its machine is the simulation's question, not this module's.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -101,12 +101,14 @@ KNOBS: Mapping[str, Knob] = dict(_declared(Scenario))
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(path.split(".")[0] for path in KNOBS if "." in path))
 
 
-_ALL = attrgetter(*KNOBS)
+@cache
+def _reader(paths: tuple[str, ...]) -> Callable[[Scenario], tuple[Any, ...]]:
+    return attrgetter(*paths)
 
 
 def values(scenario: Scenario) -> dict[str, Any]:
     """Return every knob's value by dotted path, in declaration order."""
-    return dict(zip(KNOBS, _ALL(scenario), strict=True))
+    return dict(zip(KNOBS, _reader(tuple(KNOBS))(scenario), strict=True))
 
 
 def known(path: str) -> Knob:

@@ -15,8 +15,9 @@ from engine.result import Result
 from engine.scenario import Scenario
 from engine.steady import Steady, steadies
 from engine.timeline import template_of
+from engine.totals import Totals, totals
 from engine.traffic import Traffic
-from engine.windows import EXPOSED, Averages, Taken, Totals, observe, totals
+from engine.windows import EXPOSED, Averages, Taken, observe
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 

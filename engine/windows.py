@@ -13,6 +13,7 @@ from engine.critical_path import exposed
 from engine.period import forget, nothing_kept
 from engine.schedule import _advance, refusal
 from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, Template, begin, stretches
+from engine.totals import Totals, total
 
 BUSY, EXPOSED, JOULES = range(3)
 
@@ -64,25 +65,6 @@ class Averages(NamedTuple):
     stale: Ints
 
 
-class Totals(NamedTuple):
-    """Whole runs of P machines, of N batches: when all had ended, when each batch had, (P, N), bytes, (P,).
-
-    `cells` (P, C, 2) are busy seconds and joules by amounts and watts.
-    """
-
-    makespan: Floats
-    ends: Floats
-    cells: Floats
-    written: Floats
-    media: Floats
-
-
-def totals(points: int, batches: int, cells: int) -> Totals:
-    """Return room for so many runs; for none, nothing is totalled."""
-    makespan, written, media = np.zeros((3, points))
-    return Totals(makespan, np.zeros((points, batches)), np.zeros((points, cells, 2)), written, media)
-
-
 def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     """Return room for so many machines."""
     step, written, media = np.zeros((3, points))
@@ -129,48 +111,8 @@ def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: An
         _means(taken, p, weight, seen, mean)
         average(a, mean, _ran(g, s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
         if len(whole.makespan) > 0:
-            _total(g, s, kind, a, taken, p, whole)
+            total(g, s, kind, a, taken, p, whole)
     return 0
-
-
-@njit(cache=True, nogil=True)
-def _total(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, whole: Any) -> None:
-    """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
-    batches, width = s.start.shape
-    reached, log = 0.0, np.ones(batches)
-    for n in range(batches):
-        for k in range(width):
-            if k != g.roll:
-                whole.makespan[p] = max(whole.makespan[p], s.end[n, k])
-                reached = reached if g.background[k] else max(reached, s.end[n, k])
-        whole.ends[p, n] = reached
-    if g.roll >= 0:
-        for n in range(batches):
-            log[n] = _done(g, s, kind, a, taken, p, n, whole.makespan[p])
-    for d in range(len(a.task)):
-        busy, joules, row = 0.0, 0.0, taken.row[p, d]
-        for n in range(batches):
-            r, share = kind[n], log[n] if a.task[d] == g.roll else 1.0
-            busy += 0.0 if a.beside[d] else share * taken.seconds[row, r]
-            joules += share * taken.joules[row, r]
-            whole.written[p] += share * taken.written[d, r]
-            whole.media[p] += share * taken.stored[row, r]
-        whole.cells[p, a.cell[d], 0] += busy
-        whole.cells[p, a.cell[d], 1] += joules + busy * taken.busy_watts[p, a.device[d]]
-
-
-@njit(cache=True, nogil=True)
-def _done(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, n: int, at: float) -> float:
-    """Return the share of batch n's log that is done `at` the end of the run."""
-    if s.end[n, g.roll] <= at:
-        return 1.0
-    seconds = 0.0
-    for d in range(len(a.task)):
-        if a.task[d] == g.roll:
-            seconds = max(seconds, taken.seconds[taken.row[p, d], kind[n]])
-    if not s.start[n, g.roll] < at or seconds <= 0:
-        return 0.0
-    return float(min(min(at - s.start[n, g.roll], seconds - s.left[n, g.roll]) / seconds, 1.0))
 
 
 @njit(cache=True, nogil=True)
