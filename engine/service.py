@@ -46,6 +46,7 @@ __all__ = [
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
 EXIT_SECONDS = 5.0
+START_SECONDS = 5.0  # within which a service that was started owns its store, or has failed
 MOST_FALSE_STARTS = 5
 Condition = Callable[[], bool]
 
@@ -153,17 +154,21 @@ def _take(store: Connection, feed: Feed, pool: Pool, ended: Ended) -> None:
     feed.note(ended)
 
 
-def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> None:
+def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:
     """Start an owner in the background unless there is one; cheap, so call it at each look at a status.
 
-    It outlives the caller, writes its messages beside the store, and leaves when idle.
+    It outlives the caller, writes its messages beside the store, and leaves when idle. One that was started a moment ago
+    gets time to begin; if it has ended instead, returns a sentence with its last words, else "".
     """
     path = path.resolve()
     if is_owned(path):
-        return
+        return ""
+    log_file = Path(f"{path}.log")
+    if log_file.exists() and 0 <= time.time() - log_file.stat().st_mtime < START_SECONDS:
+        return _last_words(log_file)
     command = [sys.executable, "-m", "engine", "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
     command += ["--jobs", str(n_jobs)] if n_jobs else []
-    with open(f"{path}.log", "wb") as log:
+    with log_file.open("wb") as log:
         # The shell leaves at once, so that the service is nobody's child and never a zombie.
         subprocess.run(
             ["sh", "-c", '"$@" &', "sh", *command],
@@ -174,3 +179,13 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
             stderr=log,
             check=True,
         )
+    return ""
+
+
+def _last_words(log_file: Path) -> str:
+    """Return what a service that does not own its store said last, as a sentence; "" if it has said nothing yet."""
+    said = log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if not said:
+        return ""
+    words = said[-1].rstrip(".")[:300]
+    return f"The service that computes ended: {words}. It is started again every few seconds; {log_file} has more."

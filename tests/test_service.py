@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -190,6 +191,20 @@ def test_a_service_is_started_once_in_the_background_and_leaves_when_idle(store:
     assert Path(f"{store}.lock").read_text() == first and lives(int(first))
     until(lambda: not ownership.is_owned(store))
     assert Path(f"{store}.log").read_text() == ""
+
+
+def test_a_service_that_cannot_start_is_told_with_its_last_words_and_not_started_at_each_look(store, monkeypatch, tmp_path):
+    broken, starts = tmp_path / "broken", tmp_path / "starts"
+    broken.write_text(f"#!/bin/sh\necho once >> {starts}\necho 'ImportError: no numba.' >&2\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    assert service.ensure_service(store) == ""
+    until(lambda: Path(f"{store}.log").read_text())
+    assert "computes ended: ImportError: no numba. It is started again" in service.ensure_service(store)
+    assert starts.read_text() == "once\n"
+    os.utime(f"{store}.log", (0, 0))
+    assert service.ensure_service(store) == ""
+    until(lambda: starts.read_text() == "once\nonce\n")
 
 
 def test_an_empty_request_and_an_unknown_number_are_refused(store: Path) -> None:

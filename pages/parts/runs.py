@@ -79,11 +79,17 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
         if running != (status is not None and not status.ended):
             st.rerun()
         if status and running:
-            service.renew(STORE, status.request)
-            service.ensure_service(STORE)
+            keep_going(status)
         draw(status)
 
     st.fragment(look, run_every=REFRESH_SECONDS if running else None)()
+
+
+def keep_going(status: Status) -> None:
+    """Hold a request that is looked at, see that somebody computes it, and say so where nobody can."""
+    service.renew(STORE, status.request)
+    if trouble := service.ensure_service(STORE):
+        st.warning(plain(trouble))
 
 
 def progress(status: Status, what: str = "points") -> None:

@@ -121,8 +121,7 @@ def follow(find: Callable[[], Status | None], size: int, progress: Draw, results
         if running != (now is not None and not now.ended):
             st.rerun()
         if now and running:
-            service.renew(runs.STORE, now.request)
-            service.ensure_service(runs.STORE)
+            runs.keep_going(now)
         progress(now)
 
     every = REDRAW_SECONDS if size > MANY else 2 * runs.REFRESH_SECONDS
