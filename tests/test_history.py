@@ -31,6 +31,12 @@ def test_the_newest_request_comes_first_and_says_how_it_stands(path: Path) -> No
     assert history.entries(path, most=1) == [newest] and history.count(path) == 2
 
 
+def test_a_request_whose_points_are_still_arriving_is_not_listed(path: Path) -> None:
+    whole, arriving = fill(path, range(2)), fill(path, range(2, 4))
+    ask(path, "UPDATE requests SET state = 'arriving' WHERE id = ?", arriving)
+    assert [entry.request for entry in history.entries(path)] == [whole] and history.count(path) == 1
+
+
 def test_a_request_without_a_title_is_described_by_what_it_computes(path: Path) -> None:
     machine = "machine.cxl_bandwidth_GBps"
     base = with_values(Scenario(), {"system": "pmem"})
