@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.store import opened, transaction
+from engine.units import GiB
 
 DEFAULT_GiB = 10.0
-GiB = 2**30
 SETTING = "quota [B]"
 AT_ONCE = 100  # rows that go in one transaction, so that nobody waits long for it
 PAGES_AT_ONCE = 2000

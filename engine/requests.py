@@ -20,6 +20,7 @@ from engine.keys import How, key_of_texts, texts
 from engine.queue import LEASE_SECONDS, tend
 from engine.scenario import Scenario
 from engine.store import opened, transaction
+from engine.units import HOUR
 
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
 # A point that is already kept starts out so: EXISTS is 1, as KEPT is.
@@ -28,7 +29,6 @@ POINT = """INSERT INTO points (request, position, key, changes, class, state, ch
 # Who asks again without a title or a link leaves those that it has.
 ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
     link = ifnull(nullif(?4, ''), link), keeps_on = ?5, checksum = crc(how, ?1, base) WHERE id = ?6"""
-HOUR = 3600.0
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import pandas as pd
 
 from engine import columns, history
 from engine.history import Entry
-from engine.quota import GiB, Usage
+from engine.quota import Usage
 from engine.scenario import KNOBS
+from engine.units import GiB
 from pages.parts.numbers import better, duration, label, readable, unit
 
 REQUEST, PLACE, VALUE = "Request", "place", "value"
@@ -59,15 +60,7 @@ def _size(nbytes: int) -> str:
 
 def points(store: Path, entries: Sequence[Entry]) -> pd.DataFrame:
     """Return the points of some requests that have results: the request, what varies in any of them, every metric."""
-    frames = []
-    for entry in entries:
-        found = columns.read(store, entry.request)
-        done = np.flatnonzero(found.state == columns.RAN)
-        where = {title(path): np.array(texts, object)[done] for path, texts in history.places(store, entry.request).items()}
-        frame = pd.DataFrame(
-            {REQUEST: f"#{entry.request}", **where, **{name: held[done] for name, held in found.metrics.items()}}
-        )
-        frames.append(frame)
+    frames = [_points_of(store, entry.request, (entry.created, entry.kept, entry.failed)) for entry in entries]
     whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({REQUEST: []})
     return whole.assign(**{name: _numbers(whole[name]) for name in varied(whole)}) if len(whole) else whole
 
