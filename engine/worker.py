@@ -21,7 +21,7 @@ from pathlib import Path
 
 from engine import claims, knobs
 from engine.errors import BadFile, Cancelled, EmberpoolError
-from engine.kept import result_text
+from engine.kept import row_text
 from engine.keys import How
 from engine.owner import enlist
 from engine.progress import Progress, Watcher
@@ -149,7 +149,7 @@ def _estimated(chunk: Chunk, points: Mapping[str, str]) -> dict[str, tuple[str, 
     try:
         scenarios = [_changed(_scenario(chunk.base), changes) for changes in points.values()]
         found = zip(points, estimates(scenarios), strict=True)
-        return {key: ("kept", result_text(result)) for key, result in found if result.results}
+        return {key: ("kept", row_text(result)) for key, result in found if result.results}
     except Exception:  # one of them: alone, each ends in its own way
         return {}
 
@@ -161,7 +161,7 @@ def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -
         scenario = _changed(_scenario(chunk.base), changes)
         shared = {} if shelf is None else {"shelf": shelf}
         result = _function(chunk.compute)(scenario, chunk.how, data, watcher, **shared)
-        return "kept", result_text(result)
+        return "kept", row_text(result)
     except Cancelled:
         return "cancelled", ""
     except EmberpoolError as error:
