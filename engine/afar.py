@@ -22,8 +22,8 @@ from joblib._dask import DaskDistributedBackend
 
 from engine import claims, progress, trainings, version
 from engine.errors import BadInput, CannotRun
-from engine.pool import Pool, Store, Task
-from engine.worker import NAP_SECONDS, Chunk, Ended, endings, nap
+from engine.pool import Call, Late, Note, Pool, Store, Task
+from engine.worker import Chunk, Ended, endings
 
 TOPIC = "emberpool progress"
 CONNECT_SECONDS, TELL_SECONDS, LOOK_SECONDS, GONE_SECONDS = 10.0, 2.0, 1.0, 20.0
@@ -97,12 +97,14 @@ class Cluster:
         return max(2, 2 * self.cores)
 
     @contextmanager
-    def parallel(self) -> Iterator[Parallel]:
+    def parallel(self, note: Note) -> Iterator[Call]:
         """Yield joblib's call on the workers that there are now; raises CannotRun if there is none."""
         self.cores = self.there = sum(self.client.ncores().values())
         try:
-            with parallel_config(Backend(client=self.client)):
-                yield Parallel(-1, pre_dispatch=self.slots() + 1, batch_size=1, return_as="generator_unordered")
+            backend = Backend(client=self.client)
+            with parallel_config(backend):
+                call = Parallel(-1, pre_dispatch=self.slots() + 1, batch_size=1, return_as="generator_unordered")
+                yield lambda tasks: call(backend.tickets(tasks))
         except TimeoutError as error:
             sentence = (
                 f"The scheduler at {self.address} has no worker; start some with `dask worker {self.address} --nthreads 1`."
@@ -170,8 +172,8 @@ def _client(address: str) -> Any:
         ) from error
 
 
-class Backend(DaskDistributedBackend):  # type: ignore[misc]
-    """joblib's own, but for three things: one core is no reason to compute here, a nap needs no worker, and failures are told.
+class Backend(Late, DaskDistributedBackend):  # type: ignore[misc]
+    """joblib's own, but for four things: tasks are chosen late, naps need no worker, one core counts too, failures are told.
 
     joblib tells nobody of a failed task when answers come unordered, so its caller would wait for ever.
     """
@@ -180,15 +182,17 @@ class Backend(DaskDistributedBackend):  # type: ignore[misc]
         """Return the cores that there are, but never 1, for which joblib would compute in this very process."""
         return max(2, int(super().effective_n_jobs(n_jobs)))
 
-    def submit(self, func: Any, callback: Callable[[Any], Any]) -> Any:
-        """Send a task, or nap here."""
-        ((function, arguments, _),) = func.items
-        if function is nap:
-            asleep: Any = concurrent.futures.Future()
-            asleep.get = asleep.result
-            self.client.loop.add_callback(self.client.loop.call_later, NAP_SECONDS, callback, [Ended()])
-            return asleep
-        return super().submit(func, partial(_answer, callback, arguments[0]))
+    def send(self, func: Any, callback: Callable[[Any], Any]) -> Any:
+        """Send a task."""
+        ((_, arguments, _),) = func.items
+        return super().send(func, partial(_answer, callback, arguments[0]))
+
+    def nap(self, seconds: float, callback: Callable[[Any], Any]) -> Any:
+        """Answer nothing after a while."""
+        asleep: Any = concurrent.futures.Future()
+        asleep.get = asleep.result
+        self.client.loop.add_callback(self.client.loop.call_later, seconds, callback, [Ended()])
+        return asleep
 
     async def _collect(self) -> None:
         while self._continue:

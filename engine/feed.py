@@ -8,6 +8,7 @@ nothing to feed, it feeds naps: the pool then stays open for what is asked meanw
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 
 from engine import claims, effort
 from engine.keys import How
@@ -27,6 +28,7 @@ class Feed:
 
     def __init__(self, store: sqlite3.Connection, path: Path, compute: str) -> None:
         self.store, self.path, self.compute = store, path, compute
+        self.lock = Lock()
         self.in_flight: dict[tuple[str, ...], How] = {}
         self.taken: set[str] = set()
         self.training: dict[str, str] = {}  # by functional class, the point in flight that trains it for the others
@@ -40,19 +42,20 @@ class Feed:
     def tasks(self, pool: Pool) -> Iterator[Task]:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
         self.forget()
-        while True:
+        while task := self._task(pool):
+            yield task
+
+    def _task(self, pool: Pool) -> Task | None:
+        with self.lock:
             full = len(self.in_flight) >= pool.slots()
             beside = len(self.in_flight) == pool.slots() and "estimate" not in self.in_flight.values()
             chunk = self.next(only_estimates=full) if (beside or not full) and not pool.stale() else None
-            if chunk:
-                self.in_flight[chunk.keys] = chunk.how
-                self.taken.update(chunk.keys)
-                self._train(chunk)
-                yield pool.task(self.store, chunk)
-            elif self.in_flight:
-                yield napping()
-            else:
-                return
+            if not chunk:
+                return napping() if self.in_flight else None
+            self.in_flight[chunk.keys] = chunk.how
+            self.taken.update(chunk.keys)
+            self._train(chunk)
+            return pool.task(self.store, chunk)
 
     def forget(self) -> None:
         """Nothing is in flight any more."""
@@ -90,7 +93,11 @@ class Feed:
         return chunk if chunk and not claims.unlucky(self.store, chunk.keys) else None
 
     def note(self, ended: Ended) -> None:
-        """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks."""
+        """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks. Threads may call at once."""
+        with self.lock:
+            self._note(ended)
+
+    def _note(self, ended: Ended) -> None:
         self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
             if claims.kept(self.store, self.training.pop(one)):

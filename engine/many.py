@@ -6,6 +6,7 @@ points with the same plan are then scheduled and averaged together. One point al
 
 from collections.abc import Callable, Iterable, Sequence
 
+from engine import blas
 from engine.books import Books, undisturbed
 from engine.errors import EmberpoolError
 from engine.expected import expected_amounts, settle, window
@@ -25,6 +26,8 @@ from engine.story import ESTIMATED, cannot_run, passes
 from engine.system import System, ways
 from engine.together import Observed, Plan, Point, Refused, Told, each
 from engine.traffic import steady as repeated
+
+blas.spare()
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:

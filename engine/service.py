@@ -110,7 +110,7 @@ def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, 
         queue.tend(store)
         room.tend(store)
         if chunk := feed.next_here():
-            _take(store, feed, pool, compute_chunk(chunk))
+            feed.note(_sound(compute_chunk(chunk)))
         elif feed.next():
             false_starts = 0 if _round(store, feed, pool, until) else false_starts + 1
         elif time.monotonic() - idle_since >= idle_exit_seconds:
@@ -125,12 +125,14 @@ def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, 
 
 def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
     """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun."""
-    with pool.parallel() as parallel:
+    with pool.parallel(feed.note) as parallel:
         answers = parallel(feed.tasks(pool))
     patience, room = Patience(), Room()
     try:
         for ended in answers:
-            _take(store, feed, pool, ended)
+            pool.keep(store, _sound(ended))
+            if not pool.prompt:
+                feed.note(ended)
             queue.tend(store)
             room.tend(store)
             patience.tend(store)
@@ -139,19 +141,19 @@ def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
                 break
     except pool.deaths:
         await_workers(feed.path, EXIT_SECONDS)  # lest a point of theirs is begun twice
+        pool.rest()
         return claims.bury(store, "stopped" if patience.lost else "died") > 0
     finally:
-        feed.forget()
         with warnings.catch_warnings(action="ignore"):  # joblib warns that tasks are dropped: they are meant to be
             answers.close()
+        feed.forget()
     return True
 
 
-def _take(store: Connection, feed: Feed, pool: Pool, ended: Ended) -> None:
+def _sound(ended: Ended) -> Ended:
     if ended.trouble:
         raise BadFile(ended.trouble)
-    pool.keep(store, ended)
-    feed.note(ended)
+    return ended
 
 
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:

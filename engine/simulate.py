@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine import blas
 from engine.counts import Amounts, recalled
 from engine.crash import in_miniature
 from engine.errors import CannotRun
@@ -34,6 +35,8 @@ from engine.workload.criteo import CriteoFile, read
 from engine.workload.hot import hot_set, popular
 from engine.workload.recent import recent, tally
 from engine.workload.source import Source, num_batches, source
+
+blas.spare()
 
 
 def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | None = None, shelf: Shelf | None = None) -> Result:

@@ -29,7 +29,7 @@ def sound(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list
 
 
 def _damaged(store: sqlite3.Connection, request: int, names: Sequence[str]) -> set[str]:
-    query = """SELECT p.key FROM json_each(?2) n JOIN points p ON p.key = n.value
+    query = """SELECT p.key FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
         WHERE p.request = ?1 AND p.checksum IS NOT NULL AND p.checksum != crc(p.key, p.changes)"""
     return {name for (name,) in store.execute(query, (request, json.dumps(names)))}
 

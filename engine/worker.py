@@ -37,6 +37,7 @@ WATCH_SECONDS = 0.5
 _WARM = threading.Event()  # once this process has computed a chunk
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NAP_SECONDS = 0.1
+BUSY = 8  # as many may share a processor before chunks get smaller
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Ended:
-    """What a worker answers: the keys it was given, how many it computed in how long, and what troubles them all.
+    """What a worker answers: the keys it was given, how many it computed in how much of its time, and what troubles them all.
 
     A process's first chunk tells no time, as it loads the code as well. A worker without the store brings its points'
     `endings` along, for the owner to keep, and the name and text of a `training` that is new.
@@ -119,7 +120,7 @@ def nap() -> Ended:
 
 def compute_chunk(chunk: Chunk) -> Ended:
     """Claim the chunk's points that are still wanted, compute them, and keep what they gave."""
-    start = time.monotonic()
+    start, spent = time.monotonic(), time.thread_time()
     try:
         with opened(Path(chunk.store)) as store:
             mine = claims.claim(store, chunk.request, chunk.keys)
@@ -129,7 +130,8 @@ def compute_chunk(chunk: Chunk) -> Ended:
         return Ended(chunk.keys, trouble=str(error))
     warm = _WARM.is_set()
     _WARM.set()
-    return Ended(chunk.keys, len(mine), time.monotonic() - start if warm else 0.0)
+    took = max(time.thread_time() - spent, (time.monotonic() - start) / BUSY)
+    return Ended(chunk.keys, len(mine), took if warm else 0.0)
 
 
 def endings(

@@ -135,7 +135,7 @@ def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Pat
 
 def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence() -> None:
     with pytest.raises(BadFile, match="install the same"):
-        service._take(None, None, None, Ended(trouble="install the same"))  # type: ignore[arg-type]
+        service._sound(Ended(trouble="install the same"))
 
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

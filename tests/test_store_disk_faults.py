@@ -37,7 +37,8 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         return (function(*given, **named) for function, given, named in tasks)
 
     def inline(path: Path, n_jobs: int) -> Pool:
-        return replace(pool.local(path, n_jobs), parallel=lambda: nullcontext(call), close=lambda: None)
+        given = {"parallel": lambda note: nullcontext(call), "close": lambda: None, "prompt": False}
+        return replace(pool.local(path, n_jobs), **given)
 
     monkeypatch.setattr(service, "local", inline)
     monkeypatch.setattr(service.Feed, "next_here", lambda _: None)  # the pool's way is the longer one
