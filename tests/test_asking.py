@@ -12,12 +12,13 @@ from engine.answers import objectives
 from engine.axes import parse
 from engine.campaign import campaign
 from engine.campaign.trace import hazards_of
-from engine.commands import asking, surveying
+from engine.commands import asking, surveying, sweep
 from engine.links import Questions, link
 from engine.presets import preset
 from engine.result import Result
 from engine.scenario import Scenario, with_values
 from engine.sweep import Sweep
+from tests.service_fakes import ask
 
 GRID = ("--axis", "system=pmem,cxl", "--axis", "machine.gpu=v100,a100-80,h100-sxm", "--axis", "machine.num_gpus=1,2")
 TIME, COST = "Step time [ms]", "Capital cost [USD]"
@@ -144,6 +145,25 @@ def test_a_target_out_of_reach_ends_with_how_near_one_comes(capsys: pytest.Captu
     words = "search --csv - --preset tiny --evaluations 20 --where Nodes>=5"
     assert main(words.split()) == 3
     assert "None of 20 points has Nodes >= 5: the nearest has 1." in capsys.readouterr().err
+
+
+def test_a_long_sweep_of_estimates_that_is_interrupted_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    words, store = ["sweep", "--estimate", "--preset", "tiny", "--axis", "data.seed=1,2,3", "--csv"], tmp_path / "kept.sqlite"
+    monkeypatch.setattr(sweep, "DEFAULT", store)
+    assert main([*words, str(tmp_path / "forgotten.csv")]) == 0 and not store.exists()
+    monkeypatch.setattr(sweep, "KEPT_SECONDS", 0.0)
+    with monkeypatch.context() as early:
+        early.setattr(sweep.surveying, "survey", interrupted)
+        assert main([*words, str(tmp_path / "table.csv")]) == 130
+    assert ask(store, "SELECT count(*) FROM claims") == [(3,)]
+    assert main([*words, str(tmp_path / "table.csv")]) == 0
+    assert ask(store, "SELECT count(*) FROM claims") == [(3,)]
+    assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "forgotten.csv").read_bytes()
 
 
 def test_a_look_at_many_points_holds_a_few_numbers_of_each() -> None:

@@ -25,6 +25,7 @@ from engine.sweep import Sweep
 TICK_SECONDS = 0.5
 A_BUG, BAD_INPUT, CANNOT_RUN = 1, 2, 3
 MOST_ROUNDS = 3
+KEPT_SECONDS = 10.0  # a sweep of estimates that is likely to take longer is kept, so that it can be interrupted
 MOST_HELD = 5000  # estimates that are remembered from the first look to the table; more are made again
 
 
@@ -46,7 +47,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--no-sharing", action="store_true", help="train every point by itself: slower, same table, for checks")
     add_store(parser)
     add_outputs(parser, csv_required=True)
-    parser.set_defaults(call=call, store=None)  # estimates are kept only where a store is named
+    parser.set_defaults(call=call, store=None)  # a few estimates are kept only where a store is named
 
 
 def call(arguments: argparse.Namespace) -> int:
@@ -60,7 +61,7 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
     if how == "full" and not arguments.no_sharing and (told := effort.sharing(points)):
         print(told, file=sys.stderr)
-    if how == "estimate" and arguments.store is None and arguments.cluster is None:
+    if how == "estimate" and _passing(arguments, points):
         ended = _estimated(points, asked)
     else:
         ended = _kept(arguments, points, how, chosen.data, asked)
@@ -72,8 +73,13 @@ def call(arguments: argparse.Namespace) -> int:
     return _exit_status(ended, points)
 
 
+def _passing(arguments: argparse.Namespace, points: Sweep) -> bool:
+    """Return whether estimates are made here and forgotten: keeping them costs more than making the few of them again."""
+    return arguments.store is None and arguments.cluster is None and effort.sweep_seconds(points, "estimate") < KEPT_SECONDS
+
+
 def _estimated(points: Sweep, asked: asking.Asked) -> Ended:
-    """Estimate all points here: that costs less than keeping them, so rows of many are estimated again as they are written."""
+    """Estimate all points here; rows of many are estimated again as they are written."""
     failed: list[str] = []
     held: dict[Scenario, Result] = {}
 
