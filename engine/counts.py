@@ -61,8 +61,8 @@ def _drawn(s: Scenario, file: CriteoFile | None) -> Source:
     given, batches = source(s, file), num_batches(s, file)
     if _lookups(s, batches) > MOST_DRAWN:
         return given
-    ids = [given.ids(n) for n in range(batches)]
-    return replace(given, ids=ids.__getitem__)
+    first = [given.ids(n) for n in range(batches)]
+    return replace(given, ids=lambda n: first[n] if n < batches else given.ids(n))
 
 
 def _lookups(s: Scenario, batches: int) -> int:
