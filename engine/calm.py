@@ -1,5 +1,7 @@
 """Full runs in which nothing trains and nothing strikes: counted, scheduled and told, one alone as many together."""
 
+from math import inf
+
 from engine.ahead import Ahead
 from engine.books import undisturbed
 from engine.counts import Hear, counted, unheard
@@ -16,10 +18,15 @@ from engine.together import Observed, Plan, Point, Whole, plan
 from engine.workload.criteo import CriteoFile
 
 
+def calm(point: Point, seen: Observed) -> bool:
+    """Return whether a point's whole run is over before a fault can strike it."""
+    return seen.whole is not None and _first_strike(point.machinery.scenario) >= seen.whole.elapsed
+
+
 @remembered()
-def calm(s: Scenario) -> bool:
-    """Return whether a full run trains nothing, and no fault will ever strike it."""
-    return not s.run.training and Ahead(s).peek() is None
+def _first_strike(s: Scenario) -> float:
+    first = Ahead(s).peek()
+    return first.at if first else inf
 
 
 def planned(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> Plan:

@@ -15,7 +15,7 @@ from engine.scenario import Scenario
 from engine.simulate import simulate
 from engine.single_thread import single_thread
 from engine.story import cannot_run
-from engine.together import RUNS, TIMELINES, Point, Refused, each, ready
+from engine.together import RUNS, TIMELINES, Observed, Point, Refused, each, ready
 
 
 def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:
@@ -30,30 +30,24 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
         try:
             if goes_along(scenario):
                 return ready(scenario, lambda s, system: planned(s, system, hear=meter.step))
-            return simulate(scenario)
+            return simulate(scenario, progress=progress)
         except Cancelled:
             raise
         except EmberpoolError as error:
             return Refused(scenario, error)
 
+    def tell(point: Point, seen: Observed) -> Result:
+        return told(point, seen) if calm(point, seen) else simulate(point.asked, progress=progress)
+
     with single_thread():
         what = TIMELINES if tables else RUNS
-        found = each(map(asked, scenarios), told, what, lambda: meter.step("scheduling", False))
+        found = each(map(asked, scenarios), tell, what, lambda: meter.step("scheduling", False))
     return [_settled(one) if isinstance(one, Refused) else one for one in found]
-
-
-def along(scenarios: Sequence[Scenario], progress: Watcher | None = None) -> list[Result | None]:
-    """Run in full, with tables, those scenarios that can go together; None stands for the others."""
-    together = [i for i, scenario in enumerate(scenarios) if goes_along(scenario)]
-    found: list[Result | None] = [None] * len(scenarios)
-    for i, result in zip(together, runs([scenarios[i] for i in together], True, progress), strict=True):
-        found[i] = result
-    return found
 
 
 def goes_along(scenario: Scenario) -> bool:
     """Return whether a scenario's full run can go together with others."""
-    return not scenario.data.digest and calm(scenario)
+    return not scenario.run.training and not scenario.data.digest
 
 
 def _settled(one: Refused) -> Result:

@@ -61,9 +61,11 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     def hear(note: str, finishes: bool) -> None:
         meter.step(note, counts=finishes and not trains)
 
-    if calm(m.scenario):
+    if not m.scenario.run.training:
         point = Point(asked, m, planned(m.scenario, asked.system, file, hear))
-        return told(point, alone(point, TIMELINES), _notes(asked, given))
+        seen = alone(point, TIMELINES)
+        if calm(point, seen):
+            return told(point, seen, _notes(asked, given))
     amounts = counted(m.scenario, asked.system, file, hear)
     near = (amounts.hit_rate if m.system.cache else None, amounts.drives_share if m.system.caches else None)
     done = _untrained_to_its_end(m, amounts) if shelf is not None and one else None

@@ -146,23 +146,24 @@ def endings(
 def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], Watcher]) -> dict[str, tuple[str, str]]:
     """How points ended that were computed together, by key; those in trouble are left out, to be tried alone."""
     try:
-        scenarios = [_changed(_scenario(chunk.base), changes) for changes in points.values()]
-        found = zip(points, _results(chunk, scenarios, watcher(next(iter(points)))), strict=True)
-        return {key: ("kept", result_text(result)) for key, result in found if result and result.results}
+        scenarios = {key: _changed(_scenario(chunk.base), changes) for key, changes in points.items()}
+        found = _results(chunk.how, scenarios, watcher)
+        return {key: ("kept", result_text(result)) for key, result in found.items() if result.results}
     except Cancelled:  # by what one of them was told; others may still be wanted
         return {key: ("cancelled", "") for key in points if watcher(key)(Progress(0, 1, note="waits for others"))}
     except Exception:  # one of them: alone, each ends in its own way
         return {}
 
 
-def _results(chunk: Chunk, scenarios: Sequence[Scenario], watcher: Watcher) -> Sequence[Result | None]:
-    if chunk.how == "estimate":
+def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
+    if how == "estimate":
         from engine.many import estimates
 
-        return estimates(scenarios)
-    from engine.runs import along
+        return dict(zip(scenarios, estimates(list(scenarios.values())), strict=True))
+    from engine.runs import goes_along, runs
 
-    return along(scenarios, watcher)
+    some = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
+    return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}
 
 
 def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -> tuple[str, str]:
