@@ -197,7 +197,7 @@ def test_a_link_of_another_model_version_opens_under_a_banner(opened):
 def keep(result, how="full"):
     """Put a finished result where the pages look for it."""
     with opened_store(STORE) as store:
-        kept.keep(store, keys.key(result.scenario, how), kept.result_text(result))
+        kept.keep(store, [(keys.key(result.scenario, how), kept.row_text(result))])
 
 
 def notes(app):
