@@ -9,6 +9,7 @@ from engine.sweep import Sweep
 from pages.parts import (
     downloads,
     numbers,
+    pinned,
     sweep_files,
     sweep_filters,
     sweep_findings,
@@ -79,7 +80,7 @@ def _top(view: View) -> None:
     def picked() -> None:
         at = st.session_state["top"].selection["rows"]
         if at and at[0] < len(shown):
-            sweep_pins.pick(int(shown[POINT].iloc[at[0]]))
+            pinned.pick(int(shown[POINT].iloc[at[0]]))
 
     titles = {name: sweep_table.title(name) for name in shown.columns if name != POINT}
     order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(shown), OUTCOME]

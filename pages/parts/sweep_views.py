@@ -10,7 +10,7 @@ import streamlit as st
 from engine.axes import Axis
 from engine.scenario import KNOBS
 from engine.sweep import Sweep
-from pages.parts import sweep_figures, sweep_filters, sweep_findings, sweep_marks, sweep_parallel, sweep_pins, sweep_table
+from pages.parts import pinned, sweep_figures, sweep_filters, sweep_findings, sweep_marks, sweep_parallel, sweep_table
 from pages.parts.plain import plain
 from pages.parts.sweep_figures import Figure
 from pages.parts.sweep_marks import BEST, MEDIAN
@@ -44,7 +44,7 @@ def _selected(key: str) -> Mapping[str, Any]:
 def _pick(key: str) -> None:
     found = _selected(key).get("pick") or []
     if found and found[0].get("point") is not None:
-        sweep_pins.pick(int(found[0]["point"]))
+        pinned.pick(int(found[0]["point"]))
 
 
 def _drawn(figure: Figure, key: str, more: str = "", on_select: Callable[[], None] | None = None) -> Figure:
