@@ -86,8 +86,12 @@ def _top(view: View) -> None:
     order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(shown), OUTCOME]
     frame = shown[list(dict.fromkeys(order))].assign(**{POINT: shown[POINT] + 1}).dropna(axis="columns", how="all")
     frame = frame.rename(columns={**titles, POINT: "Point"})
+    numbered = frame.select_dtypes("number").columns.drop("Point")
+    formats = {name: st.column_config.NumberColumn(format="%.5g") for name in numbered}
     height = "content" if len(frame) <= downloads.MOST_ROWS else "auto"
-    st.dataframe(frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height)
+    st.dataframe(
+        frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height, column_config=formats
+    )
     _outcomes(view.table)
 
 

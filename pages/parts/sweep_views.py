@@ -20,6 +20,8 @@ FIXED = "fixed"
 REST = {BEST: "at their best", MEDIAN: "at the median", FIXED: "fixed"}
 BOX, TURN, CHOSEN = "box", "parallel turn", "view"
 MOST_SCALES = 7
+MOST_NODES = 150  # marks that a browser draws faster as nodes of the page, each with its words, than as pixels
+CANVAS = {"usermeta": {"embedOptions": {"renderer": "canvas"}}, "config": {"mark": {"aria": False}}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,8 @@ def _drawn(figure: Figure, key: str, more: str = "", on_select: Callable[[], Non
         st.caption("No point here has this result.")
         return figure
     alt = f"{figure.alt}; the table below has the same numbers"
-    st.vega_lite_chart(figure.marks, figure.spec, key=key, on_select=on_select or (lambda: _pick(key)), alt=alt)
+    spec = {**figure.spec, **CANVAS} if len(figure.marks) > MOST_NODES else figure.spec
+    st.vega_lite_chart(figure.marks, spec, key=key, on_select=on_select or (lambda: _pick(key)), alt=alt)
     note = f"{figure.note} {more}".strip()
     if note:
         st.caption(plain(note))
