@@ -122,11 +122,18 @@ def heat_map(
 
 @lru_cache(maxsize=64)
 def scatter(
-    x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: Words = (), few: bool = True, low_x: bool = True
+    x: str,
+    y: str,
+    logs: tuple[bool, bool],
+    colour: str = "",
+    series: Words = (),
+    few: bool = True,
+    low_x: bool = True,
+    dense: bool = False,
 ) -> Spec:
     """Two metrics against each other, beaten points faded, the front drawn as steps; drag to keep what is in the box.
 
-    Needs x, y, colour, front, point.
+    Needs x, y, colour, front, point, count. Where it is `dense`, a mark that stands for more points is darker.
     """
     scales = [{"type": "log", "nice": False} if log else {"zero": False} for log in logs]
     encoding = {
@@ -138,6 +145,8 @@ def scatter(
         paint = {"field": "colour", "type": "nominal", "sort": None, "scale": colours(series), "legend": _legend(colour)}
     tip = [{"field": "x", "title": x, "format": ".5~s"}, {"field": "y", "title": y, "format": ".5~s"}]
     tip += [{"field": "colour", "title": colour}] if colour else []
+    many = {"field": "count", "type": "quantitative", "scale": {"type": "sqrt", "range": [0.3, 0.95]}, "legend": None}
+    beaten: Spec = many if dense else {"value": 0.6 if few else 0.3}
     front, steps = [{"filter": "datum.front"}], "step-after" if low_x else "step-before"
     return {
         "height": 420,
@@ -147,8 +156,8 @@ def scatter(
                 "mark": {"type": "circle", "size": 70 if few else 22},
                 "encoding": {
                     "color": paint,
-                    "opacity": {"condition": {"test": "datum.front", "value": 1}, "value": 0.6 if few else 0.3},
-                    "tooltip": tip,
+                    "opacity": {"condition": {"test": "datum.front", "value": 1}, **beaten},
+                    "tooltip": [*tip, {"field": "count", "title": "Points here"}] if dense else tip,
                 },
                 "params": [PICK, BRUSH],
             },
