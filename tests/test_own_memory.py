@@ -1,20 +1,24 @@
 """Does a run that this computer's memory cannot hold end with its remedy, without a result that says so for good?"""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from joblib.parallel import BACKENDS
 
 from engine import kept, own_memory, service, worker
 from engine.__main__ import main
-from engine.errors import NoRoom
+from engine.errors import CannotRun, NoRoom
 from engine.presets import preset
 from engine.scenario import with_values
 from engine.workload.recent import recent
-from tests.service_fakes import COMPUTE, HUNGRY, ROOT, ask, scenario
+from tests.service_fakes import COMPUTE, HUNGRY, ROOT, ask, scenario, scenarios
 
 DEAF = """
 import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -87,3 +91,30 @@ def test_ctrl_c_ends_a_run_in_the_middle_of_a_kernel() -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def no_semaphore(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_now(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(import_module("joblib.externals.loky.backend.synchronize"), "_SemLock", no_semaphore)
+
+
+def full_when_joblib_was_loaded(patch: pytest.MonkeyPatch) -> None:
+    patch.delitem(BACKENDS, "loky")  # it then prefers threads
+
+
+@pytest.mark.parametrize("fill", [full_now, full_when_joblib_was_loaded])
+def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fill: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    store = tmp_path / "store.sqlite"
+    request = service.submit(store, scenarios([1, 2, 3]), "full", keeps_on=True)
+    with monkeypatch.context() as full:
+        fill(full)
+        with pytest.raises(CannotRun, match=r"Worker processes cannot be started: .*; free some space in /dev/shm and"):
+            service.serve(store, 1, 0.0, COMPUTE)
+    assert not ask(store, "SELECT 1 FROM claims") and service.status(store, request).state == "queued"
+    service.serve(store, 1, 0.0, COMPUTE)
+    assert service.status(store, request).done == 3
