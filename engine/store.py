@@ -68,7 +68,7 @@ def sync(folder: Path) -> None:
 
 def salvaged(path: Path) -> Path:
     """Return the name under which a whole fresh store waits to take the place of a damaged one."""
-    return path.with_name(f"{path.name}.salvaged")
+    return Path(f"{path}.salvaged")
 
 
 def crc(*values: object) -> int:
