@@ -23,6 +23,7 @@ from engine import claims, knobs
 from engine.errors import BadFile, Cancelled, EmberpoolError
 from engine.kept import row_text
 from engine.keys import How
+from engine.own_memory import TOO_LARGE
 from engine.owner import enlist
 from engine.progress import Progress, Watcher
 from engine.result import Result
@@ -179,7 +180,7 @@ def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -
     except EmberpoolError as error:
         return "failed", str(error)
     except MemoryError:
-        return "failed", "It needs more memory than is free; lower run.memory_budget_GiB, or run fewer at once with --jobs."
+        return "failed", TOO_LARGE
     except Exception as error:  # a bug in one point must not end the others
         traceback.print_exc()
         return "bug", f"{type(error).__name__}: {error}. This is a bug in Emberpool; please report it with this scenario's link."
