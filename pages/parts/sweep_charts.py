@@ -153,7 +153,7 @@ def scatter(
         "encoding": encoding,
         "layer": [
             {
-                "mark": {"type": "circle", "size": 70 if few else 22},
+                "mark": {"type": "circle", "size": 70 if few else 30 if dense else 22},
                 "encoding": {
                     "color": paint,
                     "opacity": {"condition": {"test": "datum.front", "value": 1}, **beaten},
