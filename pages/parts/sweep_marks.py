@@ -13,7 +13,7 @@ MOST_STEPS = 24  # values of an axis that are drawn singly; more are put into BI
 BINS = 16
 MOST_LINES = 8
 MOST_MARKS = 2000
-CELLS = (120, 64)  # places of a scatter that can be told apart; each keeps one point of each colour
+CELLS = (84, 48)  # places of a scatter that can be told apart; each keeps one point of each colour
 BEST, MEDIAN = "best", "median"
 
 
@@ -111,7 +111,7 @@ def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, 
     place = marks.groupby([*cells, "colour"], sort=False)["x"]
     marks["count"], first = place.transform("size"), place.cumcount().to_numpy() == 0
     ends = [at for name in "xy" for at in (marks[name].idxmin(), marks[name].idxmax())]
-    return marks[first | marks.front.to_numpy() | marks.index.isin(ends)]
+    return marks[first | marks.front.to_numpy() | marks.index.isin(ends)].reset_index(drop=True)
 
 
 def series(held: pd.Series) -> tuple[str, ...]:
