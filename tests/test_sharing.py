@@ -11,7 +11,6 @@ from strategies import scenarios
 
 from engine import counts, seen
 from engine import functional_class as sharing
-from engine import simulate as simulation
 from engine.domain import domain_names
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
