@@ -18,6 +18,7 @@ from pages.parts import (
     sweep_table,
     sweep_target,
     sweep_views,
+    sweep_weeks,
 )
 from pages.parts.plain import plain
 from pages.parts.sweep_figures import Figure
@@ -30,6 +31,7 @@ TOP = 100
 
 def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
     """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
+    table = sweep_weeks.joined(sweep, table, sweep_filters.held())
     names = sweep_table.metric_names(table)
     if not names:
         st.caption("No point is finished yet." if table.empty else "No finished point could run; the table says why.")
