@@ -173,6 +173,26 @@ def test_points_of_all_chosen_requests_stand_in_one_table() -> None:
     assert columns.read(DEFAULT, other).finished == 5
 
 
+def test_points_that_were_read_stay_until_their_request_has_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = asked(range(10, 14)), asked(range(12, 20), finished=5)
+    reads: list[int] = []
+
+    def counted(store: Path, request: int, real: Any = columns.read) -> Any:
+        reads.append(request)
+        return real(store, request)
+
+    monkeypatch.setattr(columns, "read", counted)
+    for _ in range(3):
+        frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    assert sorted(reads) == [one, other] and len(frame) == 9
+    reads.clear()
+    late = Result(scenario(19), ran=True, outcome="It completed.", results={STEP: 19.0, "AUC": 0.7})
+    with opened(DEFAULT) as store:
+        kept.keep(store, key(scenario(19), "estimate"), kept.result_text(late))
+    frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    assert reads == [other] and sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16, 19]
+
+
 def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkeypatch: pytest.MonkeyPatch) -> None:
     request = asked(range(1, 4))
     (entry,) = history.entries(DEFAULT)

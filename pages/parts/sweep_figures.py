@@ -43,6 +43,7 @@ def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, how: str,
         spread=spread,
     )
     note = "The frame marks the best cell; a strong colour is a good one."
+    note += " Empty cells have no finished point with this result." if found["metric"].isna().any() else ""
     return Figure(spec, found, f"{metric} over {title(first.path)} and {title(second.path)}", note)
 
 

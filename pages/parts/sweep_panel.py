@@ -34,7 +34,8 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     table = sweep_weeks.joined(sweep, table, sweep_filters.held())
     names = sweep_table.metric_names(table)
     if not names:
-        st.caption("No point is finished yet." if table.empty else "No finished point could run; the table says why.")
+        soon = "The best point and its charts stand here as soon as points are finished."
+        st.caption(soon if table.empty else "No finished point could run.")
         _outcomes(table)
         return
     answer = st.container()
