@@ -36,7 +36,7 @@ if not good:
 def start() -> None:
     """Ask for what is missing of the sweep, and fold away what is swept."""
     st.session_state[axes_panel.OPEN] = False
-    runs.start(sweep, how, axes_panel.summary(sweep), link)
+    runs.start(sweep, how, f"{axes_panel.summary(sweep)}, preset {session.base()}", link)
 
 
 def base() -> Result | None:

@@ -44,7 +44,9 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     with right:
         limits = sweep_filters.draw(table)
     rows = sweep_table.kept(table, limits)
-    answer.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
+    with answer:
+        st.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
+        _outcomes(table)
     view = View(sweep, table, rows, metric)
     figure = _views(view)
     sweep_pins.card(sweep, table)
@@ -95,7 +97,6 @@ def _top(view: View) -> None:
     st.dataframe(
         frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height, column_config=formats
     )
-    _outcomes(view.table)
 
 
 def _outcomes(table: pd.DataFrame) -> None:
