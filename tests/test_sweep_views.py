@@ -127,7 +127,8 @@ def test_a_value_at_which_no_point_could_run_keeps_its_empty_cells():
     table.loc[table[RATE] <= 2, STEP] = np.nan
     found = sweep_marks.grid(table, (RATE, SYSTEM), STEP, "best")
     assert list(found["first"].drop_duplicates()) == [1, 2, 4, 8] and found.metric.isna().sum() == 6
-    assert "Empty cells" in sweep_figures.heat_map(table, SWEEP.axes[:2], STEP, "best", True).note
+    figure = sweep_figures.heat_map(table, SWEEP.axes[:2], STEP, "best", True)
+    assert "Empty cells" in figure.note and figure.spec["encoding"]["x"]["sort"] == [1, 2, 4, 8]
     assert "Empty cells" not in sweep_figures.heat_map(frame(), SWEEP.axes[:2], STEP, "best", True).note
 
 
