@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine import claims, effort
+from engine.along import MOST, Along
 from engine.keys import How
 from engine.pool import Pool, Task, napping
 from engine.queue import Point, Turn, open_points, suspects, turns
@@ -39,6 +40,7 @@ class Feed:
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
         self.size, self.pace = FIRST_CHUNK, effort.ESTIMATE_SECONDS
+        self.along = Along()
 
     def tasks(self, pool: Pool) -> Iterator[Task]:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
@@ -65,6 +67,7 @@ class Feed:
         self.fed.clear()
         self.training.clear()
         self.dry.clear()
+        self.along.flying.clear()
 
     def next(self, only_estimates: bool = False) -> Chunk | None:
         """Return what to compute next, or None for now.
@@ -102,6 +105,7 @@ class Feed:
             self.fed.clear()
         if ended.keys:
             self.dry.clear()
+        self.along.note(ended)
         if self.in_flight.pop(ended.keys, "estimate") == "estimate" and ended.computed and ended.seconds:
             self.pace = max(ended.seconds / ended.computed, 1e-6)
             self.size = max(1, min(int(CHUNK_SECONDS / self.pace), 4 * self.size, LARGEST_CHUNK))
@@ -124,13 +128,14 @@ class Feed:
         """Go on behind what was fed last; at the end of the request begin anew, for what came back unfinished."""
         if turn.request in self.dry:
             return []
-        size = self.size if turn.how == "estimate" else 1
+        size = self.size if turn.how == "estimate" else MOST
         for after, more in ((self.fed.get(turn.request, -1), 0), (-1, len(self.taken))):
             rows = open_points(self.store, turn.request, after, size + more, self.training)
-            points = {point.key: point for point in rows if point.key not in self.taken}
+            points = list({point.key: point for point in rows if point.key not in self.taken}.values())[:size]
             if points:
-                self.fed[turn.request] = rows[-1].position if len(points) <= size else -1
-                return list(points.values())[:size]
+                chosen = points if turn.how == "estimate" else self.along.choose(turn, points)
+                self.fed[turn.request] = chosen[-1].position
+                return chosen
         if self.training:
             self.dry.add(turn.request)
         return []
@@ -139,4 +144,6 @@ class Feed:
         self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
         given = tuple((point.key, point.changes) for point in points)
         shared = points[0].functional_class if turn.how == "full" else None
-        return Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, given, self.compute, shared)
+        chunk = Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, given, self.compute, shared)
+        self.along.begin(turn, chunk)
+        return chunk

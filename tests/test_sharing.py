@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from machines import counted, ready, scenario
 from strategies import scenarios
 
-from engine import counts
+from engine import counts, seen
 from engine import functional_class as sharing
-from engine import simulate as simulation
 from engine.domain import domain_names
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
@@ -143,19 +142,35 @@ def test_a_run_that_comes_to_no_end_is_trained_by_itself(trained: list[int]) -> 
 
 
 def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted, real = [], counts.recalled
-    monkeypatch.setattr(counts, "KEPT", {})
-    monkeypatch.setattr(simulation, "recalled", lambda m, n, count: real(m, n, lambda: (counted.append(m), count())[1]))
+    seen.forget()
+    tallied, followed = watched(monkeypatch, "tally"), watched(monkeypatch, "served")
     smaller = {"policy.cache_load_factor": 0.3, "policy.hot_rows_MiB": 0.02, "machine.dram_capacity_GiB": 8.0}
-    near = [name for name in names("systems") if (s := load("systems", name)).cache or s.hot or s.caches]
-    for system in ("pmem", "cxl-b", *near):
-        for knobs in ({}, {"machine.cxl_bandwidth_GBps": 1.0}, smaller):
-            assert same(tiny(system, **{"run.training": False, "run.batches": 3, **knobs})), (system, knobs)
+    near = [name for name in names("systems") if (s := load("systems", name)).cache or s.hot]
+    short = {"run.training": False, "run.batches": 3}
+    asked, found, calls = [], [], []
+    for knobs in (
+        {"policy.cache_load_factor": 0.2},
+        {"policy.cache_load_factor": 0.2, "machine.cxl_bandwidth_GBps": 1.0},
+        smaller,
+    ):
+        asked += [tiny(system, **short, **knobs) for system in ("pmem", "cxl-b", *near)]
+        found += [result_text(simulate(one)) for one in asked[len(found) :]]
+        calls.append(len(followed))
+    assert len(tallied) == 3, "no machine, system or policy changes a batch's rows"
+    assert 0 < calls[0] == calls[1] < calls[2], "a link's bandwidth moves no row"
     wide = {"model.num_embeddings": (10**8, 8 * 10**8, 2 * 10**9), "model.embedding_dim": 64, "model.bottom_mlp": (5, 8, 64)}
-    for room in (None, 1.0):
-        assert same(tiny("mtrains", **{"run.training": False, "run.batches": 1, "machine.pmem_capacity_GiB": room, **wide}))
-    assert len([m for m in counted if m.scenario.system in ("pmem", "cxl-b")]) == 1
-    assert len(near) < len(counted) <= 3 + 2 * len(near), "a link's bandwidth moves no row"
+    mixed = [tiny("mtrains", **short, **{"machine.pmem_capacity_GiB": room, **wide}) for room in (None, 1.0)]
+    found += [result_text(simulate(one)) for one in mixed]
+    for one, wanted in zip([*asked, *mixed], found, strict=True):
+        seen.forget()
+        assert result_text(simulate(one)) == wanted
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
+    """Return a list that grows by one with each call of a function that counting uses."""
+    calls, real = [], getattr(counts, name)
+    monkeypatch.setattr(counts, name, lambda *given: calls.append(given) or real(*given))
+    return calls
 
 
 @pytest.mark.parametrize(

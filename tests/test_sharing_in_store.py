@@ -14,7 +14,7 @@ from service_fakes import owner as started
 from engine import kept, service
 from engine.feed import Feed
 from engine.functional_class import functional_class
-from engine.kept import result_text
+from engine.kept import row_text
 from engine.keys import key
 from engine.pool import Task, local
 from engine.progress import Progress
@@ -128,7 +128,7 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Feed) -> N
 
 def leave_nothing(store: Path, feed: Feed, chunk: Chunk) -> None:
     with opened(store) as connection:
-        kept.keep(connection, chunk.points[0][0], "{}")
+        kept.keep(connection, [(chunk.points[0][0], "{}")])
     feed.note(Ended(chunk.keys, 1, 0.1))
 
 
@@ -191,7 +191,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
         tables.append(csv_text([one for _, one in kept.outcomes(path, asked, "full") if one], "full"))
     assert tables[0] == tables[1] and tables[0].count("completed without a fault") == len(asked)
     assert len(trainings(store)) == 2 and trainings(tmp_path / "alone.sqlite") == []
-    alone = [result_text(simulate(one)) for one in asked]
+    alone = [row_text(simulate(one)) for one in asked]
     found = ask(store, "SELECT result FROM results")
     assert sorted(alone) == sorted(str(text) for (text,) in found)
 
