@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from engine.kept import keep
+from engine.own_memory import REMEDY
 from engine.progress import Progress
 from engine.queue import begin
 from engine.soundness import sound
@@ -23,8 +24,8 @@ from engine.store import transaction
 Ending = tuple[str, str, str]
 MOST_DEATHS = 3
 KILLER = (
-    f"The computation killed its worker process {MOST_DEATHS} times; it may need more memory than is free: "
-    "lower run.memory_budget_GiB, or run fewer at once with --jobs."
+    f"The computation killed its worker process {MOST_DEATHS} times, the last time alone; it may need more memory than is free: "
+    f"{REMEDY}."
 )
 # What a live request still waits for: neither ended, nor cancelled. A run-out lease stops no running point.
 WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request

@@ -17,10 +17,13 @@ from joblib import Parallel, delayed, parallel_config
 from joblib._parallel_backends import LokyBackend
 from joblib.executor import get_memmapping_executor
 from joblib.externals.loky import get_reusable_executor
+from joblib.parallel import BACKENDS
 
 from engine import claims
+from engine.errors import CannotRun
 from engine.worker import NAP_SECONDS, Chunk, Ended, compute_chunk, nap, settle
 
+START_REMEDY = "free some space in /dev/shm and some memory, or start fewer with --jobs"
 Task = tuple[Callable[..., Ended], tuple[Any, ...], dict[str, Any]]
 Call = Callable[[Iterator[Task]], Any]  # gives answers as they come, and can be closed
 Note = Callable[[Ended], None]
@@ -111,7 +114,8 @@ class Backend(Late, LokyBackend):  # type: ignore[misc]
     def send(self, func: Any, callback: Callable[[Any], Any]) -> Any:
         """Send a task to a worker, or compute it here if all are busy."""
         here = len(self.busy) == self.slots
-        future: Any = (self.own if here else self._workers).submit(func)
+        with _started():
+            future: Any = (self.own if here else self._workers).submit(func)
         if not here:
             self.busy.add(future)
         future.add_done_callback(self._arrived)
@@ -134,6 +138,17 @@ class Backend(Late, LokyBackend):  # type: ignore[misc]
                 self.note(*future.result())
 
 
+@contextmanager
+def _started(missing: str = "") -> Iterator[None]:
+    """Turn what keeps worker processes from being started into a sentence; `missing` is known before."""
+    try:
+        if missing:
+            raise OSError(missing)
+        yield
+    except OSError as error:
+        raise CannotRun(f"Worker processes cannot be started: {error.strerror or error}; {START_REMEDY}.") from error
+
+
 def local(path: Path, n_jobs: int) -> Pool:
     """Worker processes of this computer, which claim points and keep their rows themselves."""
     own: list[Executor] = []
@@ -142,7 +157,7 @@ def local(path: Path, n_jobs: int) -> Pool:
     def parallel(note: Note) -> Iterator[Call]:
         own[:] = own or [ThreadPoolExecutor(1)]
         backend = Backend(n_jobs, note, own[0], initializer=settle, initargs=(os.getpid(), path))
-        with parallel_config(backend):
+        with _started("there are no semaphores for joblib" if "loky" not in BACKENDS else ""), parallel_config(backend):
             call = Parallel(n_jobs + 1, pre_dispatch=n_jobs + 1, batch_size=1, return_as="generator_unordered")
             yield lambda tasks: call(backend.tickets(tasks))
 
@@ -151,9 +166,10 @@ def local(path: Path, n_jobs: int) -> Pool:
             thread.submit(int).result()
 
     def close() -> None:
-        if own:  # lest an executor is made only to be shut down
-            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+        if own:  # lest an executor is made only to be shut down, which cannot be made where the start failed
             own[0].shutdown()
+            with suppress(OSError):
+                get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
     return Pool(
         lambda: n_jobs,

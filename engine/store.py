@@ -54,11 +54,29 @@ def _make(folder: Path) -> None:
         return
     _make(folder.parent)
     folder.mkdir(exist_ok=True)
-    above = os.open(folder.parent, os.O_RDONLY)
+    sync(folder.parent)
+
+
+def sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    file = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(above)
+        os.fsync(file)
     finally:
-        os.close(above)
+        os.close(file)
+
+
+def real(path: Path) -> Path:
+    """Return the store's own path, whatever names lead to it, so that all who use it meet at one lock."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # a loop of links is either, by Python's version
+        raise BadFile(f"{path} cannot be used as a store: {error}; choose another with --store FILE.") from error
+
+
+def salvaged(path: Path) -> Path:
+    """Return the name under which a whole fresh store waits to take the place of a damaged one."""
+    return Path(f"{path}.salvaged")
 
 
 def crc(*values: object) -> int:
@@ -67,6 +85,11 @@ def crc(*values: object) -> int:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
+    if path.exists() and not path.is_file():
+        raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
+    if salvaged(path).exists():  # the damaged store may have lost its log already
+        remedy = f"run python -m engine serve --salvage --store {path} again"
+        raise BadFile(f"{path} is being salvaged, or that was interrupted: {remedy}, which goes on where it was.")
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         store.create_function("crc", -1, crc, deterministic=True)
@@ -86,6 +109,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def _version(store: sqlite3.Connection, path: Path) -> int:
     version = int(store.execute("PRAGMA user_version").fetchone()[0])
+    if version < 0:
+        raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
     if version > schema.VERSION:
         raise BadFile(
             f"{path} was written by a newer Emberpool (store format {version}, this one reads {schema.VERSION}); "

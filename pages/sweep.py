@@ -7,7 +7,7 @@ from engine import links
 from engine.errors import EmberpoolError
 from engine.result import Result
 from engine.service import Status
-from pages.parts import address, axes_panel, estimates, frame, runs, session, sweep_filters, sweep_panel, sweep_runs
+from pages.parts import address, axes_panel, estimates, frame, pinned, runs, session, sweep_filters, sweep_panel, sweep_runs
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 
@@ -25,7 +25,7 @@ label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
     axes_panel.draw(axes)
-questions = sweep_filters.questions(sample if good else "")
+questions = sweep_filters.questions(sample, pinned.text(sweep.digest)) if good else links.Questions()
 with address_bar:
     address.bar("sweep", axes if good else (), questions=questions)
 if not good:
@@ -36,7 +36,7 @@ if not good:
 def start() -> None:
     """Ask for what is missing of the sweep, and fold away what is swept."""
     st.session_state[axes_panel.OPEN] = False
-    runs.start(sweep, how, axes_panel.summary(sweep), link)
+    runs.start(sweep, how, f"{axes_panel.summary(sweep)}, preset {session.base()}", link)
 
 
 def base() -> Result | None:
@@ -50,7 +50,8 @@ def progress(status: Status | None) -> None:
         sweep_runs.draw_progress(status)
         return
     missing = sweep_runs.missing(sweep, how, status)
-    wait = f"about {duration(sweep_runs.seconds(sweep, how, missing, cpu_count()))} to go" if missing else "all done"
+    left = duration(sweep_runs.seconds(sweep, how, missing, cpu_count())) if missing else ""
+    wait = f"{'about ' * left[0].isdecimal()}{left} to go" if missing else "all done"
     shared = sweep_runs.shared(sweep, how)
     st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
     if missing:
@@ -59,8 +60,8 @@ def progress(status: Status | None) -> None:
 
 
 def results(status: Status | None) -> None:
-    """Draw what is finished; a filter that was changed here changes the link above, too."""
-    if sweep_filters.questions(sample) != questions:
+    """Draw what is finished; a filter or a pin that was changed here changes the link above, too."""
+    if sweep_filters.questions(sample, pinned.text(sweep.digest)) != questions:
         st.rerun()
     table = sweep_runs.table(sweep, how, status)
     sweep_panel.draw(sweep, table, how, link, base(), ended=status is None or status.ended)

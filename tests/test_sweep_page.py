@@ -3,6 +3,7 @@
 import pytest
 
 from engine import links
+from engine.answers.weeks import over_weeks
 from engine.axes import parse
 from engine.many import estimates
 from engine.presets import preset
@@ -74,6 +75,44 @@ def test_a_link_brings_its_filters_and_its_sampling(opened):
     assert app.text_input(key="sampling count").value == "5" and f"of **{drawn} points**" in words(app)
 
 
+LOST = "Lost work over weeks [h]"
+
+
+@pytest.fixture
+def struck(opened):
+    """Return `struck(bound, more)`: the page of a sweep of two protections under faults, with a bound over weeks."""
+    query = "preset=tiny&faults.rates=llama3&faults.machines=512&axis=policy.protection:periodic-full,relaxed"
+    base = links.read("?" + query).scenario
+    points = Sweep(base, (parse("policy.protection:periodic-full,relaxed"),))
+
+    def go(bound):
+        for point in points:
+            keep(fakes.estimate(point), "estimate")
+        return opened(f"{query}&where={bound}", "sweep"), {point.policy.protection: over_weeks(point, LOST) for point in points}
+
+    return go
+
+
+def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck):
+    app, lost = struck(f"{LOST}>=0")
+    assert not app.exception and lost["periodic-full"] != lost["relaxed"]
+    (table,) = [held.value for held in app.dataframe if LOST in held.value.columns]
+    assert dict(zip(table["Protection"], table[LOST], strict=True)) == lost
+    between = sum(lost.values()) / 2
+    app, _ = struck(f"{LOST}<={between}")
+    assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
+
+
+def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
+    app = opened(f"{QUERY}&where={LOST}<=1", "sweep")
+    assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
+    monkeypatch.setattr("pages.parts.sweep_weeks.MOST", 11)
+    app = opened(f"{QUERY}&where={LOST}<=1", "sweep")
+    assert "of up to 11; 12 pass the other filters" in app.warning[0].value
+    app = opened(f"{QUERY}&where={LOST}<=1&where=data.batch_size<=256", "sweep")
+    assert "no fault can strike" in app.warning[0].value
+
+
 @pytest.mark.parametrize(("count", "says"), [("", "number of points"), ("many", "cannot be read"), ("0", "from 1 to")])
 def test_a_sampling_that_cannot_be_drawn_gets_its_sentence_and_no_button(opened, count, says):
     app = opened(f"{QUERY}&sample=random:4", "sweep")
@@ -100,8 +139,27 @@ def test_pinned_points_stand_beside_each_other_with_their_changes(page):
     (table,) = [held.value for held in page.dataframe if "Point 8" in held.value.columns]
     row = table.set_index("").loc["Training system"]
     assert (row["Point 1"], row["Point 8"]) == (SWEEP[0].system, SWEEP[7].system)
+    assert ("pins", "1,8") in address(page)
     page.button(key="pin").click().run()
-    assert "1 of them" in words(page)
+    assert "1 of them" in words(page) and ("pins", "1") in address(page)
+    next(one for one in page.button if one.label == "Unpin all").click().run()
+    assert "Pinned points" not in words(page) and "pins" not in dict(address(page))
+
+
+def test_a_link_brings_its_pinned_points_finished_or_not(opened):
+    keep(fakes.estimate(SWEEP[7]), "estimate")
+    app = opened(f"{QUERY}&pins=8,3", "sweep")
+    assert not app.exception and "Pinned points beside each other, 1 of them" in words(app).replace("**", "")
+    assert "Pinned, but not finished: point 3." in words(app) and ("pins", "8,3") in address(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [(f"{QUERY}&pins=13", "point 13 (pins=) of a sweep that has 12"), ("preset=tiny&pins=1", "points (pins=) of no sweep")],
+)
+def test_a_link_that_pins_a_point_of_no_sweep_is_refused(opened, query, says):
+    app = opened(query)
+    assert says in app.error[0].value.replace("\\", "") and not app.header
 
 
 def test_a_knob_that_is_chosen_as_an_axis_brings_values_that_make_one(opened):

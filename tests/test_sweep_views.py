@@ -15,7 +15,7 @@ from engine.columns import RAN, REFUSED, UNFINISHED, Columns
 from engine.presets import preset
 from engine.scenario import KNOBS
 from engine.sweep import Sweep
-from pages.parts import axes_panel, sweep_charts, sweep_findings, sweep_marks, sweep_parallel, sweep_table
+from pages.parts import axes_panel, sweep_charts, sweep_figures, sweep_findings, sweep_marks, sweep_parallel, sweep_table
 from pages.parts.sweep_table import COST, POINT, Words
 from tests.test_charts import MADE_INSIDE, fields
 
@@ -84,6 +84,15 @@ def test_fifty_thousand_points_are_drawn_as_a_few_thousand_with_the_whole_front_
     assert set(marks.colour) == {"cxl", "pmem", "ssd"}
 
 
+def test_a_mark_that_stands_for_many_points_says_how_many():
+    clumps = {("cxl", 1.0): 3000, ("cxl", 5.0): 2000, ("pmem", 5.0): 500, ("pmem", 9.0): 1}
+    rows = [(system, at) for (system, at), count in clumps.items() for _ in range(count)]
+    table = pd.DataFrame({SYSTEM: pd.Categorical([system for system, _ in rows]), STEP: [at for _, at in rows]})
+    table = table.assign(**{POINT: range(len(rows)), COST: table[STEP] + np.linspace(0, 1e-6, len(rows))})  # one beats the others
+    marks = sweep_marks.scatter(table, STEP, COST, SYSTEM, (False, False))
+    assert dict(zip(zip(marks.colour, marks.x, strict=True), marks["count"], strict=True)) == clumps and len(marks) == len(clumps)
+
+
 def test_a_few_points_are_all_drawn():
     assert len(sweep_marks.scatter(frame(), STEP, COST, "", (False, False))) == len(SWEEP)
 
@@ -111,6 +120,16 @@ def test_an_empty_cell_keeps_its_place_so_that_both_axes_stay_in_order():
     found = sweep_marks.grid(gone, (RATE, SYSTEM), STEP, "best")
     assert list(found["first"].drop_duplicates()) == [1, 2, 4, 8] and list(found["second"][:3]) == ["cxl-d", "cxl-b", "cxl"]
     assert np.isnan(found.metric.iloc[0]) and found.metric.notna().sum() == 11
+
+
+def test_a_value_at_which_no_point_could_run_keeps_its_empty_cells():
+    table = frame()
+    table.loc[table[RATE] <= 2, STEP] = np.nan
+    found = sweep_marks.grid(table, (RATE, SYSTEM), STEP, "best")
+    assert list(found["first"].drop_duplicates()) == [1, 2, 4, 8] and found.metric.isna().sum() == 6
+    figure = sweep_figures.heat_map(table, SWEEP.axes[:2], STEP, "best", True)
+    assert "Empty cells" in figure.note and figure.spec["encoding"]["x"]["sort"] == [1, 2, 4, 8]
+    assert "Empty cells" not in sweep_figures.heat_map(frame(), SWEEP.axes[:2], STEP, "best", True).note
 
 
 def test_many_values_of_an_axis_become_bins_that_hold_every_point():
@@ -201,8 +220,8 @@ CHARTS = {
         {"first", "second", "metric", "low", "high", "count", "point", "best"},
     ),
     "scatter": (
-        sweep_charts.scatter(STEP, COST, (True, False), "Training system", ("cxl",)),
-        {"x", "y", "colour", "front", "point"},
+        sweep_charts.scatter(STEP, COST, (True, False), "Training system", ("cxl",), dense=True),
+        {"x", "y", "colour", "front", "point", "count"},
     ),
     "parallel": (
         sweep_parallel.spec(("a", "b"), STEP),

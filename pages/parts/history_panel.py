@@ -15,14 +15,14 @@ from pages.parts.plain import plain
 
 FIRST_METRIC = "Step time [ms]"
 MOST_ROWS = 500
-MOST_WHOLE = 5000  # points whose every knob is written at the press of a button
+MOST_WHOLE = 100_000  # points whose every knob is written at the press of a button, in about a minute
 
 
 def listing(entries: Sequence[Entry]) -> list[Entry]:
     """Draw the requests as a table and return the chosen ones; another list of requests begins without a choice."""
     columns = {
         "What": st.column_config.TextColumn(width="large"),
-        "When": st.column_config.DatetimeColumn(format="D MMM YY, HH:mm"),
+        "When": st.column_config.DatetimeColumn("When (UTC)", format="D MMM YY, HH:mm"),
         "Request": st.column_config.TextColumn("No.", width="small"),
         "State": st.column_config.TextColumn(help="What is pinned never makes room for newer results; all else may."),
     }
@@ -88,7 +88,7 @@ def _button(label: str, text: Callable[[], str], name: str, kind: str) -> None:
 
 
 def _csv(chosen: Sequence[Entry], how: How) -> str:
-    """Write every knob, result and constant; of very many points only what varies and the results, which takes seconds."""
+    """Write every knob, result and constant; of more points than a page can ask for, only what varies and the results."""
     if sum(entry.kept for entry in chosen) > MOST_WHOLE:
         return downloads.frame_text(history_tables.points(runs.STORE, chosen))
     return table.csv_text((result for one in chosen for result in history.results(runs.STORE, one.request)), how)

@@ -4,6 +4,7 @@ Fields have fixed names; what a visitor named appears in titles alone. `point` s
 """
 
 from functools import cache, lru_cache
+from typing import Any
 
 from pages.parts import palette
 from pages.parts.charts import FIGURE, INK, Spec, axis, rows
@@ -79,16 +80,24 @@ def _labels(name: str) -> Spec:
 
 @lru_cache(maxsize=64)
 def heat_map(
-    first: str, second: str, metric: str, *, low_is_good: bool = False, log: bool = False, columns: int = 0, spread: bool = False
+    first: str,
+    second: str,
+    metric: str,
+    *,
+    low_is_good: bool = False,
+    log: bool = False,
+    columns: int = 0,
+    spread: bool = False,
+    orders: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ()),
 ) -> Spec:
-    """The metric over two axes; needs first, second, metric, each axis in its own order.
+    """The metric over two axes; needs first, second, metric, each axis in its own order, or in one of the `orders`.
 
     With `columns`, the number of them, cells can be picked, the one with `best` is framed, and needs point, best; with
     `spread` also low, high, count. Where low is good, the strong colour is the low one.
     """
     encoding = {
-        "x": {"field": "first", "type": "ordinal", "sort": None, "axis": _labels(first)},
-        "y": {"field": "second", "type": "ordinal", "sort": None, "axis": _labels(second)},
+        name: {"field": field, "type": "ordinal", "sort": list(order) or None, "axis": _labels(title)}
+        for name, field, order, title in zip("xy", ("first", "second"), orders, (first, second), strict=True)
     }
     tip = _tip(("first", first), ("second", second), ("metric", metric), *(SPREAD if spread else ()))
     scale: Spec = {"range": [STRONG, PALE] if low_is_good else [PALE, STRONG], **({"type": "log"} if log else {})}
@@ -102,31 +111,37 @@ def heat_map(
             "labelExpr": NUMBER,
         }
     cells: Spec = {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}}
-    frame = {"condition": {"test": "datum.best", "value": 1}, "value": 0}  # a filter would change the order of the axes
-    best = {
-        "mark": {"type": "rect", "filled": False, "stroke": "#26221f", "strokeWidth": 3},
-        "encoding": {"strokeOpacity": frame},
-    }
-    said = {
-        "transform": [{"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"}],
-        "mark": {"type": "text", "fontWeight": 600, "color": "#26221f"},
-        "encoding": {"text": {"field": "figure", "type": "nominal"}},
-    }
-    picked = [{**cells, "params": [PICK]}, best] if columns else [cells]
-    return {
-        **rows(52 if columns <= MOST_FIGURES else 22),
-        "encoding": encoding,
-        "layer": [*picked, *([said] if columns <= MOST_FIGURES else [])],
-    }
+    drawn = [{**cells, "params": [PICK]}, BEST_CELL] if columns else [cells]
+    few = columns <= MOST_FIGURES
+    return {**rows(52 if few else 22), "encoding": encoding, "layer": [*drawn, *([IN_CELL] if few else [])]}
+
+
+BEST_CELL: Spec = {
+    "mark": {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3},
+    # A filter would change the order of the axes.
+    "encoding": {"strokeOpacity": {"condition": {"test": "datum.best", "value": 1}, "value": 0}},
+}
+IN_CELL: Spec = {
+    "transform": [{"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"}],
+    "mark": {"type": "text", "fontWeight": 600, "color": "#26221f"},
+    "encoding": {"text": {"field": "figure", "type": "nominal"}},
+}
 
 
 @lru_cache(maxsize=64)
 def scatter(
-    x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: Words = (), few: bool = True, low_x: bool = True
+    x: str,
+    y: str,
+    logs: tuple[bool, bool],
+    colour: str = "",
+    series: Words = (),
+    few: bool = True,
+    low_x: bool = True,
+    dense: bool = False,
 ) -> Spec:
     """Two metrics against each other, beaten points faded, the front drawn as steps; drag to keep what is in the box.
 
-    Needs x, y, colour, front, point.
+    Needs x, y, colour, front, point, count. Where it is `dense`, a mark that stands for more points is darker.
     """
     scales = [{"type": "log", "nice": False} if log else {"zero": False} for log in logs]
     encoding = {
@@ -138,28 +153,29 @@ def scatter(
         paint = {"field": "colour", "type": "nominal", "sort": None, "scale": colours(series), "legend": _legend(colour)}
     tip = [{"field": "x", "title": x, "format": ".5~s"}, {"field": "y", "title": y, "format": ".5~s"}]
     tip += [{"field": "colour", "title": colour}] if colour else []
-    front, steps = [{"filter": "datum.front"}], "step-after" if low_x else "step-before"
-    return {
-        "height": 420,
-        "encoding": encoding,
-        "layer": [
-            {
-                "mark": {"type": "circle", "size": 70 if few else 22},
-                "encoding": {
-                    "color": paint,
-                    "opacity": {"condition": {"test": "datum.front", "value": 1}, "value": 0.6 if few else 0.3},
-                    "tooltip": tip,
-                },
-                "params": [PICK, BRUSH],
-            },
-            {"transform": front, "mark": {"type": "line", "interpolate": steps, "color": FRONT, "strokeWidth": 2}},
-            {
-                "transform": front,
-                "mark": {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6},
-                "encoding": {"tooltip": tip},
-            },
-        ],
+    every = {
+        "mark": {"type": "circle", "size": 70 if few else 30 if dense else 22},
+        "encoding": {
+            "color": paint,
+            "opacity": {"condition": {"test": "datum.front", "value": 1}, **(MANY if dense else {"value": 0.6 if few else 0.3})},
+            "tooltip": [*tip, {"field": "count", "title": "Points here"}] if dense else tip,
+        },
+        "params": [PICK, BRUSH],
     }
+    return {"height": 420, "encoding": encoding, "layer": [every, *_front(tip, "step-after" if low_x else "step-before")]}
+
+
+MANY: Spec = {"field": "count", "type": "quantitative", "scale": {"type": "sqrt", "range": [0.3, 0.95]}, "legend": None}
+
+
+def _front(tip: list[Spec], steps: str) -> list[Spec]:
+    """Layers that draw the front as steps with a ring around each of its points."""
+    front = [{"filter": "datum.front"}]
+    ring = {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6}
+    return [
+        {"transform": front, "mark": {"type": "line", "interpolate": steps, "color": FRONT, "strokeWidth": 2}},
+        {"transform": front, "mark": ring, "encoding": {"tooltip": tip}},
+    ]
 
 
 @cache

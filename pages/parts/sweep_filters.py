@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.answers.objective import MOST_CONSTRAINTS, Constraint, constraint
+from engine.answers.weeks import WEEKS
 from engine.links import Questions
 from pages.parts import sweep_table
 from pages.parts.sweep_table import Words
@@ -51,14 +52,14 @@ def _sense(limit: Limit) -> tuple[str, str]:
 
 
 def _form(frame: pd.DataFrame) -> None:
-    names = [name for name in frame.columns if name not in (sweep_table.POINT, sweep_table.OUTCOME)]
+    names = list(dict.fromkeys(name for name in (*frame.columns, *WEEKS) if name not in (sweep_table.POINT, sweep_table.OUTCOME)))
     name = st.selectbox("Result or knob", names, key="filter name", format_func=sweep_table.title)
-    if not pd.api.types.is_numeric_dtype(frame[name]):
+    if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
         words = st.multiselect("One of", tuple(map(str, frame[name].cat.categories)), key=f"filter words {name}")
         limit: Limit | None = Words(name, tuple(words)) if words else None
     else:
         sign = st.segmented_control("Is", SIGNS, default="<=", required=True, format_func=SIGNS.__getitem__, key="filter sign")
-        held = frame[name].dropna()
+        held = frame[name].dropna() if name in frame else frame.iloc[:0]
         if len(held):
             st.caption(f"From {held.min():.5g} to {held.max():.5g} here.")
         limit = _bound(name, sign, st.text_input("Value", key="filter value"))
@@ -76,9 +77,10 @@ def _bound(name: str, sign: str, text: str) -> Constraint | None:
     return Constraint(name, sign, bound)
 
 
-def questions(sample: str) -> Questions:
-    """Return what the page asks of a sweep, for its link: the sampling and the bounds; chosen words stay behind."""
-    return Questions(sample, tuple(str(limit) for limit in held() if isinstance(limit, Constraint))[:MOST_CONSTRAINTS])
+def questions(sample: str, pins: str = "") -> Questions:
+    """Return what the page asks of a sweep, for its link: sampling, bounds and pinned points; chosen words stay behind."""
+    bounds = tuple(str(limit) for limit in held() if isinstance(limit, Constraint))
+    return Questions(sample, bounds[:MOST_CONSTRAINTS], pins=pins)
 
 
 def put(asked: Questions) -> None:

@@ -9,6 +9,7 @@ from engine.sweep import Sweep
 from pages.parts import (
     downloads,
     numbers,
+    pinned,
     sweep_files,
     sweep_filters,
     sweep_findings,
@@ -17,6 +18,7 @@ from pages.parts import (
     sweep_table,
     sweep_target,
     sweep_views,
+    sweep_weeks,
 )
 from pages.parts.plain import plain
 from pages.parts.sweep_figures import Figure
@@ -29,9 +31,11 @@ TOP = 100
 
 def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
     """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
+    table = sweep_weeks.joined(sweep, table, sweep_filters.held())
     names = sweep_table.metric_names(table)
     if not names:
-        st.caption("No point is finished yet." if table.empty else "No finished point could run; the table says why.")
+        soon = "The best point and its charts stand here as soon as points are finished."
+        st.caption(soon if table.empty else "No finished point could run.")
         _outcomes(table)
         return
     answer = st.container()
@@ -40,7 +44,9 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     with right:
         limits = sweep_filters.draw(table)
     rows = sweep_table.kept(table, limits)
-    answer.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
+    with answer:
+        st.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
+        _outcomes(table)
     view = View(sweep, table, rows, metric)
     figure = _views(view)
     sweep_pins.card(sweep, table)
@@ -79,15 +85,18 @@ def _top(view: View) -> None:
     def picked() -> None:
         at = st.session_state["top"].selection["rows"]
         if at and at[0] < len(shown):
-            sweep_pins.pick(int(shown[POINT].iloc[at[0]]))
+            pinned.pick(int(shown[POINT].iloc[at[0]]))
 
     titles = {name: sweep_table.title(name) for name in shown.columns if name != POINT}
     order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(shown), OUTCOME]
     frame = shown[list(dict.fromkeys(order))].assign(**{POINT: shown[POINT] + 1}).dropna(axis="columns", how="all")
     frame = frame.rename(columns={**titles, POINT: "Point"})
+    numbered = frame.select_dtypes("number").columns.drop("Point")
+    formats = {name: st.column_config.NumberColumn(format="%.5g") for name in numbered}
     height = "content" if len(frame) <= downloads.MOST_ROWS else "auto"
-    st.dataframe(frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height)
-    _outcomes(view.table)
+    st.dataframe(
+        frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height, column_config=formats
+    )
 
 
 def _outcomes(table: pd.DataFrame) -> None:
