@@ -6,6 +6,7 @@ nothing to feed, it feeds naps: the pool then stays open for what is asked meanw
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +32,9 @@ class Feed:
         self.in_flight: dict[tuple[str, ...], How] = {}
         self.taken: set[str] = set()
         self.training: dict[str, str] = {}  # by functional class, the point in flight that trains it for the others
-        self.free: set[str] = set()  # classes that are trained, or whose first point left nothing to share
+        self.free: set[str] = set()  # classes that are trained, or whose first points left nothing to share
+        self.barren: Counter[str] = Counter()  # by class, points that left nothing to share
+        self.slots = 1
         self.dry: set[int] = set()  # requests all of whose open points wait or run, until the next answer
         self.alone = False
         self.served: dict[str | int, int] = {}
@@ -43,8 +46,9 @@ class Feed:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
         self.forget()
         while True:
-            full = len(self.in_flight) >= pool.slots()
-            beside = len(self.in_flight) == pool.slots() and "estimate" not in self.in_flight.values()
+            self.slots = pool.slots()
+            full = len(self.in_flight) >= self.slots
+            beside = len(self.in_flight) == self.slots and "estimate" not in self.in_flight.values()
             chunk = self.next(only_estimates=full) if (beside or not full) and not pool.stale() else None
             if chunk:
                 self.in_flight[chunk.keys] = chunk.how
@@ -97,7 +101,7 @@ class Feed:
         self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
             if claims.kept(self.store, self.training.pop(one)):
-                self.free.add(one)
+                self._look(one)
             self.fed.clear()
         if ended.keys:
             self.dry.clear()
@@ -112,6 +116,12 @@ class Feed:
         if one and one not in self.free and not load(self.store, one):
             self.training[one] = chunk.keys[0]
         elif one:
+            self.free.add(one)
+
+    def _look(self, one: str) -> None:
+        """Set a class free if it is trained, or if as many points as run at once left nothing: that may happen to all of them."""
+        self.barren[one] += 1
+        if self.barren[one] >= self.slots or load(self.store, one):
             self.free.add(one)
 
     def _fresh(self, turn: Turn) -> list[Point]:

@@ -11,7 +11,7 @@ from engine.counts import counted
 from engine.crash import in_miniature
 from engine.errors import CannotRun
 from engine.expected import settle
-from engine.functional_class import functional_class
+from engine.functional_class import functional_class, strikes_matter
 from engine.lessons import Learned, first_lesson, follow, learned
 from engine.meter import Meter
 from engine.outage import Outage
@@ -81,12 +81,13 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
 
 
 def _untrained_to_its_end(m: Machinery, amounts: Traffic) -> Run | None:
-    """Return the run without training, or None where it comes to no end: what was learned by then is no whole training."""
+    """Return the run without training; None where it comes to no end, or what struck it may change what is trained."""
     try:
         done, _ = run(m, amounts, None, untrained(m))
     except CannotRun:
         return None  # training may fail before
-    return done if done.completed else None
+    other = (done.crashes or done.strikes) and strikes_matter(m.scenario, m.ways)
+    return done if done.completed and not other else None
 
 
 def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:

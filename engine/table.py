@@ -2,10 +2,14 @@
 
 import csv
 import io
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from engine import version
 from engine.errors import BadFile
@@ -15,6 +19,7 @@ from engine.result import Result
 from engine.scenario import Scenario
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+MOST_IN_MEMORY = 2**24  # bytes of rows that wait for the header
 Cell = str | float | None
 Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs, results, answers, address, constants, outcome
 Header = tuple[dict[str, None], ...]
@@ -27,8 +32,21 @@ def csv_text(results: Iterable[Result], how: How) -> str:
     cell is a result that does not apply, or a constant of a part that the row's machine does not use.
     Text that a spreadsheet would take for a formula gets a leading '.
     """
-    rows = [row(result, how) for result in results]
-    return "".join(csv_lines(header(rows), rows))
+    return csv_of(map(row, results, repeat(how)))
+
+
+def csv_of(rows: Iterable[Row]) -> str:
+    """Write rows of the table as CSV. They are taken one by one and wait in a file, as the header is known after the last."""
+    with SpooledTemporaryFile(MOST_IN_MEMORY, "w+", encoding="utf-8") as waiting:
+        columns = header(_put_by(rows, waiting))
+        waiting.seek(0)
+        return "".join(csv_lines(columns, map(json.loads, waiting)))
+
+
+def _put_by(rows: Iterable[Row], waiting: IO[str]) -> Iterator[Row]:
+    for one in rows:
+        waiting.write(json.dumps(one, default=dict) + "\n")
+        yield one
 
 
 def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> Row:

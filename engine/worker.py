@@ -21,8 +21,9 @@ from pathlib import Path
 
 from engine import claims, knobs
 from engine.errors import BadFile, Cancelled, EmberpoolError
-from engine.kept import result_text
+from engine.kept import row_text
 from engine.keys import How
+from engine.own_memory import TOO_LARGE
 from engine.owner import enlist
 from engine.progress import Progress, Watcher
 from engine.result import Result
@@ -148,7 +149,7 @@ def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], 
     try:
         scenarios = {key: _changed(_scenario(chunk.base), changes) for key, changes in points.items()}
         found = _results(chunk.how, scenarios, watcher)
-        return {key: ("kept", result_text(result)) for key, result in found.items() if result.results}
+        return {key: ("kept", row_text(result)) for key, result in found.items() if result.results}
     except Cancelled:  # by what one of them was told; others may still be wanted
         return {key: ("cancelled", "") for key in points if watcher(key)(Progress(0, 1, note="waits for others"))}
     except Exception:  # one of them: alone, each ends in its own way
@@ -173,13 +174,13 @@ def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -
         scenario = _changed(_scenario(chunk.base), changes)
         shared = {} if shelf is None else {"shelf": shelf}
         result = _function(chunk.compute)(scenario, chunk.how, data, watcher, **shared)
-        return "kept", result_text(result)
+        return "kept", row_text(result)
     except Cancelled:
         return "cancelled", ""
     except EmberpoolError as error:
         return "failed", str(error)
     except MemoryError:
-        return "failed", "It needs more memory than is free; lower run.memory_budget_GiB, or run fewer at once with --jobs."
+        return "failed", TOO_LARGE
     except Exception as error:  # a bug in one point must not end the others
         traceback.print_exc()
         return "bug", f"{type(error).__name__}: {error}. This is a bug in Emberpool; please report it with this scenario's link."

@@ -2,15 +2,18 @@
 
 import streamlit as st
 
-from engine import history, quota
-from pages.parts import frame, history_panel, runs
+from engine import history, links, quota
+from pages.parts import address, frame, history_panel, history_runs, runs
 from pages.parts.history_tables import LIVE, fullness
 
 MOST = 100
 REFRESH_SECONDS = 2.0
 
 frame.guard()
+history_runs.find()
+address.share("history", history_runs.SHARED, links.Questions(runs=st.session_state.get(history_runs.SAID, ())))
 st.header("What did I run?", anchor=False)
+history_runs.draw_missing()
 known = history.count(runs.STORE)
 if not known:
     st.info(
@@ -22,11 +25,12 @@ if not known:
             st.page_link(f"pages/{page}.py", label=page.capitalize())
     st.stop()
 st.caption(fullness(quota.usage(runs.STORE)), help="python -m engine serve --quota-GiB sets how much it may use.")
-words = st.text_input("Find a run", placeholder="words of a title; done, running, failed or pinned; #7 #12", key="history words")
+hint = "words of a title; done, running, failed or pinned; #7 #12"
+words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS)
 
 
 def draw() -> None:
-    """Draw the requests and what was chosen of them."""
+    """Draw the requests and what was chosen of them; another choice changes the link above, too."""
     entries = history.entries(runs.STORE, words, MOST)
     if not entries and not words:
         st.rerun()  # the last one has just been deleted
@@ -36,7 +40,11 @@ def draw() -> None:
     if len(entries) == MOST < known:
         st.caption(f"The newest {MOST} of {known:,}; write words to find older ones.")
     named = len(entries) == 1 or history.numbered(words)
-    history_panel.draw(history_panel.listing(entries) or (entries if named else []))
+    chosen = history_panel.listing(entries) or (entries if named else [])
+    if (said := history_runs.said(chosen)) != st.session_state.get(history_runs.SAID, ()):
+        st.session_state[history_runs.SAID] = said
+        st.rerun()
+    history_panel.draw(chosen)
 
 
 live = any(entry.state in LIVE for entry in history.entries(runs.STORE, "", MOST))

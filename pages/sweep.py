@@ -7,7 +7,7 @@ from engine import links
 from engine.errors import EmberpoolError
 from engine.result import Result
 from engine.service import Status
-from pages.parts import address, axes_panel, estimates, frame, runs, session, sweep_filters, sweep_panel, sweep_runs
+from pages.parts import address, axes_panel, estimates, frame, pinned, runs, session, sweep_filters, sweep_panel, sweep_runs
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 
@@ -25,7 +25,7 @@ label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
     axes_panel.draw(axes)
-questions = sweep_filters.questions(sample if good else "")
+questions = sweep_filters.questions(sample, pinned.text(sweep.digest)) if good else links.Questions()
 with address_bar:
     address.bar("sweep", axes if good else (), questions=questions)
 if not good:
@@ -59,8 +59,8 @@ def progress(status: Status | None) -> None:
 
 
 def results(status: Status | None) -> None:
-    """Draw what is finished; a filter that was changed here changes the link above, too."""
-    if sweep_filters.questions(sample) != questions:
+    """Draw what is finished; a filter or a pin that was changed here changes the link above, too."""
+    if sweep_filters.questions(sample, pinned.text(sweep.digest)) != questions:
         st.rerun()
     table = sweep_runs.table(sweep, how, status)
     sweep_panel.draw(sweep, table, how, link, base(), ended=status is None or status.ended)

@@ -72,7 +72,7 @@ def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancel
         ended = worker.endings(chunk, chunk.keys, watcher)
     assert told[0].startswith("counted rows of batch 0")
     assert {name: how for name, how, _ in ended} == {name: "kept" if name in wanted else "cancelled" for name in chunk.keys}
-    assert [text for name, _, text in ended if name in wanted] == [alone(POINTS[3])]
+    assert [kept.whole(text) for name, _, text in ended if name in wanted] == [alone(POINTS[3])]
 
 
 BASE = {"run.training": "off", "system": "ssd", "run.batches": "200"}

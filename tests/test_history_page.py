@@ -35,7 +35,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
             result = Result(
                 scenario(seed), ran=True, outcome="It completed.", results={STEP: float(seed), "AUC": 0.5 + seed / 100}
             )
-            claims.close(store, [(name, "kept", kept.result_text(result))])
+            claims.close(store, [(name, "kept", kept.row_text(result))])
         queue.tend(store)
     return request
 
@@ -75,7 +75,7 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     shown = app.dataframe[0].value
     assert list(shown["What"]) == [history.entries(DEFAULT)[0].title, "Three *points*"]
     assert list(shown["State"]) == ["running, 33%", "done"] and list(shown["Points"]) == ["2 of 6", "3"]
-    assert app.caption[0].value.startswith("The store holds 4 results in 0.")
+    assert any(caption.value.startswith("The store holds 4 results in 0.") for caption in app.caption)
     app.text_input(key="history words").input("three DONE").run()
     assert list(app.dataframe[0].value["What"]) == ["Three *points*"]
     assert any(one.label == "Pin" for one in app.button)  # the only one left is chosen
@@ -111,6 +111,23 @@ def test_a_chosen_request_reopens_as_what_was_asked() -> None:
     request = asked(range(5, 6))
     link = panel(request).get("link_button")[0].proto.url
     assert links.read(link).scenario == scenario(5)
+
+
+def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_here() -> None:
+    here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
+    requests = [service.submit(DEFAULT, [scenario(seed)], "estimate", link=link) for seed, link in zip((1, 2), here, strict=True)]
+    runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history.py")
+    for name, value in links.query(scenario(9), questions=links.Questions(runs=runs)):
+        app.query_params[name] = list(runs) if name == "run" else value
+    app.run()
+    assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in requests)
+    assert "1 of the compared requests is not in this server's history" in app.warning[0].value
+    (missing,) = [one.proto for one in app.get("link_button") if "1 of 1" in one.proto.label]
+    assert missing.url == here[0] and "a full run" in missing.label
+    assert sorted(app.query_params["run"]) == sorted(runs[:2]), "the address says what is compared now"
+    app.text_input(key="history words").input("").run()
+    assert "run" not in app.query_params
 
 
 def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:

@@ -102,6 +102,20 @@ HOSTILE = {
     "six objectives": ("pareto=AUC,Loss,Nodes,Elapsed,Energy,Step%20time", "objectives"),
     "markup as an objective": ("pareto=" + quote("<script>alert(1)</script>"), "result"),
     "a path as data": ("data.path=/etc/passwd", "data.path"),
+    "a pin that is no number": ("pins=3,x", "pins="),
+    "pin nought": ("pins=0", "pins="),
+    "a pin in superscript": ("pins=%C2%B2", "pins="),
+    "a pin of 5000 digits": ("pins=" + "1" * 5000, "pins="),
+    "a pin twice": ("pins=3,3", "pins="),
+    "nine pins": ("pins=1,2,3,4,5,6,7,8,9", "pins="),
+    "a run without how it is computed": ("run=" + quote("/sweep?v=1"), "run="),
+    "a run on another host": ("run=" + quote("full:https://elsewhere.example/sweep?v=1"), "run="),
+    "a run of a script": ("run=" + quote("full:javascript:alert(1)"), "run="),
+    "a run that cannot be opened": ("run=" + quote("full:/sweep?system=cxll"), "cxl"),
+    "a run that compares runs": ("run=" + quote("full:/history?r%75n=" + quote("full:/sweep")), "run="),
+    "runs within runs": ("/history?" + "run=full:/a?" * 600 + "v=1", "run="),
+    "a run twice": ("run=full:/sweep&run=full:/sweep", "run="),
+    "nine runs": ("/history?" + "&".join(f"run=full:/sweep?data.seed={n}" for n in range(9)), "run="),
 }
 
 
@@ -148,9 +162,11 @@ def test_no_knob_is_left_out_of_a_link(scenario):
     st.sampled_from(["", "grid:20", "sobol:256", "lhs:7", "random:100000"]),
     st.lists(st.sampled_from(["Step time [ms]<=5", "AUC>=0.7", "machine.num_gpus<3", "Energy [J]=1e-3"]), max_size=4),
     st.sampled_from(["", "AUC", "Step time [ms],Capital cost [USD]:max"]),
+    st.lists(st.integers(1, 99_999_999), max_size=links.MOST_PINS, unique=True),
 )
-def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto):
-    asked = links.Questions(sample, tuple(where), pareto)
+def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins):
+    asked = links.Questions(sample, tuple(where), pareto, ",".join(map(str, pins)))
+    assert asked.pinned == tuple(point - 1 for point in pins)
     opened = links.read(links.link(Scenario(), page="sweep", axes=("system:cxl,pmem",), questions=asked))
     assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()
 
@@ -158,3 +174,14 @@ def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto):
 def test_axes_do_not_change_the_scenario():
     with_axes = links.read("/sweep?axis=system:cxl,pmem&axis=data.seed:1,2")
     assert replace(with_axes, axes=()) == links.read("")
+
+
+@given(st.lists(st.tuples(st.sampled_from(["full", "estimate"]), scenarios), max_size=3, unique=True))
+def test_a_link_of_the_history_brings_back_what_it_compares(compared):
+    whole = tuple((how, links.link(scenario, page="sweep", axes=("system:cxl,pmem",))) for how, scenario in compared)
+    asked = links.Questions(runs=tuple(f"{how}:{link}" for how, link in whole))
+    text = links.link(Scenario(), page="history", questions=asked)
+    if len(text) <= links.MOST_CHARACTERS:
+        opened = links.read(text)
+        assert opened.questions.compared == whole
+        assert [links.read(link).scenario for _, link in opened.questions.compared] == [scenario for _, scenario in compared]

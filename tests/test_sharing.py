@@ -10,6 +10,7 @@ from machines import counted, ready, scenario
 from strategies import scenarios
 
 from engine import counts, seen
+from engine import functional_class as sharing
 from engine.domain import domain_names
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
@@ -74,6 +75,23 @@ def test_systems_machines_and_faults_of_one_class_are_trained_once_and_get_the_s
     assert shared[-2].results["Lost batches"] and shared[0].results["AUC"] is not None
     assert [result_text(result) for result in shared] == [result_text(simulate(point)) for point in points]
     assert len(trained) > 12 * (2 + len(points))
+
+
+def test_where_faults_can_change_what_is_trained_a_run_shares_as_long_as_nothing_strikes_it(
+    trained: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "FEW_RUN_SO_LONG", 0.0)
+    at, shelf = span("cxl") / 2, Written()
+    late, early = {"power_loss_at_seconds": (10 * at,)}, {"power_loss_at_seconds": (at,)}
+    flipped = tiny("cxl", silent_corruption_at_seconds=(at / 5,), seed=3)  # a bit that the AUC hangs on
+    struck = [tiny("cxl", **early), tiny("cxl", memory_loss_at_seconds=(at,)), flipped]
+    asked = [tiny("cxl", **late), *struck, tiny("cxl", **late, rates="llama3"), tiny("cxl", **late, fail_slow_at_seconds=(at,))]
+    alone = [result_text(simulate(one)) for one in asked]
+    trained.clear()
+    assert [result_text(simulate(one, shelf=shelf)) for one in (asked[0], asked[4])] == [alone[0], alone[4]]
+    assert (len(trained), len(shelf)) == (12, 1)
+    assert [result_text(simulate(one, shelf=shelf)) for one in asked] == alone and len(shelf) == 1
+    assert len({alone[0], *alone[1:4]}) == 4
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -160,15 +178,18 @@ def watched(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     [
         ("cxl-b", {"run.training": False}, False),
         ("cxl", {}, True),
-        ("cxl", {"power_loss_at_seconds": (1e9,)}, False),
+        ("cxl", {"power_loss_at_seconds": (1e9,)}, True),
+        ("cxl", {"power_loss_at_seconds": (1e-3,)}, False),
         ("cxl-b", {"power_loss_mtbf_hours": 1e6}, True),
-        ("cxl-b", {"rates": "llama3"}, False),
+        ("cxl", {"power_loss_mtbf_hours": 1e6}, True),
+        ("cxl", {"power_loss_mtbf_hours": 1e-6}, False),
+        ("cxl-b", {"rates": "llama3"}, True),
         ("cxl-b", {"silent_corruption_at_seconds": (1.0,)}, False),
         ("cxl-b", {"power_loss_at_seconds": (1.0,), "machine.persistence_model": "gpf_fail"}, False),
         ("ssd", {"policy.relaxed_lookup": True}, False),
     ],
 )
-def test_what_faults_can_change_or_what_cannot_run_has_no_class(system: str, knobs: dict[str, object], shares: bool) -> None:
+def test_what_faults_will_change_or_what_cannot_run_has_no_class(system: str, knobs: dict[str, object], shares: bool) -> None:
     assert bool(functional_class(tiny(system, **knobs))) == shares
 
 

@@ -9,7 +9,11 @@ import pyarrow.parquet
 import pytest
 
 from engine import version
-from pages.parts import pictures, report, sweep_figures, sweep_files
+from engine.__main__ import main
+from engine.axes import parse
+from engine.presets import DEFAULT, preset
+from engine.sweep import Sweep
+from pages.parts import pictures, report, runs, sweep_figures, sweep_files, sweep_runs
 from pages.parts.report import Report
 from pages.parts.sweep_marks import BEST
 from pages.parts.sweep_table import POINT
@@ -97,3 +101,22 @@ def test_parquet_holds_every_point_and_the_link():
     for name in (RATE, STEP, COST):
         pd.testing.assert_series_equal(table[name], rows[name])
     assert list(table[SYSTEM].astype(str)) == list(rows[SYSTEM].astype(str))
+
+
+def test_the_csv_of_the_page_is_that_of_the_command_to_the_byte(tmp_path, monkeypatch):
+    store, target = tmp_path / "store.sqlite", tmp_path / "table.csv"
+    axes = ("system:pmem,cxl", "model.embedding_dim:16,32", "machine.cxl_bandwidth_GBps:8,16")  # 32 fits no scenario
+    words = [word for axis in axes for word in ("--axis", axis.replace(":", "="))]
+    assert (
+        main(["sweep", "--estimate", "--jobs", "1", "--store", str(store), "--csv", str(target), *words]) == 2
+    )  # of eight points four
+    monkeypatch.setattr(runs, "STORE", store)
+    swept = Sweep(preset(DEFAULT).scenario, tuple(map(parse, axes)))
+    table = sweep_runs.table(swept, "estimate", None)
+    whole = sweep_files.csv(View(swept, table, table, STEP), "estimate")
+    assert whole == target.read_text() and whole.count("\n") == 9 and len(swept) == 4
+    ran, some = (
+        [line for line in text.splitlines()[1:] if "At system=" not in line]
+        for text in (whole, sweep_files.csv(View(swept, table.iloc[1:3], table, STEP), "estimate"))
+    )
+    assert some == ran[1:3]

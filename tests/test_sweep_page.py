@@ -100,8 +100,27 @@ def test_pinned_points_stand_beside_each_other_with_their_changes(page):
     (table,) = [held.value for held in page.dataframe if "Point 8" in held.value.columns]
     row = table.set_index("").loc["Training system"]
     assert (row["Point 1"], row["Point 8"]) == (SWEEP[0].system, SWEEP[7].system)
+    assert ("pins", "1,8") in address(page)
     page.button(key="pin").click().run()
-    assert "1 of them" in words(page)
+    assert "1 of them" in words(page) and ("pins", "1") in address(page)
+    next(one for one in page.button if one.label == "Unpin all").click().run()
+    assert "Pinned points" not in words(page) and "pins" not in dict(address(page))
+
+
+def test_a_link_brings_its_pinned_points_finished_or_not(opened):
+    keep(fakes.estimate(SWEEP[7]), "estimate")
+    app = opened(f"{QUERY}&pins=8,3", "sweep")
+    assert not app.exception and "Pinned points beside each other, 1 of them" in words(app).replace("**", "")
+    assert "Pinned, but not finished: point 3." in words(app) and ("pins", "8,3") in address(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [(f"{QUERY}&pins=13", "point 13 (pins=) of a sweep that has 12"), ("preset=tiny&pins=1", "points (pins=) of no sweep")],
+)
+def test_a_link_that_pins_a_point_of_no_sweep_is_refused(opened, query, says):
+    app = opened(query)
+    assert says in app.error[0].value.replace("\\", "") and not app.header
 
 
 def test_a_knob_that_is_chosen_as_an_axis_brings_values_that_make_one(opened):

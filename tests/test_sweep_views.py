@@ -84,6 +84,15 @@ def test_fifty_thousand_points_are_drawn_as_a_few_thousand_with_the_whole_front_
     assert set(marks.colour) == {"cxl", "pmem", "ssd"}
 
 
+def test_a_mark_that_stands_for_many_points_says_how_many():
+    clumps = {("cxl", 1.0): 3000, ("cxl", 5.0): 2000, ("pmem", 5.0): 500, ("pmem", 9.0): 1}
+    rows = [(system, at) for (system, at), count in clumps.items() for _ in range(count)]
+    table = pd.DataFrame({SYSTEM: pd.Categorical([system for system, _ in rows]), STEP: [at for _, at in rows]})
+    table = table.assign(**{POINT: range(len(rows)), COST: table[STEP] + np.linspace(0, 1e-6, len(rows))})  # one beats the others
+    marks = sweep_marks.scatter(table, STEP, COST, SYSTEM, (False, False))
+    assert dict(zip(zip(marks.colour, marks.x, strict=True), marks["count"], strict=True)) == clumps and len(marks) == len(clumps)
+
+
 def test_a_few_points_are_all_drawn():
     assert len(sweep_marks.scatter(frame(), STEP, COST, "", (False, False))) == len(SWEEP)
 
@@ -201,8 +210,8 @@ CHARTS = {
         {"first", "second", "metric", "low", "high", "count", "point", "best"},
     ),
     "scatter": (
-        sweep_charts.scatter(STEP, COST, (True, False), "Training system", ("cxl",)),
-        {"x", "y", "colour", "front", "point"},
+        sweep_charts.scatter(STEP, COST, (True, False), "Training system", ("cxl",), dense=True),
+        {"x", "y", "colour", "front", "point", "count"},
     ),
     "parallel": (
         sweep_parallel.spec(("a", "b"), STEP),

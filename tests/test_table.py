@@ -4,10 +4,13 @@ import csv
 import io
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
+from engine import table
 from engine.errors import BadFile
 from engine.keys import key
 from engine.parts import constants
@@ -48,6 +51,23 @@ def test_rows_with_different_parts_have_the_columns_of_both_and_empty_cells_wher
     cells = ("cxl.switch-hop [ns]", "pcie.software-hand-off [us]", "gpu.fp32-peak [TFLOPS]", "gpu.top-part-fixed-time [ms]")
     assert [first[name] for name in cells] == ["75", "", "19.5", ""]
     assert [second[name] for name in cells] == ["", "40", "", "1.194"]
+
+
+def test_results_are_taken_one_by_one_so_that_memory_holds_the_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MOST_IN_MEMORY", 1)
+    made: list[ref[Result]] = []
+
+    def taken() -> Iterator[Result]:
+        for number in range(50):
+            one = result(AUC=number / 7, **{f"only {number}": 0.1} if number in (7, 49) else {})
+            made.append(ref(one))
+            assert sum(held() is not None for held in made) < 4
+            yield one
+            del one
+
+    found = rows(csv_text(taken(), "full"))
+    assert [row["AUC"] for row in found] == [repr(number / 7) for number in range(50)]
+    assert [number for number, row in enumerate(found) if row["only 7"] or row["only 49"]] == [7, 49]
 
 
 def test_numbers_keep_every_digit_and_lines_end_in_lf() -> None:

@@ -11,7 +11,7 @@ from engine.gaps import Gap
 from engine.parts import constants
 from engine.presets import preset, preset_names
 from engine.result import Result
-from engine.scenario import with_values
+from engine.scenario import GROUPS, with_values
 from engine.sensitivity import bands, tornado
 from pages.parts import address, constants_panel, downloads, gap_panel, sureness, tiles, training_panel
 from pages.parts.numbers import readable
@@ -34,7 +34,10 @@ def opened(monkeypatch, tmp_path):
 
 
 def beside_knobs(app):
-    """Return what the sidebar says about constants, one text a device."""
+    """Return what the sidebar says about constants, one text a device; its groups are opened for that."""
+    for group in GROUPS:
+        app.session_state[f"group {group}"] = True
+    app.run()
     return [one.value.replace("\\", "") for one in app.sidebar.markdown if "constants in use" in one.value]
 
 

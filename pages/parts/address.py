@@ -9,7 +9,7 @@ from engine import links
 from engine.errors import BadInput
 from engine.presets import preset
 from engine.scenario import KNOBS, values
-from pages.parts import axes_panel, data_file, session, sweep_filters, systems_panel
+from pages.parts import axes_panel, data_file, history_runs, pinned, session, sweep_filters, systems_panel
 from pages.parts.axes_panel import MOST_AXES
 from pages.parts.plain import plain
 
@@ -29,6 +29,8 @@ def open_link() -> str:
         return str(opened)
     if len(opened.axes) > MOST_AXES:
         return f"The link sweeps {len(opened.axes)} knobs, the page at most {MOST_AXES}; for more, run python -m engine sweep."
+    if refusal := _pin(opened):
+        return refusal
     try:
         session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
     except BadInput as error:
@@ -37,7 +39,24 @@ def open_link() -> str:
     st.session_state[session.CRASH] = opened.crash
     axes_panel.put(opened.axes, opened.questions.sample)
     sweep_filters.put(opened.questions)
+    history_runs.put(opened.questions.compared)
     st.session_state.update({BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
+    return ""
+
+
+def _pin(opened: links.Opened) -> str:
+    """Pin the points that a link names; return the sentence that refuses them, or ""."""
+    if not opened.questions.pins and pinned.PINS not in st.session_state:
+        return ""
+    if not opened.axes:
+        return "The link pins points (pins=) of no sweep; it needs its axes (axis=) too." if opened.questions.pins else ""
+    sweep = axes_panel.swept_or_error(opened.scenario, opened.axes, opened.questions.sample)
+    if isinstance(sweep, BadInput):
+        return ""  # the page says why
+    beyond = [point + 1 for point in opened.questions.pinned if point >= len(sweep)]
+    if beyond:
+        return f"The link pins point {beyond[0]:,} (pins=) of a sweep that has {len(sweep):,}; copy it again."
+    pinned.put(sweep.digest, opened.questions.pinned)
     return ""
 
 
@@ -96,16 +115,27 @@ def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         st.caption(_count(len(differing)), help=", ".join(differing) or None, width="content")
         st.button("Reset", on_click=session.to_preset, disabled=not differing)
-        with st.popover("Share"):
-            st.caption("This link holds every knob and the seed; whoever opens it gets the same numbers.")
-            st.session_state[session.HERE] = links.link(session.scenario(), session.base(), page, axes, crash, questions)
-            st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)
+        _share("This link holds every knob and the seed; whoever opens it gets the same numbers.", page, axes, crash, questions)
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
     try:
         data_file.path_for(session.scenario())
     except BadInput as error:
         st.warning(plain(str(error)))
+
+
+def share(page: str, what: str, questions: links.Questions) -> None:
+    """Keep the address of a page without knobs current, and draw its link to copy; `what` says what the link holds."""
+    write(questions=questions)
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        _share(what, page, (), "", questions)
+
+
+def _share(what: str, page: str, axes: tuple[str, ...], crash: str, questions: links.Questions) -> None:
+    with st.popover("Share"):
+        st.caption(what)
+        st.session_state[session.HERE] = links.link(session.scenario(), session.base(), page, axes, crash, questions)
+        st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)
 
 
 def _count(number: int) -> str:

@@ -15,7 +15,7 @@ from pages.parts.plain import plain
 
 FIRST_METRIC = "Step time [ms]"
 MOST_ROWS = 500
-MOST_WHOLE = 5000  # points whose every knob is written at the press of a button
+MOST_WHOLE = 100_000  # points whose every knob is written at the press of a button, in about a minute
 
 
 def listing(entries: Sequence[Entry]) -> list[Entry]:
@@ -88,7 +88,7 @@ def _button(label: str, text: Callable[[], str], name: str, kind: str) -> None:
 
 
 def _csv(chosen: Sequence[Entry], how: How) -> str:
-    """Write every knob, result and constant; of very many points only what varies and the results, which takes seconds."""
+    """Write every knob, result and constant; of more points than a page can ask for, only what varies and the results."""
     if sum(entry.kept for entry in chosen) > MOST_WHOLE:
         return downloads.frame_text(history_tables.points(runs.STORE, chosen))
     return table.csv_text((result for one in chosen for result in history.results(runs.STORE, one.request)), how)

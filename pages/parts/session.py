@@ -1,6 +1,6 @@
 """What a session holds: the widgets of the knobs, the preset under them, and the last good scenario."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -62,6 +62,12 @@ def show(new: Scenario) -> None:
 def shown(knob: Knob, value: Any) -> str | bool:
     """Return what a knob's widget holds for `value`: a switch's bool, for all others the text of links."""
     return value if isinstance(value, bool) and not knob.optional else knobs.write(knob, value)
+
+
+def hold(paths: Iterable[str]) -> None:
+    """Keep the values of knobs whose widgets are not drawn: Streamlit forgets a widget's value with the widget."""
+    for path in paths:
+        st.session_state[widget(path)] = st.session_state[widget(path)]
 
 
 def read(path: str) -> Any:

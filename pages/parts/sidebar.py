@@ -20,11 +20,11 @@ def draw() -> None:
         st.error(plain(refused[""]) + " The charts show the last good values.")
     _data_switch()
     for knob in knob_widgets.MAIN:
-        _knob(knob.path, refused, True)
+        _knob(knob.path, refused)
     asked = st.text_input("Find a knob", key="find", placeholder="bandwidth, GPU, seed, ...")
     found = matching(asked)
     for path in found:
-        _knob(path, refused, True)
+        _knob(path, refused)
     if asked.strip() and not found:
         st.caption("No further knob has these words in its name or its help.")
     for group in GROUPS:
@@ -42,18 +42,20 @@ def _group(group: str, refused: dict[str, str], elsewhere: tuple[str, ...]) -> N
     paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main and path not in elsewhere]
     wrong = any(path in refused for path in paths)
     unfolded = st.expander(group.capitalize(), expanded=wrong, key=f"group {group}", on_change="rerun")
+    if not unfolded.open:  # a hundred widgets that nobody sees would be most of every rerun
+        session.hold(paths)
+        return
     with unfolded:
         for title, members in sections(paths).items():
             if title:
                 st.markdown(f"**{title}**")
             for path in members:
-                _knob(path, refused, bool(unfolded.open))
+                _knob(path, refused)
 
 
-def _knob(path: str, refused: dict[str, str], seen: bool) -> None:
-    """Draw a knob; whether it has an effect costs some estimates, which only a knob in sight is worth."""
-    found = effect(session.scenario(), path) if seen else None
-    knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found is None or found.acts else found.sentence)
+def _knob(path: str, refused: dict[str, str]) -> None:
+    found = effect(session.scenario(), path)
+    knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found.acts else found.sentence)
     beside_knob.draw(path, session.scenario())
 
 

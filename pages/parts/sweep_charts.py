@@ -122,11 +122,18 @@ def heat_map(
 
 @lru_cache(maxsize=64)
 def scatter(
-    x: str, y: str, logs: tuple[bool, bool], colour: str = "", series: Words = (), few: bool = True, low_x: bool = True
+    x: str,
+    y: str,
+    logs: tuple[bool, bool],
+    colour: str = "",
+    series: Words = (),
+    few: bool = True,
+    low_x: bool = True,
+    dense: bool = False,
 ) -> Spec:
     """Two metrics against each other, beaten points faded, the front drawn as steps; drag to keep what is in the box.
 
-    Needs x, y, colour, front, point.
+    Needs x, y, colour, front, point, count. Where it is `dense`, a mark that stands for more points is darker.
     """
     scales = [{"type": "log", "nice": False} if log else {"zero": False} for log in logs]
     encoding = {
@@ -138,28 +145,29 @@ def scatter(
         paint = {"field": "colour", "type": "nominal", "sort": None, "scale": colours(series), "legend": _legend(colour)}
     tip = [{"field": "x", "title": x, "format": ".5~s"}, {"field": "y", "title": y, "format": ".5~s"}]
     tip += [{"field": "colour", "title": colour}] if colour else []
-    front, steps = [{"filter": "datum.front"}], "step-after" if low_x else "step-before"
-    return {
-        "height": 420,
-        "encoding": encoding,
-        "layer": [
-            {
-                "mark": {"type": "circle", "size": 70 if few else 22},
-                "encoding": {
-                    "color": paint,
-                    "opacity": {"condition": {"test": "datum.front", "value": 1}, "value": 0.6 if few else 0.3},
-                    "tooltip": tip,
-                },
-                "params": [PICK, BRUSH],
-            },
-            {"transform": front, "mark": {"type": "line", "interpolate": steps, "color": FRONT, "strokeWidth": 2}},
-            {
-                "transform": front,
-                "mark": {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6},
-                "encoding": {"tooltip": tip},
-            },
-        ],
+    every = {
+        "mark": {"type": "circle", "size": 70 if few else 30 if dense else 22},
+        "encoding": {
+            "color": paint,
+            "opacity": {"condition": {"test": "datum.front", "value": 1}, **(MANY if dense else {"value": 0.6 if few else 0.3})},
+            "tooltip": [*tip, {"field": "count", "title": "Points here"}] if dense else tip,
+        },
+        "params": [PICK, BRUSH],
     }
+    return {"height": 420, "encoding": encoding, "layer": [every, *_front(tip, "step-after" if low_x else "step-before")]}
+
+
+MANY: Spec = {"field": "count", "type": "quantitative", "scale": {"type": "sqrt", "range": [0.3, 0.95]}, "legend": None}
+
+
+def _front(tip: list[Spec], steps: str) -> list[Spec]:
+    """Layers that draw the front as steps with a ring around each of its points."""
+    front = [{"filter": "datum.front"}]
+    ring = {"type": "point", "filled": False, "size": 60, "stroke": FRONT, "strokeWidth": 1.6}
+    return [
+        {"transform": front, "mark": {"type": "line", "interpolate": steps, "color": FRONT, "strokeWidth": 2}},
+        {"transform": front, "mark": ring, "encoding": {"tooltip": tip}},
+    ]
 
 
 @cache

@@ -70,10 +70,12 @@ def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
     marks = sweep_marks.scatter(rows, x, y, colour, logs)
     series = sweep_marks.series(sweep_marks.steps(rows[colour], KNOBS[colour].log)) if colour else ()
     painted = title(colour) if colour else ""
-    spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= FEW, lower_is_better(x))
     known = int(rows[[x, y]].notna().all(axis=1).sum())
-    thinned = f"Showing {len(marks):,} of {known:,} points: one for each place that the eye can tell, and the whole front."
-    return Figure(spec, marks, f"{y} against {x}, the Pareto front drawn", thinned if len(marks) < known else "")
+    dense = len(marks) < known
+    spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= FEW, lower_is_better(x), dense)
+    places = "one mark for each place that the eye can tell, darker for more points"
+    thinned = f"All {known:,} points as {len(marks):,} marks: {places}, and the whole front."
+    return Figure(spec, marks, f"{y} against {x}, the Pareto front drawn", thinned if dense else "")
 
 
 def traded(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:

@@ -1,56 +1,63 @@
 """A sweep to take away: CSV, Parquet, a report to read anywhere, and the chart in sight as a picture."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine import kept, table, version
+from engine.commands import surveying
 from engine.keys import How
-from pages.parts import address, downloads, pictures, report, runs, sweep_filters, sweep_table
+from engine.result import Result
+from engine.scenario import Scenario
+from pages.parts import address, pictures, report, runs, sweep_filters, sweep_table
+from pages.parts.numbers import duration
 from pages.parts.report import Report
 from pages.parts.sweep_figures import Figure
 from pages.parts.sweep_table import POINT
 from pages.parts.sweep_views import View
 
-MOST_WHOLE = 5000  # points whose every knob and constant are written at the press of a button
+SECONDS_A_POINT = 6e-4  # of writing every knob, result and constant, on one free core
+LONG = 5.0  # seconds of waiting that are said beforehand
 
 
 def draw(view: View, how: How, link: str, figure: Figure | None) -> None:
     """Draw the buttons; each file is made when it is asked for."""
     name = f"emberpool-sweep-{how}"
-    whole = len(view.table) <= MOST_WHOLE
     with st.container(horizontal=True):
-        _button(
-            "Download CSV",
-            partial(_csv, view, how) if whole else partial(downloads.frame_text, flat(view)),
-            f"{name}.csv",
-            "text/csv",
-        )
+        _button("Download CSV", partial(csv, view, how), f"{name}.csv", "text/csv")
         _button("Parquet", partial(parquet, view, how, link), f"{name}.parquet", "application/vnd.apache.parquet")
         _button("Report", partial(_report, view, how, link), f"{name}.html", "text/html")
         if figure is not None and len(figure.marks):
             _button("Chart as SVG", partial(pictures.svg, figure.spec, figure.marks), f"{name}.svg", "image/svg+xml")
             _button("Chart as PNG", partial(pictures.png, figure.spec, figure.marks), f"{name}.png", "image/png")
-    rows = (
-        "all finished points"
-        if whole
-        else "the axes and results of all finished points; every knob: python -m engine sweep --csv"
+    wait = SECONDS_A_POINT * len(view.table)
+    said = f", which takes about {duration(wait)} to write" if wait > LONG else ""
+    st.caption(
+        f"CSV holds every knob, result and constant of all finished points{said}; Parquet the axes and the results. "
+        "The report is one file without scripts that opens anywhere."
     )
-    st.caption(f"CSV and Parquet hold {rows}. The report is one file without scripts that opens anywhere.")
 
 
 def _button(label: str, data: Callable[[], str | bytes], name: str, kind: str) -> None:
     st.download_button(label, data, name, kind, on_click="ignore", key=f"file {name}")
 
 
-def _csv(view: View, how: How) -> str:
-    """Write what `python -m engine sweep --csv` writes: every knob, result and constant, in the order of the sweep."""
-    found = kept.outcomes(runs.STORE, (view.sweep[int(at)] for at in view.table[POINT]), how)
-    return table.csv_text((result for _, result in found if result), how)
+def csv(view: View, how: How) -> str:
+    """Write what `python -m engine sweep --csv` writes of what is finished: every knob, result and constant, in its order."""
+    fine = view.sweep.fine
+    finished = np.isin(np.cumsum(fine) - 1, view.table[POINT].to_numpy())
+    places = np.flatnonzero(finished | ~fine).tolist()
+    rows = surveying.rows(view.sweep, how, partial(_outcomes, how=how), places, lambda place: {})
+    return table.csv_of(row for row, _ in rows)
+
+
+def _outcomes(scenarios: Iterable[Scenario], how: How) -> Iterator[Result | None]:
+    return (result for _, result in kept.outcomes(runs.STORE, scenarios, how))
 
 
 def flat(view: View) -> pd.DataFrame:

@@ -76,9 +76,10 @@ def _bound(name: str, sign: str, text: str) -> Constraint | None:
     return Constraint(name, sign, bound)
 
 
-def questions(sample: str) -> Questions:
-    """Return what the page asks of a sweep, for its link: the sampling and the bounds; chosen words stay behind."""
-    return Questions(sample, tuple(str(limit) for limit in held() if isinstance(limit, Constraint))[:MOST_CONSTRAINTS])
+def questions(sample: str, pins: str = "") -> Questions:
+    """Return what the page asks of a sweep, for its link: sampling, bounds and pinned points; chosen words stay behind."""
+    bounds = tuple(str(limit) for limit in held() if isinstance(limit, Constraint))
+    return Questions(sample, bounds[:MOST_CONSTRAINTS], pins=pins)
 
 
 def put(asked: Questions) -> None:

@@ -12,8 +12,8 @@ from pages.parts.sweep_table import POINT, ranked, shown
 MOST_STEPS = 24  # values of an axis that are drawn singly; more are put into BINS
 BINS = 16
 MOST_LINES = 8
-MOST_MARKS = 4000
-CELLS = (160, 90)  # places of a scatter that can be told apart; each keeps one point of each colour
+MOST_MARKS = 2000
+CELLS = (84, 48)  # places of a scatter that can be told apart; each keeps one point of each colour
 BEST, MEDIAN = "best", "median"
 
 
@@ -98,19 +98,20 @@ def lower_is_better(metric: str) -> bool:
 def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, bool]) -> pd.DataFrame:
     """Return the points of a scatter with the front marked: all of them, or one for each place that the eye can tell.
 
-    The front and the lowest and highest of both metrics are never left out.
+    The front and the lowest and highest of both metrics are never left out. `count` is how many a place stands for.
     """
     known = frame.dropna(subset=[x, y])
     marks = pd.DataFrame({POINT: known[POINT], "x": known[x], "y": known[y]})
     marks["colour"] = steps(known[colour], KNOBS[colour].log).map(shown).astype(str) if colour else ""
     marks["front"] = front(marks.x.to_numpy(), marks.y.to_numpy(), (lower_is_better(x), lower_is_better(y)))
     if len(marks) <= MOST_MARKS:
-        return marks
+        return marks.assign(count=1)
     room = np.sqrt(marks["colour"].nunique())  # as many marks in all, however many colours share a place
     cells = [_cell(marks[name].to_numpy(), log, size / room) for name, log, size in zip("xy", logs, CELLS, strict=True)]
-    first = ~pd.DataFrame({"x": cells[0], "y": cells[1], "colour": marks.colour.to_numpy()}).duplicated().to_numpy()
+    place = marks.groupby([*cells, "colour"], sort=False)["x"]
+    marks["count"], first = place.transform("size"), place.cumcount().to_numpy() == 0
     ends = [at for name in "xy" for at in (marks[name].idxmin(), marks[name].idxmax())]
-    return marks[first | marks.front.to_numpy() | marks.index.isin(ends)]
+    return marks[first | marks.front.to_numpy() | marks.index.isin(ends)].reset_index(drop=True)
 
 
 def series(held: pd.Series) -> tuple[str, ...]:

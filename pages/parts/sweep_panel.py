@@ -9,6 +9,7 @@ from engine.sweep import Sweep
 from pages.parts import (
     downloads,
     numbers,
+    pinned,
     sweep_files,
     sweep_filters,
     sweep_findings,
@@ -79,14 +80,18 @@ def _top(view: View) -> None:
     def picked() -> None:
         at = st.session_state["top"].selection["rows"]
         if at and at[0] < len(shown):
-            sweep_pins.pick(int(shown[POINT].iloc[at[0]]))
+            pinned.pick(int(shown[POINT].iloc[at[0]]))
 
     titles = {name: sweep_table.title(name) for name in shown.columns if name != POINT}
     order = [POINT, *(axis.path for axis in view.axes), view.metric, *sweep_table.metric_names(shown), OUTCOME]
     frame = shown[list(dict.fromkeys(order))].assign(**{POINT: shown[POINT] + 1}).dropna(axis="columns", how="all")
     frame = frame.rename(columns={**titles, POINT: "Point"})
+    numbered = frame.select_dtypes("number").columns.drop("Point")
+    formats = {name: st.column_config.NumberColumn(format="%.5g") for name in numbered}
     height = "content" if len(frame) <= downloads.MOST_ROWS else "auto"
-    st.dataframe(frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height)
+    st.dataframe(
+        frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height, column_config=formats
+    )
     _outcomes(view.table)
 
 

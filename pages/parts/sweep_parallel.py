@@ -16,9 +16,10 @@ from pages.parts.sweep_charts import BRUSH
 from pages.parts.sweep_marks import is_log
 from pages.parts.sweep_table import POINT, Words, ranked
 
-BINS, FEW = 20, 60
+BINS, FEW = 16, 60
 MOST_LINES = 40
 MOST_LABELS = 12
+ROOM = 100  # pixels that a title wants
 
 
 @dataclass(frozen=True)
@@ -116,18 +117,21 @@ def spec(titles: tuple[str, ...], metric: str) -> Spec:
 
     Needs the columns of `marks`. Dragging along a scale keeps what crosses it there.
     """
-    top = axis(
-        "", values=[*range(len(titles))], labelExpr=f"{[*titles]}[datum.value]", orient="top", labelAngle=0, labelLimit=120
-    )
+    slanted = f"width < {ROOM * len(titles)}"  # on a narrow screen, where titles side by side would hide each other
+    turned = {"labelAngle": {"expr": f"{slanted} ? -40 : 0"}, "labelAlign": {"expr": f"{slanted} ? 'left' : 'center'"}}
+    words = {"labelExpr": f"{[*titles]}[datum.value]", "labelLimit": 120, "labelOverlap": False}
+    top = axis("", values=[*range(len(titles))], orient="top", **words, **turned)
     domain = {"domain": [-0.35, len(titles) - 0.9]}
     x = {"field": "at", "type": "quantitative", "axis": {**top, "domain": False, "ticks": False}, "scale": domain}
     y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}}
-    label = {
-        **_of("label"),
-        "mark": {"type": "text", "align": "right", "dx": -6, "fontSize": 11, "fontWeight": 600, "color": INK},
-        "encoding": {"text": {"field": "label"}},
-    }
-    return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**_ribbon(), "params": [BRUSH]}, _line(metric), label]}
+    labels = [_label({"stroke": {"expr": "background || 'white'"}, "strokeWidth": 5, "strokeJoin": "round"}), _label({})]
+    return {"height": 420, "encoding": {"x": x, "y": y}, "layer": [{**_ribbon(), "params": [BRUSH]}, _line(metric), *labels]}
+
+
+def _label(halo: Spec) -> Spec:
+    """A scale's words; drawn first with a halo in the colour of the page, so that no ribbon hides them."""
+    text: Spec = {"type": "text", "align": "right", "dx": -6, "fontSize": 11, "fontWeight": 600, "color": INK}
+    return {**_of("label"), "mark": {**text, **halo}, "encoding": {"text": {"field": "label"}}}
 
 
 def _of(kind: str) -> Spec:

@@ -8,12 +8,10 @@ import streamlit as st
 from engine import links
 from engine.scenario import KNOBS
 from engine.sweep import Sweep
-from pages.parts import address, downloads, numbers, session, sweep_charts, sweep_table
+from pages.parts import address, downloads, numbers, pinned, session, sweep_charts, sweep_table
 from pages.parts.plain import plain
 from pages.parts.sweep_table import OUTCOME, POINT
 
-PICKED, PINS = "picked point", "pinned points"
-MOST_PINS = 8
 MAIN = (
     "Step time [ms]",
     "Energy per batch [J]",
@@ -24,32 +22,9 @@ MAIN = (
 )
 
 
-def pick(point: int) -> None:
-    """Take a point as the one that was clicked; in a callback."""
-    st.session_state[PICKED] = point
-
-
-def picked(sweep: Sweep) -> int | None:
-    """Return the point that was clicked, if the sweep has it."""
-    point = st.session_state.get(PICKED)
-    return point if point is not None and point < len(sweep) else None
-
-
-def pins(sweep: Sweep) -> list[int]:
-    """Return the pinned points of this sweep."""
-    return [point for point in st.session_state.get(PINS, {}).get(sweep.digest, []) if point < len(sweep)]
-
-
-def pin(digest: str, point: int) -> None:
-    """Pin a point, or unpin one that is; in a callback."""
-    every: dict[str, list[int]] = st.session_state.setdefault(PINS, {})
-    held = every.setdefault(digest, [])
-    every[digest] = [one for one in held if one != point] if point in held else [*held, point][-MOST_PINS:]
-
-
 def card(sweep: Sweep, table: pd.DataFrame) -> None:
     """Draw the clicked point: its place, its main results, the way to Explore, and the pin."""
-    point = picked(sweep)
+    point = pinned.picked(sweep)
     found = table[table[POINT] == point] if point is not None else table.iloc[:0]
     if found.empty:
         st.caption("Click a point or a row to see its knobs, open it in Explore, or pin it beside others.")
@@ -65,13 +40,17 @@ def card(sweep: Sweep, table: pd.DataFrame) -> None:
         with st.container(horizontal=True):
             link = address.host() + links.link(sweep[int(row[POINT])], session.base())
             st.link_button("Open in Explore", link, help="The whole scenario of this point, in a tab of its own.")
-            label = "Unpin" if point in pins(sweep) else "Pin"
-            st.button(label, key="pin", on_click=pin, args=(sweep.digest, point), help="Pinned points are compared below.")
+            label = "Unpin" if point in pinned.points(sweep) else "Pin"
+            helped = "Pinned points are compared below, and the link carries them."
+            st.button(label, key="pin", on_click=pinned.turn, args=(sweep.digest, point), help=helped)
 
 
 def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
     """Draw the pinned points beside each other, with their differences to the first one."""
-    rows = table.set_index(POINT).reindex(pins(sweep)).dropna(how="all")
+    rows = table.set_index(POINT).reindex(pinned.points(sweep)).dropna(how="all")
+    if len(rows) < len(pinned.points(sweep)):
+        left = ", ".join(f"{point + 1:,}" for point in pinned.points(sweep) if point not in rows.index)
+        st.caption(f"Pinned, but not finished: point {left}. Run the sweep to see it here.")
     if rows.empty:
         return
     st.markdown(f"**Pinned points beside each other**, {len(rows)} of them; changes are against the first")
@@ -79,7 +58,9 @@ def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
     bars = pd.DataFrame({"name": names, "amount": rows[metric].to_numpy() if metric in rows else None, "point": rows.index})
     st.vega_lite_chart(bars, sweep_charts.bars(metric), key="pins", alt=f"{metric} of the pinned points")
     downloads.show(beside(rows, names, sweep))
-    st.button("Unpin all", on_click=lambda: st.session_state.pop(PINS, None))
+    with st.container(horizontal=True):
+        st.button("Unpin all", on_click=pinned.put, args=(sweep.digest, ()))
+        downloads.rows(beside(rows, names, sweep), "emberpool-pins", "Download the pinned points as CSV")
 
 
 def beside(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFrame:

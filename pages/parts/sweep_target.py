@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.answers import choice
 from engine.answers.objective import Constraint
-from pages.parts import numbers, sweep_pins, sweep_table
+from pages.parts import numbers, pinned, sweep_table
 from pages.parts.plain import plain
 from pages.parts.sweep_table import COST, POINT
 from pages.parts.sweep_views import View
@@ -52,4 +52,4 @@ def _answer(view: View, metric: str, text: str) -> None:
     if found.index is not None:
         row = view.rows.iloc[found.index]
         st.markdown(f"It is point {int(row[POINT]) + 1:,}: {plain(sweep_table.where(row, view.axes))}.")
-        st.button("Show this point", key="target show", on_click=sweep_pins.pick, args=(int(row[POINT]),))
+        st.button("Show this point", key="target show", on_click=pinned.pick, args=(int(row[POINT]),))

@@ -10,7 +10,7 @@ import streamlit as st
 from engine.axes import Axis
 from engine.scenario import KNOBS
 from engine.sweep import Sweep
-from pages.parts import sweep_figures, sweep_filters, sweep_findings, sweep_marks, sweep_parallel, sweep_pins, sweep_table
+from pages.parts import pinned, sweep_figures, sweep_filters, sweep_findings, sweep_marks, sweep_parallel, sweep_table
 from pages.parts.plain import plain
 from pages.parts.sweep_figures import Figure
 from pages.parts.sweep_marks import BEST, MEDIAN
@@ -20,6 +20,8 @@ FIXED = "fixed"
 REST = {BEST: "at their best", MEDIAN: "at the median", FIXED: "fixed"}
 BOX, TURN, CHOSEN = "box", "parallel turn", "view"
 MOST_SCALES = 7
+MOST_NODES = 150  # marks that a browser draws faster as nodes of the page, each with its words, than as pixels
+CANVAS = {"usermeta": {"embedOptions": {"renderer": "canvas"}}, "config": {"mark": {"aria": False}}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ def _selected(key: str) -> Mapping[str, Any]:
 def _pick(key: str) -> None:
     found = _selected(key).get("pick") or []
     if found and found[0].get("point") is not None:
-        sweep_pins.pick(int(found[0]["point"]))
+        pinned.pick(int(found[0]["point"]))
 
 
 def _drawn(figure: Figure, key: str, more: str = "", on_select: Callable[[], None] | None = None) -> Figure:
@@ -53,7 +55,8 @@ def _drawn(figure: Figure, key: str, more: str = "", on_select: Callable[[], Non
         st.caption("No point here has this result.")
         return figure
     alt = f"{figure.alt}; the table below has the same numbers"
-    st.vega_lite_chart(figure.marks, figure.spec, key=key, on_select=on_select or (lambda: _pick(key)), alt=alt)
+    spec = {**figure.spec, **CANVAS} if len(figure.marks) > MOST_NODES else figure.spec
+    st.vega_lite_chart(figure.marks, spec, key=key, on_select=on_select or (lambda: _pick(key)), alt=alt)
     note = f"{figure.note} {more}".strip()
     if note:
         st.caption(plain(note))
