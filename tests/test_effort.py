@@ -38,6 +38,13 @@ def test_points_of_one_class_count_their_training_once_and_the_sentence_says_so(
     assert effort.sharing([with_values(one, {"run.training": False}) for one in machines]) == ""
 
 
+def test_runs_without_training_that_differ_in_machines_alone_are_counted_once():
+    calm = [with_values(BASE, {"run.training": False, "machine.cxl_bandwidth_GBps": rate}) for rate in (1.0, 2.0, 4.0)]
+    assert effort.sweep_seconds(calm, "full") == pytest.approx(effort.seconds(calm[0]) + 2 * effort.POINT_SECONDS)
+    longer = [with_values(one, {"run.batches": 100 + n}) for n, one in enumerate(calm)]
+    assert len(effort.apart(calm)) == 1 and len(effort.apart(longer)) == 3
+
+
 def test_estimates_of_many_machines_are_forecast_to_cost_less_than_those_of_many_models():
     machines = [with_values(BASE, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(400)]
     models = [with_values(BASE, {"data.batch_size": 1 + n}) for n in range(400)]

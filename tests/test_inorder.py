@@ -44,7 +44,8 @@ def observed(graph, times, enough, monkeypatch):
     room, real = totals(points, (batches, tasks), len(cells), True), windows._follow
     monkeypatch.setattr(windows, "ENOUGH", enough)
     monkeypatch.setattr(windows, "_follow", lambda *given: held.append(real(*given)) or held[-1])
-    found = windows.observe(template_of(graph, times[0]), np.arange(batches), accounts, taken, room)
+    template = template_of(graph, np.zeros((batches, tasks)))
+    found = windows.observe(template, np.arange(batches), accounts, taken, room)
     monkeypatch.undo()
     return (*found, *room), sum(some.sum() for some in held)
 
