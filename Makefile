@@ -40,7 +40,7 @@ run: $(COMPILED) # the explorer on http://localhost:8501 (PORT= another port, DA
 
 test: $(COMPILED) # all tests, those in the browser included, a file at a time on up to four cores
 	@sh scripts/chromium.sh
-	@$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/ruff format --check .

@@ -12,10 +12,11 @@ from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
 from engine import seen
 from engine.axes import Axis
+from engine.counts import counted
 from engine.expected import settle
 from engine.machinery import machinery, schedule
 from engine.presets import preset
-from engine.runs import counted, runs
+from engine.runs import runs
 from engine.scenario import Scenario, with_values
 from engine.sweep import Sweep
 from engine.workload.source import source

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from engine.commands.parser import Parser
-from engine.errors import BadInput, CannotRun
+from engine.errors import BadInput, CannotRun, NoRoom
+from engine.own_memory import TOO_LARGE
 
 COMMANDS = ("list", "run", "sweep", "search", "validate", "workload", "campaign", "study", "crashcheck", "bench", "serve")
 MODULES = {"list": "listing"}  # where a command's module is called otherwise
@@ -32,8 +33,10 @@ def main(words: Sequence[str] | None = None) -> int:
         return int(arguments.call(arguments))
     except BadInput as error:
         return _complain(error, BAD_INPUT)
-    except CannotRun as error:
+    except (CannotRun, NoRoom) as error:
         return _complain(error, CANNOT_RUN)
+    except MemoryError:
+        return _complain(NoRoom(TOO_LARGE), CANNOT_RUN)
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -29,7 +29,7 @@ TOPIC = "emberpool progress"
 CONNECT_SECONDS, TELL_SECONDS, LOOK_SECONDS, GONE_SECONDS = 10.0, 2.0, 1.0, 20.0
 KILLER = (
     "The computation killed the cluster's workers again and again; they may have too little memory: "
-    "lower run.memory_budget_GiB, or start workers with more."
+    "lower data.batch_size, run.batches or run.memory_budget_GiB, or start workers with more."
 )
 UNWANTED: set[tuple[str, str]] = set()  # on a worker: sent chunk and key of points that nobody waits for any more
 _ALONE = Lock()

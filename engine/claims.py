@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from engine.kept import keep
+from engine.own_memory import REMEDY
 from engine.progress import Progress
 from engine.queue import begin
 from engine.soundness import sound
@@ -23,20 +24,21 @@ from engine.store import transaction
 Ending = tuple[str, str, str]
 MOST_DEATHS = 3
 KILLER = (
-    f"The computation killed its worker process {MOST_DEATHS} times; it may need more memory than is free: "
-    "lower run.memory_budget_GiB, or run fewer at once with --jobs."
+    f"The computation killed its worker process {MOST_DEATHS} times, the last time alone; it may need more memory than is free: "
+    f"{REMEDY}."
 )
 # What a live request still waits for: neither ended, nor cancelled. A run-out lease stops no running point.
 WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
-    WHERE p.key = ? AND p.state = 0 AND r.state IN ('queued', 'running'))"""
+    WHERE p.key = {} AND p.state = 0 AND r.state IN ('queued', 'running'))"""
+OURS = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NULL)"
 
 
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Note the start of those points of a request that are still wanted and unfinished, and return them."""
     with transaction(store):
-        mine = [name for name in sound(store, request, names) if wanted(store, name)]
-        now = time.time()
-        store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", [(name, os.getpid(), now) for name in mine])
+        mine = _those(store, sound(store, request, names), WANTED)
+        rows = ((name, os.getpid(), time.time()) for name in mine)
+        store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", rows)
         if mine:
             begin(store, request)
     return mine
@@ -44,7 +46,7 @@ def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list
 
 def wanted(store: sqlite3.Connection, name: str) -> bool:
     """Return whether someone waits for the point with this key."""
-    return bool(store.execute(f"SELECT {WANTED}", (name,)).fetchone()[0])
+    return bool(store.execute(f"SELECT {WANTED.format('?')}", (name,)).fetchone()[0])
 
 
 def unlucky(store: sqlite3.Connection, names: Iterable[str]) -> bool:
@@ -55,7 +57,7 @@ def unlucky(store: sqlite3.Connection, names: Iterable[str]) -> bool:
 
 def unwanted(store: sqlite3.Connection) -> list[tuple[int, int, str]]:
     """Return the claims that run although nobody waits for their points any more: number, process and key."""
-    running = f"SELECT id, pid, key FROM claims WHERE ending IS NULL AND NOT {WANTED.replace('?', 'claims.key')}"
+    running = f"SELECT id, pid, key FROM claims WHERE ending IS NULL AND NOT {WANTED.format('claims.key')}"
     return [(int(claim), int(pid), str(key)) for claim, pid, key in store.execute(running)]
 
 
@@ -72,17 +74,25 @@ def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
 
 def close(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
     """Write how the points that this process has claimed ended, durably and together."""
+    given = {name: (ending, text) for name, ending, text in endings}
     with transaction(store):
-        for name, ending, text in endings:
-            ours = "UPDATE claims SET ending = ? WHERE key = ? AND pid = ? AND ending IS NULL"
-            if not store.execute(ours, (ending, name, os.getpid())).rowcount:
-                continue
-            if ending == "kept":
-                keep(store, name, text)
-                store.execute("UPDATE claims SET ending = 'survived' WHERE key = ? AND ending = 'died'", (name,))
-            elif ending in ("failed", "bug"):
+        ours = {name: given[name] for name in _those(store, given, OURS, os.getpid())}
+        rows = ((ending, name, os.getpid()) for name, (ending, _) in ours.items())
+        store.executemany("UPDATE claims SET ending = ? WHERE key = ? AND pid = ? AND ending IS NULL", rows)
+        kept = [(name, text) for name, (ending, text) in ours.items() if ending == "kept"]
+        keep(store, kept)
+        names = [(name,) for name, _ in kept]
+        store.executemany("UPDATE claims SET ending = 'survived' WHERE key = ? AND ending = 'died'", names)
+        for name, (ending, text) in ours.items():
+            if ending in ("failed", "bug"):
                 _fail(store, name, text, bug=ending == "bug")
-            store.execute("DELETE FROM progress WHERE key = ?", (name,))
+        store.executemany("DELETE FROM progress WHERE key = ?", [(name,) for name in ours])
+
+
+def _those(store: sqlite3.Connection, names: Iterable[str], which: str, *given: object) -> list[str]:
+    """Return those of the names, in order, that a condition holds for."""
+    query = f"SELECT n.value FROM json_each(?) n WHERE {which.format('n.value')} ORDER BY n.key"
+    return [name for (name,) in store.execute(query, (json.dumps([*names]), *given))]
 
 
 def bury(store: sqlite3.Connection, ending: str) -> int:

@@ -6,6 +6,7 @@
     │   ├── BadLink     a link that cannot be opened
     │   └── BadFile     a data, scenario or store file that cannot be used
     ├── CannotRun       a valid scenario that this machine cannot run: exit status 3
+    ├── NoRoom          one that this computer lacks the memory to simulate, and another may not: exit status 3
     └── Cancelled       a computation was stopped because nobody waits for it any more
 
 Each message is one sentence that names the thing, its value and unit, what is allowed and what to do.
@@ -36,6 +37,10 @@ class BadFile(BadInput):
 
 class CannotRun(EmberpoolError):
     """The scenario is well formed but does not fit, or cannot be recovered."""
+
+
+class NoRoom(EmberpoolError):
+    """This computer's own memory cannot hold the computation; no result is kept, since another computer's may."""
 
 
 class Cancelled(EmberpoolError):

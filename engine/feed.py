@@ -6,10 +6,12 @@ nothing to feed, it feeds naps: the pool then stays open for what is asked meanw
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from engine import claims, effort
+from engine.along import MOST, Along
 from engine.keys import How
 from engine.pool import Pool, Task, napping
 from engine.queue import Point, Turn, open_points, suspects, turns
@@ -30,19 +32,23 @@ class Feed:
         self.in_flight: dict[tuple[str, ...], How] = {}
         self.taken: set[str] = set()
         self.training: dict[str, str] = {}  # by functional class, the point in flight that trains it for the others
-        self.free: set[str] = set()  # classes that are trained, or whose first point left nothing to share
+        self.free: set[str] = set()  # classes that are trained, or whose first points left nothing to share
+        self.barren: Counter[str] = Counter()  # by class, points that left nothing to share
+        self.slots = 1
         self.dry: set[int] = set()  # requests all of whose open points wait or run, until the next answer
         self.alone = False
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
         self.size, self.pace = FIRST_CHUNK, effort.ESTIMATE_SECONDS
+        self.along = Along()
 
     def tasks(self, pool: Pool) -> Iterator[Task]:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
         self.forget()
         while True:
-            full = len(self.in_flight) >= pool.slots()
-            beside = len(self.in_flight) == pool.slots() and "estimate" not in self.in_flight.values()
+            self.slots = pool.slots()
+            full = len(self.in_flight) >= self.slots
+            beside = len(self.in_flight) == self.slots and "estimate" not in self.in_flight.values()
             chunk = self.next(only_estimates=full) if (beside or not full) and not pool.stale() else None
             if chunk:
                 self.in_flight[chunk.keys] = chunk.how
@@ -61,6 +67,7 @@ class Feed:
         self.fed.clear()
         self.training.clear()
         self.dry.clear()
+        self.along.flying.clear()
 
     def next(self, only_estimates: bool = False) -> Chunk | None:
         """Return what to compute next, or None for now.
@@ -94,10 +101,11 @@ class Feed:
         self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
             if claims.kept(self.store, self.training.pop(one)):
-                self.free.add(one)
+                self._look(one)
             self.fed.clear()
         if ended.keys:
             self.dry.clear()
+        self.along.note(ended)
         if self.in_flight.pop(ended.keys, "estimate") == "estimate" and ended.computed and ended.seconds:
             self.pace = max(ended.seconds / ended.computed, 1e-6)
             self.size = max(1, min(int(CHUNK_SECONDS / self.pace), 4 * self.size, LARGEST_CHUNK))
@@ -110,17 +118,24 @@ class Feed:
         elif one:
             self.free.add(one)
 
+    def _look(self, one: str) -> None:
+        """Set a class free if it is trained, or if as many points as run at once left nothing: that may happen to all of them."""
+        self.barren[one] += 1
+        if self.barren[one] >= self.slots or load(self.store, one):
+            self.free.add(one)
+
     def _fresh(self, turn: Turn) -> list[Point]:
         """Go on behind what was fed last; at the end of the request begin anew, for what came back unfinished."""
         if turn.request in self.dry:
             return []
-        size = self.size if turn.how == "estimate" else 1
+        size = self.size if turn.how == "estimate" else MOST
         for after, more in ((self.fed.get(turn.request, -1), 0), (-1, len(self.taken))):
             rows = open_points(self.store, turn.request, after, size + more, self.training)
-            points = {point.key: point for point in rows if point.key not in self.taken}
+            points = list({point.key: point for point in rows if point.key not in self.taken}.values())[:size]
             if points:
-                self.fed[turn.request] = rows[-1].position if len(points) <= size else -1
-                return list(points.values())[:size]
+                chosen = points if turn.how == "estimate" else self.along.choose(turn, points)
+                self.fed[turn.request] = chosen[-1].position
+                return chosen
         if self.training:
             self.dry.add(turn.request)
         return []
@@ -129,4 +144,6 @@ class Feed:
         self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
         given = tuple((point.key, point.changes) for point in points)
         shared = points[0].functional_class if turn.how == "full" else None
-        return Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, given, self.compute, shared)
+        chunk = Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, given, self.compute, shared)
+        self.along.begin(turn, chunk)
+        return chunk

@@ -1,7 +1,8 @@
 """Which points train the same weights: training reads model, data, run and the lookup's order, never a machine.
 
 A functional class is all that a training reads. What a recovery gives back is that of the run without a fault, to the
-bit, where it is strict and only volatile state was lost; then faults do not part a class either.
+bit, where it is strict and only volatile state was lost; then faults do not part a class either. Where they can, a
+run belongs to its class as long as nothing strikes it, which its timing tells before anything is trained.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from engine import version
 from engine.data import Data
 from engine.domain import by_word, domain
 from engine.errors import BadKnob
-from engine.fault import asked
+from engine.fault import asked, strikes
 from engine.fault_knobs import Faults
 from engine.groups import Model, Run
 from engine.keys import texts
@@ -23,6 +24,7 @@ from engine.system import Ways, ways
 READ = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})
 NO_FAULTS = Faults()
+FEW_RUN_SO_LONG = 3600.0  # simulated seconds; only says whether it is worth a try: the run itself looks what struck it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,14 @@ class FunctionalClass:
 
 
 def functional_class(scenario: Scenario) -> FunctionalClass | None:
-    """Return the class of a scenario's full run; None where it trains nothing, or where faults decide what is trained."""
+    """Return the class of a scenario's full run; None where it trains nothing, or where faults may well decide that."""
     if not scenario.run.training:
         return None
     try:
         chosen = ways(scenario, load("systems", scenario.system))
     except BadKnob:
         return None  # the run itself will say so
-    if strikes_matter(scenario, chosen):
+    if strikes_matter(scenario, chosen) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
         return None
     return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup)
 

@@ -161,13 +161,13 @@ def results(path: Path, request: int) -> Iterator[Result]:
 
 
 def lines(path: Path, request: int) -> Iterator[str]:
-    """Yield each undamaged result of a request as one line of JSON, as it stands in the store."""
+    """Yield each undamaged result of a request as one line of JSON."""
     query = """SELECT r.key, r.result, r.checksum FROM points p JOIN results r ON r.key = p.key
         WHERE p.request = ? ORDER BY p.position"""
     with opened(path) as store:
         for name, text, checksum in store.execute(query, (request,)):
             if kept.checksum(name, text) == checksum:
-                yield f"{text}\n"
+                yield f"{kept.whole(text)}\n"
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:

@@ -1,15 +1,19 @@
-"""Results as kept in the store: compact JSON under the scenario's key, with a checksum read back each time."""
+"""Results as kept in the store: compact JSON under the scenario's key, with a checksum read back each time.
+
+A row names only the knobs that differ from their defaults; `whole` completes it, and so does reading it.
+"""
 
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from engine import version
-from engine.keys import How, key
+from engine.keys import How, Written, differing, key, written
 from engine.quota import USE_SECONDS, touch
 from engine.result import Result, from_json
 from engine.scenario import Scenario
@@ -18,14 +22,32 @@ from engine.store import opened, transaction
 
 def result_text(result: Result) -> str:
     """Write a result as one line of JSON; raises ValueError on a number that is not finite."""
-    return json.dumps(result.as_json(), separators=(",", ":"), allow_nan=False, default=_number)
+    return _line(result.as_json())
 
 
-def keep(store: sqlite3.Connection, name: str, text: str) -> None:
-    """Insert a result; the first one kept under a key stays."""
-    row = (name, text, checksum(name, text), version.MODEL, time.time())
+def row_text(result: Result) -> str:
+    """Write a result as a row keeps it: as `result_text`, but without the knobs that have their defaults."""
+    differs = {path: value for path, _, value in differing(_defaults()[0], written(result.scenario))}
+    return _line({"scenario": differs, **result.beside_scenario()})
+
+
+def whole(text: str) -> str:
+    """Return a row as one line of JSON with every knob."""
+    content = json.loads(text)
+    return _line({**content, "scenario": {**_defaults()[1], **content["scenario"]}})
+
+
+@cache
+def _defaults() -> tuple[tuple[Written, ...], Mapping[str, Any]]:
+    """Return the scenario that has every default, as texts and as JSON has it."""
+    return written(Scenario()), Result(Scenario(), True, "", {}).as_json()["scenario"]
+
+
+def keep(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -> None:
+    """Insert results, each a key and its row's text; the first one kept under a key stays."""
     columns = "key, result, checksum, model_version, created, used"
-    store.execute(f"INSERT OR IGNORE INTO results ({columns}) VALUES (?, ?, ?, ?, ?5, ?5)", row)
+    rows = ((name, text, checksum(name, text), version.MODEL, time.time()) for name, text in texts)
+    store.executemany(f"INSERT OR IGNORE INTO results ({columns}) VALUES (?, ?, ?, ?, ?5, ?5)", rows)
 
 
 def checksum(name: str, text: str) -> str:
@@ -83,3 +105,6 @@ def _number(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{type(value).__name__} cannot be kept in a result")
+
+
+_line = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_number).encode

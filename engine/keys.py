@@ -4,9 +4,10 @@ Points of a sweep share most of their knobs, by identity: what was written of a 
 are not the very same objects are written again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
-from operator import attrgetter, is_
+from itertools import compress
+from operator import attrgetter, is_not, ne
 from typing import Any, Literal, NamedTuple
 
 from engine import knobs, version
@@ -15,48 +16,75 @@ from engine.scenario import GROUPS, KNOBS, Scenario
 How = Literal["full", "estimate"]
 
 
-class _Written(NamedTuple):
-    """A group as it was written last: its values, their texts by path, and both as lines."""
+class Written(NamedTuple):
+    """A group as it was written last: the group itself, its values, their texts by path, a line each, and all lines."""
 
+    of: Any
     values: tuple[Any, ...]
     texts: Mapping[str, str]
+    rows: tuple[str, ...]
     lines: str
 
 
 class _Writer:
     """Writes one group of knobs, or those that are in none."""
 
-    def __init__(self, paths: tuple[str, ...]) -> None:
-        self.paths = paths
-        self.values: Callable[[Any], Any] = attrgetter(*paths, "system")  # one more, so that it is always a tuple
-        self.last = _Written((), {}, "")
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.paths = tuple(path for path in KNOBS if path.rpartition(".")[0] == group)
+        names = (path.rpartition(".")[2] for path in self.paths)
+        self.values: Callable[[Any], Any] = attrgetter(*names, "__class__")  # one more, so that it is always a tuple
+        self.last = Written(None, (_NEVER,) * len(self.paths), {}, ("",) * len(self.paths), "")
 
-    def written(self, scenario: Scenario) -> _Written:
+    def written(self, scenario: Scenario) -> Written:
         """Return the group as text; the last one may be another thread's, but is always whole."""
-        values, last = self.values(scenario), self.last
-        if len(last.values) == len(values) and all(map(is_, values, last.values)):
+        of, last = getattr(scenario, self.group) if self.group else scenario, self.last
+        if of is last.of:
             return last
-        before = last.values or (_NEVER,) * len(values)
-        texts = {
-            path: last.texts[path] if value is old else knobs.write(KNOBS[path], knobs.check(KNOBS[path], value))
-            for path, value, old in zip(self.paths, values, before, strict=False)
-        }
-        self.last = _Written(values, texts, "\n".join([f"{path}={text}" for path, text in texts.items()]))
+        values, texts, rows = self.values(of), dict(last.texts), list(last.rows)
+        for number in compress(range(len(rows)), map(is_not, values, last.values)):
+            path = self.paths[number]
+            texts[path] = text = knobs.write(KNOBS[path], knobs.check(KNOBS[path], values[number]))
+            rows[number] = f"{path}={text}"
+        self.last = Written(of, values, texts, tuple(rows), "\n".join(rows))
         return self.last
 
 
 _NEVER = object()
-_WRITERS = tuple(_Writer(tuple(path for path in KNOBS if path.rpartition(".")[0] == group)) for group in ("", *GROUPS))
+_WRITERS = tuple(_Writer(group) for group in ("", *GROUPS))
+
+
+def written(scenario: Scenario) -> tuple[Written, ...]:
+    """Return the scenario's groups as texts, for whoever needs both its key and what differs."""
+    return tuple(writer.written(scenario) for writer in _WRITERS)
 
 
 def texts(scenario: Scenario) -> dict[str, str]:
     """Return every knob's canonical text by dotted path, in declaration order: 48 and 48.0 are one bandwidth."""
-    return {path: text for writer in _WRITERS for path, text in writer.written(scenario).texts.items()}
+    return {path: text for group in written(scenario) for path, text in group.texts.items()}
+
+
+def differing(base: tuple[Written, ...], groups: tuple[Written, ...]) -> Iterator[tuple[str, str, Any]]:
+    """Yield path, text and value of what differs from `base`.
+
+    A different model is yielded whole, as its name alone would bring its own knobs.
+    """
+    for old, new in zip(base, groups, strict=True):
+        if new.lines != old.lines:
+            whole = new.texts.get("model.name") != old.texts.get("model.name")
+            known = zip(new.texts.items(), new.values, strict=False)
+            for (path, text), value in known if whole else compress(known, map(ne, new.rows, old.rows)):
+                yield path, text, value
 
 
 def key(scenario: Scenario, how: How) -> str:
     """Return the key, 32 hex digits, of what computing `scenario` in full or as an estimate gives."""
-    return _digest([how, version.MODEL, *(writer.written(scenario).lines for writer in _WRITERS)])
+    return key_of(written(scenario), how)
+
+
+def key_of(groups: tuple[Written, ...], how: How) -> str:
+    """Return the key of a scenario given by its groups."""
+    return _digest([how, version.MODEL, *(group.lines for group in groups)])
 
 
 def key_of_texts(written: Mapping[str, str], how: How) -> str:

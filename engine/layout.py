@@ -113,7 +113,7 @@ def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
         for task in graph.tasks
         for demand in task.demands
         for value in vars(demand.work).values()
-        if np.shape(value) == (batches,)
+        if _varies(value, batches)
     ]
     if not amounts:
         return np.zeros(batches, dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -121,9 +121,14 @@ def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     return kind.reshape(-1).astype(np.int64), example.astype(np.int64)
 
 
+def _varies(value: Any, batches: int) -> bool:
+    """Return whether there is a value for each batch; a tuple describes the work, such as the widths of layers."""
+    return isinstance(value, np.ndarray) and value.shape == (batches,)
+
+
 def _of(example: Ints, batches: int, demand: Demand) -> Demand:
     """Return the demand in a batch of each kind alone."""
-    short = {name: value[example] for name, value in vars(demand.work).items() if np.shape(value) == (batches,)}
+    short = {name: value[example] for name, value in vars(demand.work).items() if _varies(value, batches)}
     work: Work = replace(demand.work, **short)
     return replace(demand, work=work)
 

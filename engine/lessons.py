@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from engine.scenario import Scenario
 from engine.scores import Scores
 from engine.training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
 from engine.training.lookup import LocalBatch
+from engine.workload.arrays import Ints
 from engine.workload.source import Source
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
@@ -51,13 +53,18 @@ class Lessons:
 def first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Lessons:
     """Return a learner before its first batch, who has heard nothing yet."""
     evaluations = boundaries(batches, m.scenario.run.evaluations)
-    return Lessons(m, pupil(m.scenario, given, batches), meter, evaluations, last_pass(m.scenario, given, batches))
+    return Lessons(m, pupil(m.scenario, given, batches, meter), meter, evaluations, last_pass(m.scenario, given, batches))
 
 
-def pupil(scenario: Scenario, given: Source, batches: int) -> Learner:
+def pupil(scenario: Scenario, given: Source, batches: int, meter: Meter) -> Learner:
     """Return an untrained twin of a scenario's model that has every row that the run touches; raises CannotRun without room."""
     held_out = given.held_out()
-    touched = rows_of([*(given.ids(n) for n in range(batches)), held_out.ids])
+
+    def ids(n: int) -> Ints:
+        meter.step(f"rows of batch {n}, to be trained", counts=False)
+        return given.ids(n)
+
+    touched = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
     return learner(twin(scenario, touched), given, held_out, touched, scenario)
 
 

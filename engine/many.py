@@ -7,23 +7,18 @@ points with the same plan are then scheduled and averaged together. One point al
 from collections.abc import Callable, Iterable, Sequence
 
 from engine.books import Books, undisturbed
-from engine.errors import EmberpoolError
-from engine.expected import expected_amounts, settle, window
+from engine.expected import expected_amounts, window
 from engine.finding import finding
-from engine.graph import check
-from engine.layout import laid_out
-from engine.machinery import machinery
 from engine.metric import measure
-from engine.parts import named
 from engine.registry import load
 from engine.report import Report
 from engine.result import Result
 from engine.scenario import Scenario
 from engine.seen import remembered
 from engine.steady import Steady
-from engine.story import ESTIMATED, cannot_run, passes
-from engine.system import System, ways
-from engine.together import Observed, Plan, Point, Refused, Told, each
+from engine.story import ESTIMATED, passes
+from engine.system import ways
+from engine.together import Observed, Plan, Point, Refused, Told, each, plan, ready
 from engine.traffic import steady as repeated
 
 
@@ -48,28 +43,15 @@ def notes(asked: Scenario) -> tuple[str, ...]:
 
 def reports(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Result | Refused]:
     """Return what is to be told of each scenario's steady state, or why it cannot run, or the error that refuses it."""
-    return each(map(_ready, scenarios), lambda point, seen: tell(point.asked, _report(point, seen)))
-
-
-def _ready(asked: Scenario) -> Point | Result | Refused:
-    try:
-        settled = settle(asked)
-        m = machinery(settled.scenario)
-        if settled.problems:
-            return cannot_run(asked, settled.problems)
-        return Point(asked, m, _planned(settled.scenario, asked.system))
-    except EmberpoolError as error:
-        return Refused(asked, error)
+    asked = (ready(scenario, _planned) for scenario in scenarios)
+    return each(asked, lambda point, seen: tell(point.asked, _report(point, seen)))
 
 
 @remembered(most=256)
 def _planned(s: Scenario, system: str) -> Plan:
-    chosen: System = load("systems", system)
-    amounts, policies, devices = expected_amounts(s, system), ways(s, chosen), named(system, s.machine)
-    batches = window(policies)
-    graph = chosen.plan(s, policies, repeated(amounts, batches))
-    check(graph, frozenset(devices))
-    return Plan(amounts, laid_out(graph, devices, batches))
+    amounts = expected_amounts(s, system)
+    batches = window(ways(s, load("systems", system)))
+    return plan(s, system, amounts, repeated(amounts, batches))
 
 
 def _report(point: Point, seen: Observed) -> Report:

@@ -10,13 +10,16 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 
 from engine import claims
+from engine.errors import CannotRun
 from engine.worker import Chunk, Ended, compute_chunk, nap, settle
 
+START_REMEDY = "free some space in /dev/shm and some memory, or start fewer with --jobs"
 Task = tuple[Callable[..., Ended], tuple[Any, ...], dict[str, Any]]
 Store = sqlite3.Connection
 
@@ -50,12 +53,18 @@ def local(path: Path, n_jobs: int) -> Pool:
     @contextmanager
     def parallel() -> Iterator[Parallel]:
         used.append(True)
-        with parallel_config("loky", initializer=settle, initargs=(os.getpid(), path), inner_max_num_threads=1):
-            yield Parallel(n_jobs + 1, pre_dispatch=n_jobs + 1, batch_size=1, return_as="generator_unordered")
+        given = {"initializer": settle, "initargs": (os.getpid(), path)}
+        try:  # joblib only warns that it would go on in this process's threads
+            with catch_warnings(action="error", category=UserWarning), parallel_config("loky", inner_max_num_threads=1, **given):
+                yield Parallel(n_jobs + 1, pre_dispatch=n_jobs + 1, batch_size=1, return_as="generator_unordered")
+        except (OSError, UserWarning) as error:
+            reason = error.strerror if isinstance(error, OSError) else "there are no semaphores for joblib"
+            raise CannotRun(f"Worker processes cannot be started: {reason}; {START_REMEDY}.") from error
 
     def close() -> None:
-        if used:  # lest an executor is made only to be shut down
-            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+        if used:  # lest an executor is made only to be shut down, which cannot be made where the start failed
+            with suppress(OSError):
+                get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
     return Pool(lambda: n_jobs, parallel, lambda _, chunk: delayed(compute_chunk)(chunk), _kept, close, (BrokenProcessPool,))
 

@@ -16,16 +16,17 @@ from pathlib import Path
 from engine import effort, version
 from engine.errors import BadInput
 from engine.functional_class import functional_class
-from engine.keys import How, key_of_texts, texts
+from engine.keys import How, Written, differing, key_of, texts, written
 from engine.queue import LEASE_SECONDS, tend
 from engine.scenario import Scenario
-from engine.store import opened, transaction
+from engine.store import crc, opened, transaction
 from engine.units import HOUR
 
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
 # A point that is already kept starts out so: EXISTS is 1, as KEPT is.
 POINT = """INSERT INTO points (request, position, key, changes, class, state, checksum)
-    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3), crc(?3, ?4))"""
+    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3), ?6)"""
 # Who asks again without a title or a link leaves those that it has.
 ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
     link = ifnull(nullif(?4, ''), link), keeps_on = ?5, checksum = crc(how, ?1, base) WHERE id = ?6"""
@@ -67,10 +68,10 @@ def submit(
         raise BadInput("No scenario was given; a request needs at least one.")
     if len(scenarios) > limit.points:
         raise BadInput(f"{len(scenarios):,} points are asked for and at most {limit.points:,} are taken at once; take fewer.")
-    base = texts(scenarios[0])
+    base = written(scenarios[0])
     source = str(data.resolve()) if data else None
     with opened(path) as store:
-        request = _announced(store, how, source, _compact(base), len(scenarios))
+        request = _announced(store, how, source, _compact(texts(scenarios[0])), len(scenarios))
         try:
             digest = _listed(store, request, scenarios, base, how, limit, sharing)
             with transaction(store):
@@ -97,7 +98,7 @@ def _listed(
     store: sqlite3.Connection,
     request: int,
     scenarios: Iterable[Scenario],
-    base: dict[str, str],
+    base: tuple[Written, ...],
     how: How,
     limit: Limit,
     sharing: bool,
@@ -126,22 +127,13 @@ def _too_much(limit: Limit) -> str:
 
 
 def _points(
-    request: int, position: int, scenarios: Iterable[Scenario], base: dict[str, str], how: How, sharing: bool
+    request: int, position: int, scenarios: Iterable[Scenario], base: tuple[Written, ...], how: How, sharing: bool
 ) -> Iterator[tuple[object, ...]]:
     for number, scenario in enumerate(scenarios, position):
-        written = texts(scenario)
+        groups = written(scenario)
+        name, given = key_of(groups, how), _compact({path: text for path, text, _ in differing(base, groups)})
         one = functional_class(scenario) if sharing and how == "full" else None
-        yield request, number, key_of_texts(written, how), _compact(_changes(base, written)), one.name if one else None
-
-
-def _changes(base: dict[str, str], written: dict[str, str]) -> dict[str, str]:
-    """What differs from `base`; a different model is written whole, as its name alone would bring its own knobs."""
-    whole = base["model.name"] != written["model.name"]
-    return {path: text for path, text in written.items() if text != base[path] or (whole and path.startswith("model."))}
-
-
-def _compact(content: dict[str, str]) -> str:
-    return json.dumps(content, separators=(",", ":"))
+        yield request, number, name, given, one.name if one else None, crc(name, given)
 
 
 def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:

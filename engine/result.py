@@ -49,9 +49,12 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
+        return {"scenario": {path: _plain(value) for path, value in values(self.scenario).items()}, **self.beside_scenario()}
+
+    def beside_scenario(self) -> dict[str, Any]:
+        """Return what `as_json` has beside the knobs."""
         tables = {key: value for key, value in vars(self).items() if key != "scenario"}
         return {
-            "scenario": {path: _plain(value) for path, value in values(self.scenario).items()},
             "model_version": version.MODEL,
             "energy_level": self.energy_level,
             "link": links.link(self.scenario),

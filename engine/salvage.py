@@ -16,7 +16,7 @@ from typing import Any
 from engine import kept
 from engine.errors import BadFile
 from engine.owner import owning
-from engine.store import OPEN, crc, opened, transaction
+from engine.store import OPEN, crc, opened, salvaged, sync, transaction
 
 TABLES = ("requests", "results", "failures", "trainings", "claims", "set_aside", "settings")
 AT_ONCE = 1000
@@ -45,20 +45,45 @@ class Salvaged:
 
 
 def salvage(path: Path) -> Salvaged | None:
-    """Move what can be read of the store into a fresh one, or return None for a sound store. Raises BadFile."""
+    """Move what can be read of the store into a fresh one, or return None for a sound store. Raises BadFile.
+
+    One that was interrupted while the stores changed places is taken up where it was.
+    """
     with owning(path):
-        with closing(sqlite3.connect(path)) as damaged:
-            if _is_sound(damaged):
-                return None
-            fresh = path.with_name(f"{path.name}.fresh")
-            _remove(fresh)
-            found = _moved(damaged, fresh)
-        aside = next(name for n in count(1) if not (name := path.with_name(f"{path.name}.damaged-{n}")).exists())
         try:
-            _swap(path, fresh, aside)
+            if not salvaged(path).exists() and not _read(path):
+                return None
+            aside = _aside(path)
+            _swap(path, aside)
         except OSError as error:
-            raise BadFile(f"{aside} cannot be written: {error.strerror}; free some space and try again.") from error
-    return Salvaged(found["results"], found["requests"], aside)
+            raise BadFile(f"{path} cannot be salvaged: {error.strerror}; free some space and try again.") from error
+        with opened(path) as store:
+            results, requests = (
+                store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("results", "requests")
+            )
+    return Salvaged(results, requests, aside)
+
+
+def _read(path: Path) -> bool:
+    """Read the damaged store into a fresh one, whose name says that it is whole; returns False for a sound store."""
+    fresh = path.with_name(f"{path.name}.fresh")
+    with closing(sqlite3.connect(path)) as damaged:
+        if _is_sound(damaged):
+            return False
+        _remove(fresh)
+        _move(damaged, fresh)
+    fresh.rename(salvaged(path))
+    sync(path.parent)
+    return True
+
+
+def _aside(path: Path) -> Path:
+    """Return where the damaged store stays: where an interrupted salvage has put it already, or a name that is free."""
+    for n in count(1):
+        name = path.with_name(f"{path.name}.damaged-{n}")
+        if not name.exists() or name.samefile(path):
+            return name
+    raise AssertionError("count is endless")
 
 
 def _is_sound(store: sqlite3.Connection) -> bool:
@@ -73,30 +98,32 @@ def _remove(path: Path) -> None:
         Path(f"{path}{end}").unlink(missing_ok=True)
 
 
-def _swap(path: Path, fresh: Path, aside: Path) -> None:
-    """Put the fresh store in the damaged one's place; a log of the damaged one must not be taken for the fresh one's."""
-    os.link(path, aside)
+def _swap(path: Path, aside: Path) -> None:
+    """Put the fresh store in the damaged one's place; a log of the damaged one must not be taken for the fresh one's.
+
+    Until that is done nobody opens the store, whose log may be gone already.
+    """
+    if not aside.exists():
+        os.link(path, aside)
     if (log := Path(f"{path}-wal")).exists():
         log.rename(f"{aside}-wal")
     Path(f"{path}-shm").unlink(missing_ok=True)
-    fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    sync(path.parent)
+    salvaged(path).replace(path)
+    sync(path.parent)
 
 
-def _moved(damaged: sqlite3.Connection, fresh: Path) -> dict[str, int]:
-    """Copy the readable rows, a thousand a transaction; return how many of each table came along."""
+def _move(damaged: sqlite3.Connection, fresh: Path) -> None:
+    """Copy the readable rows, a thousand a transaction."""
     damaged.row_factory = sqlite3.Row
     with opened(fresh) as store:
         wide = {table: _columns(damaged, table) & _columns(store, table) for table in (*TABLES, "points")}
-        found = {"requests": _put(store, "requests", _rows(damaged, "requests", wide["requests"]))}
+        _put(store, "requests", _rows(damaged, "requests", wide["requests"]))
         for request, total in store.execute("SELECT id, total FROM requests").fetchall():
             if _put(store, "points", _points(damaged, wide["points"], request, total)) < total:
                 store.execute(LOST, (request,))
         for table in TABLES[1:]:
-            found[table] = _put(store, table, _rows(damaged, table, wide[table]))
-    return found
+            _put(store, table, _rows(damaged, table, wide[table]))
 
 
 def _columns(store: sqlite3.Connection, table: str) -> set[str]:

@@ -5,7 +5,7 @@ another scenario with the same values there gets the same answer. A stage that r
 computed more often, never wrongly.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from functools import wraps
 from operator import attrgetter
@@ -73,10 +73,11 @@ class Seen:
         return bool(self.whole() == (other.whole() if isinstance(other, Seen) else other))
 
 
-def remembered(most: int = 4096) -> Callable[[Stage], Stage]:
+def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) -> Callable[[Stage], Stage]:
     """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
 
-    At most so many answers are kept for each of `others`; what a stage raises is not kept.
+    At most so many answers, or answers of so much `size`, are kept for each of `others`; what a stage raises is not kept.
+    What it is given by name, such as who watches it, must not matter to the answer.
     """
 
     def of(stage: Stage) -> Stage:
@@ -84,17 +85,19 @@ def remembered(most: int = 4096) -> Callable[[Stage], Stage]:
         KEPT.append(ways)
 
         @wraps(stage)
-        def recall(scenario: Any, *others: Any) -> Any:
+        def recall(scenario: Any, *others: Any, **beside: Any) -> Any:
             for _, reads, answers in ways.get(others, ()):
                 answer = answers.get(reads(scenario), UNKNOWN)
                 if answer is not UNKNOWN:
                     return answer
             notes = Notes()
-            answer = stage(Seen(scenario, notes), *others)
+            answer = stage(Seen(scenario, notes), *others, **beside)
             notes.open = False
             if len(ways) >= MOST_WAYS:
                 ways.clear()
-            ways[others] = _with(ways.get(others, ()), tuple(notes), scenario, answer, most)
+            ways[others] = _with(
+                ways.get(others, ()), tuple(notes), scenario, answer, lambda known: sum(map(size, known)) >= most
+            )
             return answer
 
         return cast(Stage, recall)
@@ -106,11 +109,11 @@ Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], dict[Any, Any]], ...]
 KEPT: list[dict[tuple[Any, ...], Ways]] = []
 
 
-def _with(known: Ways, paths: tuple[str, ...], scenario: Any, answer: Any, most: int) -> Ways:
+def _with(known: Ways, paths: tuple[str, ...], scenario: Any, answer: Any, full: Callable[[Iterable[Any]], bool]) -> Ways:
     """Keep an answer by the values at the paths that were read; ways are replaced, so that readers never see half of one."""
     for others, reads, answers in known:
         if others == paths:
-            if len(answers) >= most:
+            if full(answers.values()):
                 answers.clear()
             answers[reads(scenario)] = answer
             return known

@@ -59,7 +59,7 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
         meter.step(f"training batch {n}")
 
     try:
-        start = pupil(alone, given, batches)
+        start = pupil(alone, given, batches, meter)
         when, order = boundaries(batches, alone.run.evaluations), one.relaxed_lookup
         done = train(
             start.shape,

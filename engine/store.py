@@ -54,11 +54,21 @@ def _make(folder: Path) -> None:
         return
     _make(folder.parent)
     folder.mkdir(exist_ok=True)
-    above = os.open(folder.parent, os.O_RDONLY)
+    sync(folder.parent)
+
+
+def sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    file = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(above)
+        os.fsync(file)
     finally:
-        os.close(above)
+        os.close(file)
+
+
+def salvaged(path: Path) -> Path:
+    """Return the name under which a whole fresh store waits to take the place of a damaged one."""
+    return Path(f"{path}.salvaged")
 
 
 def crc(*values: object) -> int:
@@ -67,6 +77,9 @@ def crc(*values: object) -> int:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
+    if salvaged(path).exists():  # the damaged store may have lost its log already
+        remedy = f"run python -m engine serve --salvage --store {path} again"
+        raise BadFile(f"{path} is being salvaged, or that was interrupted: {remedy}, which goes on where it was.")
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         store.create_function("crc", -1, crc, deterministic=True)

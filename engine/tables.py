@@ -12,7 +12,7 @@ from engine.report import Report
 from engine.result import Row
 from engine.run import Crash, Run
 from engine.slow import slow_devices
-from engine.timeline import Timeline
+from engine.timeline import Line, Timeline, batch_ends
 from engine.units import MS
 
 SHOWN_BATCHES = 3
@@ -47,9 +47,9 @@ def device_rows(report: Report) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def timeline_rows(line: Timeline) -> tuple[Row, ...]:
+def timeline_rows(line: Line | Timeline) -> tuple[Row, ...]:
     """Return what ran during a few steady-state batches, times in ms from the end of the batch before them."""
-    ends = line.batch_ends
+    ends = batch_ends(line)
     first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
     low = float(ends[first - 1]) if first else 0.0
     high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
@@ -71,7 +71,7 @@ def timeline_rows(line: Timeline) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _pieces(line: Timeline, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
+def _pieces(line: Line | Timeline, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
     """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
     start, end = float(line.start[n, k]), float(line.end[n, k])
     end = np.inf if isnan(end) else end

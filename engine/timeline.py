@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,22 @@ from engine.schedule import advance
 from engine.template import State, Template, stretches
 
 Floats = NDArray[np.float64]
+
+
+class Line(NamedTuple):
+    """When the tasks of a graph start and end, (N, K), as in a timeline, without what they cost."""
+
+    graph: TaskGraph
+    template: Template
+    start: Floats
+    end: Floats
+
+
+def batch_ends(line: "Line | Timeline") -> Floats:
+    """Return when the last foreground task of each batch ends, (N,)."""
+    rolling = np.arange(line.end.shape[1]) == line.template.roll
+    ends: Floats = line.end[:, ~(line.template.background | rolling)].max(axis=1)
+    return ends
 
 
 @dataclass(frozen=True)
@@ -43,8 +60,7 @@ class Timeline:
     @property
     def batch_ends(self) -> Floats:
         """When the last foreground task of each batch ends, (N,)."""
-        ends: Floats = self.end[:, ~self.template.background & self._not_rolling].max(axis=1)
-        return ends
+        return batch_ends(self)
 
     @property
     def makespan(self) -> float:

@@ -2,19 +2,26 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat, starmap
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from engine.device import Device
-from engine.errors import EmberpoolError
-from engine.layout import Layout, with_log_queued_at
-from engine.machinery import Machinery
+from engine.errors import Cancelled, EmberpoolError
+from engine.expected import settle
+from engine.graph import check
+from engine.layout import Layout, laid_out, with_log_queued_at
+from engine.machinery import Machinery, machinery
+from engine.parts import named
+from engine.registry import load
 from engine.result import Result
 from engine.scenario import Scenario
 from engine.steady import Steady, steadies
-from engine.timeline import template_of
+from engine.story import cannot_run
+from engine.system import System, ways
+from engine.timeline import Line, template_of
 from engine.totals import Totals, totals
 from engine.traffic import Traffic
 from engine.windows import EXPOSED, Averages, Taken, observe
@@ -53,13 +60,17 @@ class Point:
 
 
 class Whole(NamedTuple):
-    """A run that nothing cuts, in seconds and bytes; `cells` are busy seconds and joules, `waits` what checkpoints expose."""
+    """A run that nothing cuts, in seconds and bytes; `cells` are busy seconds and joules, `waits` what checkpoints expose.
+
+    Its `line` is there if it was asked for.
+    """
 
     elapsed: float
     cells: list[list[float]]
     written: float
     media: float
     waits: float
+    line: Line | None
 
 
 class Observed(NamedTuple):
@@ -71,46 +82,83 @@ class Observed(NamedTuple):
 
 
 Told = TypeVar("Told")
+AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
+
+
+def ready(asked: Scenario, planned: Callable[[Scenario, str], Plan]) -> Point | Result | Refused:
+    """Settle a scenario, build its devices and plan its batches; or say why it cannot run, or what refuses it."""
+    try:
+        settled = settle(asked)
+        m = machinery(settled.scenario)
+        if settled.problems:
+            return cannot_run(asked, settled.problems)
+        return Point(asked, m, planned(settled.scenario, asked.system))
+    except Cancelled:
+        raise
+    except EmberpoolError as error:
+        return Refused(asked, error)
+
+
+def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> Plan:
+    """Plan a system's `batches`, of which a report looks at the `amounts`."""
+    chosen: System = load("systems", system)
+    devices = named(system, s.machine)
+    graph = chosen.plan(s, ways(s, chosen), batches)
+    check(graph, frozenset(devices))
+    return Plan(amounts, laid_out(graph, devices, batches.batches))
 
 
 def each(
-    ready: Iterable[Point | Result | Refused], tell: Callable[[Point, Observed], Told], whole: bool = False
+    asked: Iterable[Point | Result | Refused],
+    tell: Callable[[Point, Observed], Told],
+    what: int = AVERAGES,
+    hear: Callable[[], None] = lambda: None,
 ) -> list[Told | Result | Refused]:
-    """Return what is to be told of each point, or what was already known of it.
+    """Return what is to be told of each point, or what was already known of it; `hear` may end it all now and then.
 
     It is told as soon as it is known: all reports at once would keep Python's garbage collector busy.
     """
-    found: list[Any] = list(ready)
+    found: list[Any] = list(asked)
     groups: dict[Plan, dict[int, Point]] = {}
     for i, point in enumerate(found):
         if isinstance(point, Point):
             groups.setdefault(point.plan, {})[i] = point
     for plan, points in groups.items():
         numbers = list(points)
-        step = max(1, MOST_AMOUNTS // (len(plan.layout.demands) * plan.layout.kinds))
+        batches = plan.layout.kinds if what == AVERAGES else len(plan.layout.kind)
+        step = max(1, MOST_AMOUNTS // (len(plan.layout.demands) * batches))
         for first in range(0, len(numbers), step):
+            hear()
             some = numbers[first : first + step]
-            for i, seen in _observed(plan.layout, [points[number].machinery.devices for number in some], whole):
+            for i, seen in _observed(plan.layout, [points[number].machinery.devices for number in some], what):
                 found[some[i]] = tell(points[some[i]], seen)
     return found
 
 
-def _observed(layout: Layout, machines: Sequence[Mapping[str, Device]], whole: bool) -> Iterator[tuple[int, Observed]]:
+def alone(point: Point, what: int) -> Observed:
+    """Observe one point."""
+    ((_, seen),) = _observed(point.plan.layout, [point.machinery.devices], what)
+    return seen
+
+
+def _observed(layout: Layout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[int, Observed]]:
     taken = _taken(layout, machines)
     queued = _queued_at(layout, taken)
     for demand in np.unique(queued):
         mine = np.flatnonzero(queued == demand)
-        nothing = np.zeros((len(layout.kind), len(layout.graph.tasks)))
-        template = template_of(with_log_queued_at(layout.graph, int(demand)), nothing)
-        room = totals(len(mine) if whole else 0, len(layout.kind), len(layout.cells))
+        shape = len(layout.kind), len(layout.graph.tasks)
+        graph = with_log_queued_at(layout.graph, int(demand))
+        template = template_of(graph, np.zeros(shape))
+        room = totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
         seen = observe(template, layout.kind, layout.accounts, _of(taken, mine), room)
         averages = steadies(seen, layout.devices, layout.cells)
-        runs: Iterable[Whole | None] = _wholes(layout, seen, room) if whole else repeat(None)
+        lines: Iterable[Line | None] = starmap(partial(Line, graph, template), zip(room.start, room.end, strict=True))
+        runs = _wholes(layout, seen, room, lines if what == TIMELINES else repeat(None)) if what else repeat(None)
         for i, stale, average, run in zip(mine.tolist(), seen.stale.tolist(), averages, runs, strict=False):
             yield i, Observed(average, stale, run)
 
 
-def _wholes(layout: Layout, seen: Averages, room: Totals) -> Iterator[Whole]:
+def _wholes(layout: Layout, seen: Averages, room: Totals, lines: Iterable[Line | None]) -> Iterator[Whole]:
     """Return whole runs: of each batch's time, its checkpoint is what checkpoints expose of a mean one, if it is that long."""
     logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
     exposed = seen.cells[:, logs, EXPOSED].sum(axis=1)
@@ -118,7 +166,7 @@ def _wholes(layout: Layout, seen: Averages, room: Totals) -> Iterator[Whole]:
     ends[:, -1] = room.makespan
     waits = np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)).sum(axis=1)
     columns = (room.makespan, room.cells, room.written, room.media, waits)
-    return starmap(Whole, zip(*(column.tolist() for column in columns), strict=True))
+    return starmap(Whole, zip(*(column.tolist() for column in columns), lines, strict=False))
 
 
 def _of(taken: Taken, machines: Any) -> Taken:

@@ -11,7 +11,7 @@ from engine.template import Floats
 class Totals(NamedTuple):
     """Whole runs of P machines, of N batches: when all had ended, when each batch had, (P, N), bytes, (P,).
 
-    `cells` (P, C, 2) are busy seconds and joules by amounts and watts.
+    `cells` (P, C, 2) are busy seconds and joules by amounts and watts. `start` and `end` (P, N, K) are kept if there is room.
     """
 
     makespan: Floats
@@ -19,12 +19,15 @@ class Totals(NamedTuple):
     cells: Floats
     written: Floats
     media: Floats
+    start: Floats
+    end: Floats
 
 
-def totals(points: int, batches: int, cells: int) -> Totals:
-    """Return room for so many runs; for none, nothing is totalled."""
+def totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
+    """Return room for so many runs of (N, K) tasks, with their timelines if these are wanted; for none, nothing is totalled."""
     makespan, written, media = np.zeros((3, points))
-    return Totals(makespan, np.zeros((points, batches)), np.zeros((points, cells, 2)), written, media)
+    start, end = np.empty((2, points if lines else 0, *shape))
+    return Totals(makespan, np.zeros((points, shape[0])), np.zeros((points, cells, 2)), written, media, start, end)
 
 
 @njit(cache=True, nogil=True)
@@ -32,6 +35,8 @@ def total(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, whole: Any) -> 
     """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
     batches, width = s.start.shape
     reached, log = 0.0, np.ones(batches)
+    if len(whole.start) > 0:
+        whole.start[p], whole.end[p] = s.start, s.end
     for n in range(batches):
         for k in range(width):
             if k != g.roll:

@@ -1,4 +1,4 @@
 """Version numbers that travel with results: MODEL changes when a result can change."""
 
-MODEL = "0.3"
+MODEL = "0.4"
 LINK = 1

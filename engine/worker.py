@@ -21,8 +21,9 @@ from pathlib import Path
 
 from engine import claims, knobs
 from engine.errors import BadFile, Cancelled, EmberpoolError
-from engine.kept import result_text
+from engine.kept import row_text
 from engine.keys import How
+from engine.own_memory import TOO_LARGE
 from engine.owner import enlist
 from engine.progress import Progress, Watcher
 from engine.result import Result
@@ -135,23 +136,35 @@ def compute_chunk(chunk: Chunk) -> Ended:
 def endings(
     chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: Shelf | None = None
 ) -> tuple[claims.Ending, ...]:
-    """Compute the wanted points of a chunk, estimates together; needs no store, so that it can be done on any computer."""
+    """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer."""
     changes = dict(chunk.points)
     points = {key: changes[key] for key in wanted}
-    together = _estimated(chunk, points) if chunk.how == "estimate" and chunk.compute == COMPUTE else {}
+    alone = chunk.compute != COMPUTE or (chunk.how == "full" and (len(points) < 2 or chunk.data or shelf is not None))
+    together = {} if alone or not points else _together(chunk, points, watcher)
     return tuple((key, *(together.get(key) or _ending(chunk, text, watcher(key), shelf))) for key, text in points.items())
 
 
-def _estimated(chunk: Chunk, points: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """How points ended that were estimated together, by key; those in trouble are left out, to be tried alone."""
-    from engine.many import estimates
-
+def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], Watcher]) -> dict[str, tuple[str, str]]:
+    """How points ended that were computed together, by key; those in trouble are left out, to be tried alone."""
     try:
-        scenarios = [_changed(_scenario(chunk.base), changes) for changes in points.values()]
-        found = zip(points, estimates(scenarios), strict=True)
-        return {key: ("kept", result_text(result)) for key, result in found if result.results}
+        scenarios = {key: _changed(_scenario(chunk.base), changes) for key, changes in points.items()}
+        found = _results(chunk.how, scenarios, watcher)
+        return {key: ("kept", row_text(result)) for key, result in found.items() if result.results}
+    except Cancelled:  # by what one of them was told; others may still be wanted
+        return {key: ("cancelled", "") for key in points if watcher(key)(Progress(0, 1, note="waits for others"))}
     except Exception:  # one of them: alone, each ends in its own way
         return {}
+
+
+def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
+    if how == "estimate":
+        from engine.many import estimates
+
+        return dict(zip(scenarios, estimates(list(scenarios.values())), strict=True))
+    from engine.runs import goes_along, runs
+
+    some = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
+    return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}
 
 
 def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -> tuple[str, str]:
@@ -161,13 +174,13 @@ def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -
         scenario = _changed(_scenario(chunk.base), changes)
         shared = {} if shelf is None else {"shelf": shelf}
         result = _function(chunk.compute)(scenario, chunk.how, data, watcher, **shared)
-        return "kept", result_text(result)
+        return "kept", row_text(result)
     except Cancelled:
         return "cancelled", ""
     except EmberpoolError as error:
         return "failed", str(error)
     except MemoryError:
-        return "failed", "It needs more memory than is free; lower run.memory_budget_GiB, or run fewer at once with --jobs."
+        return "failed", TOO_LARGE
     except Exception as error:  # a bug in one point must not end the others
         traceback.print_exc()
         return "bug", f"{type(error).__name__}: {error}. This is a bug in Emberpool; please report it with this scenario's link."

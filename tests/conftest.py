@@ -16,6 +16,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing with them")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests first: they wait more than they compute, and the longest must not be the last to begin."""
+    items.sort(key=lambda item: "browser" not in item.path.parts)
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Return `same(name, text)`, which fails unless the golden file `name` holds `text`."""

@@ -6,13 +6,17 @@ The store's code runs unchanged on it. It needs the SQLite library that Python i
 import _sqlite3
 import ctypes
 import errno
+import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-WRITE, TRUNCATE, SYNC, LINK, UNLINK, SYNC_FOLDER, SHARED = "write", "truncate", "sync", "link", "unlink", "sync folder", "shared"
+WRITE, TRUNCATE, SYNC, SHARED = "write", "truncate", "sync", "shared"
+LINK, UNLINK, RENAME, SYNC_FOLDER = "link", "unlink", "rename", "sync folder"
 JOURNAL, WAL, CREATE = 0x800, 0x80000, 0x4  # SQLITE_OPEN_MAIN_JOURNAL, _WAL, _CREATE
 FULL = 13
 # What SQLite's own disk answers to each call that fails: SQLITE_IOERR_WRITE, _TRUNCATE, _FSYNC, _SHMSIZE; SQLITE_CANTOPEN.
@@ -22,7 +26,10 @@ REFUSALS = {errno.ENOSPC: dict.fromkeys(IO_ERROR, FULL) | {SYNC: 1034, SHARED: 4
 
 @dataclass(frozen=True)
 class Op:
-    """One change: what, of which file (a number that no other file ever had), where, which bytes; or an entry's name."""
+    """One change: what, of which file (a number that no other file ever had), where, which bytes; or an entry's name.
+
+    A renaming has the new name in place of bytes.
+    """
 
     what: str
     file: int = 0
@@ -33,9 +40,13 @@ class Op:
 
 @dataclass
 class Disk:
-    """The changes so far, and which call is refused: the one with number `refuse`, with the errno `why`."""
+    """The changes so far, and which call is refused: the one with number `refuse`, with the errno `why`.
+
+    `numbers` are those of the files that have a name now.
+    """
 
     ops: list[Op] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
     calls: int = 0
     refuse: int = -1
     why: int = errno.EIO
@@ -104,9 +115,13 @@ def sqlite() -> Any:
 
 
 @contextmanager
-def watched() -> Iterator[Disk]:
-    """Note what every connection opened within the block changes on disk."""
+def watched(*there: Path) -> Iterator[Disk]:
+    """Note what every connection opened within the block changes on disk; files that are `there` already are the first ones."""
     library, disk = sqlite(), Disk()
+    for path in there:
+        disk.numbers[str(path)] = len(disk.numbers) + 1
+        disk.ops += [Op(LINK, len(disk.numbers), name=str(path)), Op(WRITE, len(disk.numbers), 0, path.read_bytes())]
+        disk.ops += [Op(SYNC, len(disk.numbers)), Op(SYNC_FOLDER)]
     address = library.sqlite3_vfs_find(None)
     own = Vfs.from_address(address)
     vfs = Vfs.from_buffer_copy(own)
@@ -121,20 +136,54 @@ def watched() -> Iterator[Disk]:
         library.sqlite3_vfs_unregister(ctypes.byref(vfs))
 
 
+@contextmanager
+def names_watched(disk: Disk) -> Iterator[None]:
+    """Note also what Python's own calls do to names within the block: link, rename, replace, unlink and a folder's sync."""
+    own = {name: getattr(os, name) for name in ("link", "rename", "replace", "unlink", "fsync")}
+
+    def link(old: Any, new: Any) -> None:
+        own["link"](old, new)
+        disk.numbers[str(new)] = disk.numbers[str(old)]
+        disk.ops.append(Op(LINK, disk.numbers[str(new)], name=str(new)))
+
+    def rename(old: Any, new: Any) -> None:
+        own["replace"](old, new)
+        disk.numbers[str(new)] = disk.numbers.pop(str(old))
+        disk.ops.append(Op(RENAME, name=str(old), data=str(new).encode()))
+
+    def unlink(path: Any) -> None:
+        own["unlink"](path)
+        if disk.numbers.pop(str(path), 0):
+            disk.ops.append(Op(UNLINK, name=str(path)))
+
+    def fsync(file: int) -> None:
+        own["fsync"](file)
+        assert stat.S_ISDIR(os.fstat(file).st_mode)
+        disk.ops.append(Op(SYNC_FOLDER))
+
+    noted = {"link": link, "rename": rename, "replace": rename, "unlink": unlink, "fsync": fsync}
+    try:
+        for name, call in noted.items():
+            setattr(os, name, call)
+        yield
+    finally:
+        for name, call in own.items():
+            setattr(os, name, call)
+
+
 class _Through:
     """Looks through the calls: what succeeds is noted, what is to be refused never reaches the disk."""
 
     def __init__(self, disk: Disk, own: Vfs) -> None:
         self.disk, self.own = disk, own
-        self.numbers: dict[str, int] = {}  # of the files that have a name now
         self.open_files: dict[int, int] = {}
         self.fresh_journals: set[int] = set()
         self.patched: dict[int, Methods] = {}
-        self.files = 0
+        self.files = len(disk.numbers)
 
     def open(self, vfs: int, name: int, file: int, flags: int, out: int) -> int:
         path = ctypes.string_at(name).decode() if name else ""
-        makes = bool(path) and path not in self.numbers
+        makes = bool(path) and path not in self.disk.numbers
         if makes and (code := self.disk.refusal(LINK)):
             ctypes.cast(file, POINTER(c_void_p))[0] = None  # no methods: SQLite must not close it
             return code
@@ -143,9 +192,9 @@ class _Through:
             return int(code)
         if makes:
             self.files += 1
-            self.numbers[path] = self.files
+            self.disk.numbers[path] = self.files
             self.disk.ops.append(Op(LINK, self.files, name=path))
-        self.open_files[file] = self.numbers[path]
+        self.open_files[file] = self.disk.numbers[path]
         if flags & (JOURNAL | WAL) and flags & CREATE:
             self.fresh_journals.add(file)
         slot = ctypes.cast(file, POINTER(c_void_p))
@@ -154,7 +203,7 @@ class _Through:
 
     def delete(self, vfs: int, name: bytes, sync_folder: int) -> int:
         code = int(self.own.delete(vfs, name, sync_folder))
-        if not code and self.numbers.pop(name.decode(), 0):
+        if not code and self.disk.numbers.pop(name.decode(), 0):
             self.disk.ops.append(Op(UNLINK, name=name.decode()))
             if sync_folder:
                 self.disk.ops.append(Op(SYNC_FOLDER))

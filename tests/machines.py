@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from engine.counts import counted as count
 from engine.fit import fit
-from engine.meter import Meter
 from engine.placement import levels
 from engine.presets import preset, preset_names
 from engine.registry import load, names
 from engine.run import Machinery, machinery, schedule
 from engine.scenario import Scenario, with_values
-from engine.simulate import _count
 from engine.timeline import Timeline
 from engine.traffic import Traffic, steady, traffic
 from engine.workload.accesses import expected
-from engine.workload.source import source
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
 PRESETS = tuple(name for name in preset_names() if preset(name).scenario.system in SYSTEMS)
@@ -60,9 +58,8 @@ def flow(asked: Scenario, batches: int) -> Traffic:
 
 def counted(asked: Scenario, batches: int) -> Traffic:
     """Return what the first batches of a run touch, counted from their ids as a full run does."""
-    machinery = ready(asked)
-    amounts = _count(machinery, source(machinery.scenario, None), batches, Meter(None, batches), trains=False)
-    return traffic(machinery.scenario, **amounts)
+    settled = with_values(ready(asked).scenario, {"run.batches": batches})
+    return count(settled, settled.system)
 
 
 def uneven(amounts: Traffic, seed: int = 1) -> Traffic:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.disk import LINK, SYNC, SYNC_FOLDER, TRUNCATE, UNLINK, Op
+from tests.disk import LINK, RENAME, SYNC, SYNC_FOLDER, TRUNCATE, UNLINK, Op
 
 SECTORS = (512, 4096)
 Image = dict[str, bytes]  # by file name
@@ -33,7 +33,7 @@ class Platter:
         elif op.what == SYNC_FOLDER:
             _rename(self.names, self.entries)
             self.entries = []
-        elif op.what in (LINK, UNLINK):
+        elif op.what in (LINK, RENAME, UNLINK):
             self.entries.append(op)
         elif op.what != SYNC:
             self.writes.setdefault(op.file, []).append(op)
@@ -41,7 +41,9 @@ class Platter:
 
 def _rename(names: dict[str, int], entries: Sequence[Op]) -> None:
     for entry in entries:
-        names.pop(entry.name, None)
+        before = names.pop(entry.name, None)
+        if entry.what == RENAME and before is not None:
+            names[entry.data.decode()] = before
         if entry.what == LINK:
             names[entry.name] = entry.file
 
@@ -67,7 +69,8 @@ def image(platter: Platter, rng: np.random.Generator) -> Image:
     """Return one state of the disk that this cut allows."""
     names = dict(platter.names)
     _rename(names, platter.entries[: rng.integers(len(platter.entries) + 1)])
-    found = {Path(name).name: _content(platter, file, rng) for name, file in sorted(names.items())}
+    contents = {file: _content(platter, file, rng) for _, file in sorted(names.items())}
+    found = {Path(name).name: contents[file] for name, file in sorted(names.items())}
     if any(name.endswith("-wal") for name in found) and rng.random() < 0.5:
         found[next(name for name in found if name.endswith("-wal"))[:-3] + "shm"] = rng.bytes(32768)
     return found
@@ -87,9 +90,14 @@ def _content(platter: Platter, file: int, rng: np.random.Generator) -> bytes:
     return bytes(content)
 
 
-def images(ops: Sequence[Op], count: int, seed: int, lies: bool = False) -> Iterator[tuple[int, Image]]:
-    """Yield `count` images, each with how many changes had been asked for when the power failed: spread over all of them."""
+def images(ops: Sequence[Op], count: int, seed: int, lies: bool = False, begun: Sequence[Op] = ()) -> Iterator[tuple[int, Image]]:
+    """Yield `count` images, each with how many changes had been asked for when the power failed: spread over all of them.
+
+    What was `begun` before had been asked for already.
+    """
     rng, platter = np.random.default_rng([seed, count]), Platter()
+    for op in begun:
+        platter.take(op, lies)
     cuts = np.bincount(np.arange(count) * (len(ops) + 1) // count, minlength=len(ops) + 1)
     for done in range(len(ops) + 1):
         for _ in range(cuts[done]):
@@ -99,8 +107,13 @@ def images(ops: Sequence[Op], count: int, seed: int, lies: bool = False) -> Iter
 
 
 def put(folder: Path, found: Image) -> None:
-    """Make the folder hold the image and nothing else."""
+    """Make the folder hold the image and nothing else; names of one file share its content, to the object."""
     for old in folder.iterdir():
         old.unlink()
+    written: dict[int, Path] = {}
     for name, content in found.items():
-        (folder / name).write_bytes(content)
+        if content and id(content) in written:
+            (folder / name).hardlink_to(written[id(content)])
+        else:
+            (folder / name).write_bytes(content)
+            written[id(content)] = folder / name

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from engine.errors import BadInput, Cancelled
 from engine.fault_knobs import Faults
 from engine.functional_class import functional_class
@@ -25,7 +27,7 @@ from engine.trainings import Shelf, Training
 
 ROOT = Path(__file__).parent.parent
 COMPUTE = "tests.service_fakes:compute"
-KILLER, BUGGY, REFUSED, TOO_BIG = 666, 667, 668, 669
+KILLER, BUGGY, REFUSED, TOO_BIG, HUNGRY = 666, 667, 668, 669, 670
 OWNER = """
 import sys; from pathlib import Path; from engine.service import serve
 serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
@@ -49,6 +51,8 @@ def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, 
         raise BadInput("run.batches=1 is made up to be refused; choose 2.")
     if seed == TOO_BIG:
         return Result(scenario, ran=False, outcome="It does not fit; take less.", results={})
+    if seed == HUNGRY:
+        np.zeros(1 << 60, dtype=np.uint8)
     seconds = 0.0 if scenario.faults == Faults() else scenario.faults.detect_seconds
     steps = max(1, round(seconds / 0.05))
     for step in range(steps):

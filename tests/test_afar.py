@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -120,7 +121,8 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
     (name,) = set(there.sent.values())
     assert runs == [(afar.forget, {(name, key) for key in one.keys})]
     watch = afar._watcher("other", one.keys[0])
-    asyncio.run(afar.forget({(name, one.keys[0])}))
+    with ThreadPoolExecutor(1) as elsewhere:  # this thread may have a loop of its own
+        elsewhere.submit(asyncio.run, afar.forget({(name, one.keys[0])})).result()
     assert (name, one.keys[0]) in afar.UNWANTED and ("other", one.keys[0]) not in afar.UNWANTED and watch
 
 

@@ -25,7 +25,7 @@ def keep(store, *seeds, ran=True):
         for scenario in fakes.scenarios(seeds):
             results = {"Step time [ms]": scenario.data.seed / 7, "AUC": None, 'Made up "x" [s]': scenario.data.seed}
             result = Result(scenario, ran, "It ran." if ran else 'It says "ran":true, but does not fit.', results if ran else {})
-            kept.keep(connection, key(scenario, "full"), kept.result_text(result))
+            kept.keep(connection, [(key(scenario, "full"), kept.row_text(result))])
 
 
 def step_times(found):

@@ -42,7 +42,7 @@ def page(monkeypatch, tmp_path):
 def keep(results):
     with opened(DEFAULT) as store:
         for result in results.values():
-            kept.keep(store, keys.key(result.scenario, "full"), kept.result_text(result))
+            kept.keep(store, [(keys.key(result.scenario, "full"), kept.row_text(result))])
 
 
 def text(elements):

@@ -36,7 +36,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
             result = Result(
                 scenario(seed), ran=True, outcome="It completed.", results={STEP: float(seed), "AUC": 0.5 + seed / 100}
             )
-            claims.close(store, [(name, "kept", kept.result_text(result))])
+            claims.close(store, [(name, "kept", kept.row_text(result))])
         queue.tend(store)
     return request
 

@@ -10,7 +10,7 @@ from strategies import changes, scenarios
 
 from engine import knobs, version
 from engine.errors import BadKnob
-from engine.keys import key, texts
+from engine.keys import differing, key, texts, written
 from engine.presets import preset
 from engine.scenario import KNOBS, Scenario, values, with_values
 
@@ -63,3 +63,11 @@ def test_numbers_that_are_equal_have_one_text():
     whole = replace(base, machine=replace(base.machine, cxl_bandwidth_GBps=48))
     assert texts(whole)["machine.cxl_bandwidth_GBps"] == "48.0"
     assert key(whole, "full") == key(with_values(base, {"machine.cxl_bandwidth_GBps": 48.0}), "full")
+
+
+@given(scenarios, scenarios)
+def test_what_differs_makes_one_scenario_from_another(one, other):
+    found = list(differing(written(one), written(other)))
+    assert with_values(one, {path: knobs.parse(KNOBS[path], text) for path, text, _ in found}) == other
+    assert with_values(one, {path: value for path, _, value in found}) == other
+    assert not list(differing(written(other), written(rebuilt(other))))

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import knobs
@@ -27,6 +27,7 @@ def refusal(knob, text):
 
 
 @every_knob
+@settings(max_examples=25)
 @given(data=st.data())
 def test_a_knob_reads_back_exactly_what_it_writes(knob, data):
     value = data.draw(knob_values(knob))

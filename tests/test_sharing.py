@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from machines import counted, ready, scenario
 from strategies import scenarios
 
-from engine import counts
-from engine import simulate as simulation
+from engine import counts, seen
+from engine import functional_class as sharing
 from engine.domain import domain_names
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
@@ -77,6 +77,23 @@ def test_systems_machines_and_faults_of_one_class_are_trained_once_and_get_the_s
     assert len(trained) > 12 * (2 + len(points))
 
 
+def test_where_faults_can_change_what_is_trained_a_run_shares_as_long_as_nothing_strikes_it(
+    trained: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "FEW_RUN_SO_LONG", 0.0)
+    at, shelf = span("cxl") / 2, Written()
+    late, early = {"power_loss_at_seconds": (10 * at,)}, {"power_loss_at_seconds": (at,)}
+    flipped = tiny("cxl", silent_corruption_at_seconds=(at / 5,), seed=3)  # a bit that the AUC hangs on
+    struck = [tiny("cxl", **early), tiny("cxl", memory_loss_at_seconds=(at,)), flipped]
+    asked = [tiny("cxl", **late), *struck, tiny("cxl", **late, rates="llama3"), tiny("cxl", **late, fail_slow_at_seconds=(at,))]
+    alone = [result_text(simulate(one)) for one in asked]
+    trained.clear()
+    assert [result_text(simulate(one, shelf=shelf)) for one in (asked[0], asked[4])] == [alone[0], alone[4]]
+    assert (len(trained), len(shelf)) == (12, 1)
+    assert [result_text(simulate(one, shelf=shelf)) for one in asked] == alone and len(shelf) == 1
+    assert len({alone[0], *alone[1:4]}) == 4
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_whatever_strikes_whenever_the_result_is_the_unshared_one(system: str) -> None:
     random, whole = np.random.default_rng(1), span(system)
@@ -125,19 +142,35 @@ def test_a_run_that_comes_to_no_end_is_trained_by_itself(trained: list[int]) -> 
 
 
 def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted, real = [], counts.recalled
-    monkeypatch.setattr(counts, "KEPT", {})
-    monkeypatch.setattr(simulation, "recalled", lambda m, n, count: real(m, n, lambda: (counted.append(m), count())[1]))
+    seen.forget()
+    tallied, followed = watched(monkeypatch, "tally"), watched(monkeypatch, "served")
     smaller = {"policy.cache_load_factor": 0.3, "policy.hot_rows_MiB": 0.02, "machine.dram_capacity_GiB": 8.0}
-    near = [name for name in names("systems") if (s := load("systems", name)).cache or s.hot or s.caches]
-    for system in ("pmem", "cxl-b", *near):
-        for knobs in ({}, {"machine.cxl_bandwidth_GBps": 1.0}, smaller):
-            assert same(tiny(system, **{"run.training": False, "run.batches": 3, **knobs})), (system, knobs)
+    near = [name for name in names("systems") if (s := load("systems", name)).cache or s.hot]
+    short = {"run.training": False, "run.batches": 3}
+    asked, found, calls = [], [], []
+    for knobs in (
+        {"policy.cache_load_factor": 0.2},
+        {"policy.cache_load_factor": 0.2, "machine.cxl_bandwidth_GBps": 1.0},
+        smaller,
+    ):
+        asked += [tiny(system, **short, **knobs) for system in ("pmem", "cxl-b", *near)]
+        found += [result_text(simulate(one)) for one in asked[len(found) :]]
+        calls.append(len(followed))
+    assert len(tallied) == 3, "no machine, system or policy changes a batch's rows"
+    assert 0 < calls[0] == calls[1] < calls[2], "a link's bandwidth moves no row"
     wide = {"model.num_embeddings": (10**8, 8 * 10**8, 2 * 10**9), "model.embedding_dim": 64, "model.bottom_mlp": (5, 8, 64)}
-    for room in (None, 1.0):
-        assert same(tiny("mtrains", **{"run.training": False, "run.batches": 1, "machine.pmem_capacity_GiB": room, **wide}))
-    assert len([m for m in counted if m.scenario.system in ("pmem", "cxl-b")]) == 1
-    assert len(near) < len(counted) <= 3 + 2 * len(near), "a link's bandwidth moves no row"
+    mixed = [tiny("mtrains", **short, **{"machine.pmem_capacity_GiB": room, **wide}) for room in (None, 1.0)]
+    found += [result_text(simulate(one)) for one in mixed]
+    for one, wanted in zip([*asked, *mixed], found, strict=True):
+        seen.forget()
+        assert result_text(simulate(one)) == wanted
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
+    """Return a list that grows by one with each call of a function that counting uses."""
+    calls, real = [], getattr(counts, name)
+    monkeypatch.setattr(counts, name, lambda *given: calls.append(given) or real(*given))
+    return calls
 
 
 @pytest.mark.parametrize(
@@ -145,15 +178,18 @@ def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alo
     [
         ("cxl-b", {"run.training": False}, False),
         ("cxl", {}, True),
-        ("cxl", {"power_loss_at_seconds": (1e9,)}, False),
+        ("cxl", {"power_loss_at_seconds": (1e9,)}, True),
+        ("cxl", {"power_loss_at_seconds": (1e-3,)}, False),
         ("cxl-b", {"power_loss_mtbf_hours": 1e6}, True),
-        ("cxl-b", {"rates": "llama3"}, False),
+        ("cxl", {"power_loss_mtbf_hours": 1e6}, True),
+        ("cxl", {"power_loss_mtbf_hours": 1e-6}, False),
+        ("cxl-b", {"rates": "llama3"}, True),
         ("cxl-b", {"silent_corruption_at_seconds": (1.0,)}, False),
         ("cxl-b", {"power_loss_at_seconds": (1.0,), "machine.persistence_model": "gpf_fail"}, False),
         ("ssd", {"policy.relaxed_lookup": True}, False),
     ],
 )
-def test_what_faults_can_change_or_what_cannot_run_has_no_class(system: str, knobs: dict[str, object], shares: bool) -> None:
+def test_what_faults_will_change_or_what_cannot_run_has_no_class(system: str, knobs: dict[str, object], shares: bool) -> None:
     assert bool(functional_class(tiny(system, **knobs))) == shares
 
 

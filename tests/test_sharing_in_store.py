@@ -14,7 +14,7 @@ from service_fakes import owner as started
 from engine import kept, service
 from engine.feed import Feed
 from engine.functional_class import functional_class
-from engine.kept import result_text
+from engine.kept import row_text
 from engine.keys import key
 from engine.pool import Task, local
 from engine.progress import Progress
@@ -126,14 +126,27 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Feed) -> N
     assert given(tasks) == [] and service.status(store, request).failed == 3
 
 
-def test_a_first_point_that_leaves_nothing_to_share_sets_the_others_free(store: Path, feed: Feed) -> None:
+def leave_nothing(store: Path, feed: Feed, chunk: Chunk) -> None:
+    with opened(store) as connection:
+        kept.keep(connection, [(chunk.points[0][0], "{}")])
+    feed.note(Ended(chunk.keys, 1, 0.1))
+
+
+def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(store: Path, feed: Feed) -> None:
     service.submit(store, points([1], 4), "full")
     tasks = feed.tasks(POOL)
-    (first,) = given(tasks)
-    with opened(store) as connection:
-        kept.keep(connection, first.points[0][0], "{}")
-    feed.note(Ended((first.points[0][0],), 1, 0.1))
-    assert len(given(tasks)) == 3
+    leave_nothing(store, feed, *given(tasks))
+    (second,) = given(tasks)
+    feed.note(compute_chunk(second))
+    assert len(given(tasks)) == 2 and len(trainings(store)) == 1
+
+
+def test_a_class_of_which_as_many_points_as_run_at_once_leave_nothing_is_set_free(store: Path, feed: Feed) -> None:
+    service.submit(store, points([1], 4), "full")
+    tasks = feed.tasks(replace(POOL, slots=lambda: 2))
+    for _ in range(2):
+        leave_nothing(store, feed, *given(tasks))
+    assert len(given(tasks)) == 2
 
 
 def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed: Feed) -> None:
@@ -178,7 +191,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
         tables.append(csv_text([one for _, one in kept.outcomes(path, asked, "full") if one], "full"))
     assert tables[0] == tables[1] and tables[0].count("completed without a fault") == len(asked)
     assert len(trainings(store)) == 2 and trainings(tmp_path / "alone.sqlite") == []
-    alone = [result_text(simulate(one)) for one in asked]
+    alone = [row_text(simulate(one)) for one in asked]
     found = ask(store, "SELECT result FROM results")
     assert sorted(alone) == sorted(str(text) for (text,) in found)
 

@@ -1,5 +1,6 @@
 """Is what the store has acknowledged safe, and is a bad store refused with a sentence?"""
 
+import json
 import resource
 import sqlite3
 import subprocess
@@ -7,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import strategies
+from hypothesis import given
 
 from engine import claims, kept, service
 from engine.errors import BadFile
 from engine.keys import key, key_of_texts, texts
-from engine.result import Result
-from engine.scenario import Scenario, with_values
+from engine.result import Result, from_json
+from engine.scenario import Scenario, values, with_values
 from engine.store import opened, transaction
 from engine.worker import COMPUTE, _changed, _scenario
 from tests.service_fakes import COMPUTE as FAKE
@@ -38,7 +41,7 @@ def put(path: Path, asked: Scenario, value: float = 1.5) -> str:
     name = key(asked, "full")
     result = Result(asked, ran=True, outcome="It completed.", results={"AUC": value}, training=({"Batch": 1, "Loss": 0.1},))
     with opened(path) as store:
-        kept.keep(store, name, kept.result_text(result))
+        kept.keep(store, [(name, kept.row_text(result))])
     return name
 
 
@@ -51,6 +54,20 @@ def test_a_result_reads_back_equal(path: Path) -> None:
     assert kept.find(path, asked, "estimate") is None
     with opened(path) as store:
         assert kept.load(store, key(asked, "full")) == found
+
+
+@given(one=strategies.scenarios)
+def test_a_row_names_only_knobs_that_differ_and_is_completed_to_the_byte(one: Scenario) -> None:
+    result = Result(one, ran=True, outcome="It completed.", results={"AUC": 0.5}, training=({"Batch": 1, "Loss": 0.1},))
+    text = kept.row_text(result)
+    assert kept.whole(text) == kept.whole(kept.result_text(result)) == kept.result_text(result)
+    assert from_json(json.loads(text)) == result
+    whole = one.model.name != Scenario().model.name
+    assert all(value != values(Scenario())[path] or (whole and path.startswith("model.")) for path, value in differs(text))
+
+
+def differs(text: str) -> list[tuple[str, object]]:
+    return [(path, tuple(v) if isinstance(v, list) else v) for path, v in json.loads(text)["scenario"].items()]
 
 
 def test_the_first_result_under_a_key_stays(path: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_power_cut_while_an_old_store_is_brought_to_the_present_format_loses_n
 
 def test_a_store_that_syncs_less_would_be_caught(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "SYNCHRONOUS", "NORMAL")
-    found = verdicts(recorded(tmp_path), folder, 30, seed=3)
+    found = verdicts(recorded(tmp_path), folder, 60, seed=3)
     assert found["lost"] > 2 and not found["corrupt"]
 
 

@@ -6,6 +6,7 @@ import json
 from threadpoolctl import threadpool_limits
 
 from engine.commands import bar, choosing, output
+from engine.commands.interrupt import at_once
 from engine.commands.parser import Subparsers, add_outputs
 from engine.commands.summary import summary
 from engine.errors import BadInput
@@ -38,7 +39,7 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
     how: How = "estimate" if arguments.estimate else "full"
     try:
-        with threadpool_limits(1):
+        with threadpool_limits(1), at_once():
             result = computed(chosen.scenario, how, chosen.data, _show)
     finally:
         bar.wipe()

@@ -10,12 +10,14 @@ import numpy as np
 from numba import njit
 
 from engine.groups import Model
+from engine.own_memory import demand
 from engine.scenario import per_table
 from engine.workload.arrays import Bytes, Ints
 from engine.workload.batch import bag_layout
 from engine.workload.hashing import GOLDEN
 
 EMPTY = -1
+SLOT_NBYTES = 17  # of `rows`, twice, and `again`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +42,8 @@ def recent(model: Model, batch_size: int) -> Recent:
     most = np.minimum(np.diff(layout), per_table(model, "num_embeddings"))
     bits = np.ceil(np.log2(2 * most)).astype(np.int64)
     start = np.concatenate(([0], np.cumsum(2**bits)))
+    what = f"Counting the rows of batches of {batch_size:,} samples with {layout[-1]:,} lookups"
+    demand(SLOT_NBYTES * start[-1] + layout.itemsize * layout[-1], what, "lower data.batch_size")
     rows = np.full((2, start[-1]), EMPTY, dtype=np.int64)
     return Recent(layout, start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))
 

@@ -1,4 +1,4 @@
-"""The page Compare in a real browser, opened by a link to a cold server: does it draw, take a system, and save its results?"""
+"""The page Compare in a real browser, opened by a link: does it draw, take a system, and save its results?"""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -6,18 +6,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WIDER
+from tests.browser.conftest import WINDOWS
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link
 
 
-@pytest.fixture(scope="module")
-def cold(start_server):
-    """Return the address of a server that nobody has visited."""
-    return start_server()
-
-
-def test_a_link_to_a_cold_server_compares_its_systems_and_one_more_can_be_added(cold, visit):
-    page = visit(f"{cold}/compare?preset=dlrm-kaggle&axis=system:pmem,cxl,hotline&v=1&model=0.2")
+def test_a_link_compares_its_systems_and_one_more_can_be_added(server, visit):
+    page = visit(f"{server}/compare?preset=dlrm-kaggle&axis=system:pmem,cxl,hotline&v=1&model=0.2")
     heading = page.get_by_role("heading", level=2).first
     expect(heading).to_have_text(re.compile("^Hotline trains dlrm-kaggle fastest of 3"), timeout=ANSWER_MS)
     expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
@@ -38,8 +32,9 @@ def test_a_link_to_a_cold_server_compares_its_systems_and_one_more_can_be_added(
     )
 
 
-def test_systems_are_trained_in_full_with_one_power_loss_for_all_and_found_again_after_a_reload(cold, visit):
-    page = visit(f"{cold}/compare?preset=tiny&axis=system:pmem,cxl,dram&v=1&model=0.2")
+@pytest.mark.slow
+def test_systems_are_trained_in_full_with_one_power_loss_for_all_and_found_again_after_a_reload(server, visit):
+    page = visit(f"{server}/compare?preset=tiny&axis=system:pmem,cxl,dram&v=1&model=0.2")
     page.get_by_role("button", name=re.compile("^Lose it once")).click()
     expect(settled(page).get_by_label("Lose power at [s]", exact=True).last).not_to_have_value("", timeout=ANSWER_MS)
     page.get_by_role("button", name=re.compile("^Train 3 systems in full: about")).click()
@@ -56,9 +51,10 @@ def test_systems_are_trained_in_full_with_one_power_loss_for_all_and_found_again
     assert page.outside == []
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
-def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
-    page = visit(f"{cold}/compare?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), WINDOWS)
+def test_the_page_fits_its_window_in_light_and_dark(server, visit, scheme, width):
+    page = visit(f"{server}/compare?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
     background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
     assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine import links
-from tests.browser.conftest import READY, WIDER
+from tests.browser.conftest import READY, WINDOWS
 
 ANSWER_MS = 60_000
 PAGES = ["Explore", "Compare", "Why", "Faults", "Sweep", "Workload", "Reproduce", "History"]
@@ -94,7 +94,10 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     assert page.outside == [] and again.outside == []
 
 
-@pytest.mark.parametrize(("page_name", "heading"), [("explore", "trains|train"), ("sweep", "Which design")])
+@pytest.mark.parametrize(
+    ("page_name", "heading"),
+    [("explore", "trains|train"), pytest.param("sweep", "Which design", marks=pytest.mark.slow)],
+)
 def test_a_deep_link_to_a_cold_server_opens_its_page_in_its_frame(start_server, visit, page_name, heading):
     page = visit(f"{start_server()}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
@@ -103,7 +106,9 @@ def test_a_deep_link_to_a_cold_server_opens_its_page_in_its_frame(start_server, 
     assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{page_name}?" in page.url
 
 
-@pytest.mark.parametrize("page_name", ["", "explore", "sweep"])
+@pytest.mark.parametrize(
+    "page_name", ["explore", pytest.param("", marks=pytest.mark.slow), pytest.param("sweep", marks=pytest.mark.slow)]
+)
 def test_a_bad_link_shows_only_its_sentence(server, visit, page_name):
     page = visit(f"{server}/{page_name}?machine.cxl_bandwidth_GBps=nan&v=1")
     expect(page.get_by_role("alert")).to_contain_text(
@@ -140,8 +145,14 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
     expect(page.get_by_role("button", name=re.compile("^Run full training"))).to_be_visible()
 
 
-@pytest.mark.parametrize("page_name", ["explore", "faults", "sweep", "workload"])
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
+@pytest.mark.parametrize(
+    ("page_name", "scheme", "width"),
+    [
+        pytest.param(name, *window, marks=() if (name, window) == ("explore", WINDOWS[0]) else pytest.mark.slow)
+        for name in ("explore", "faults", "sweep", "workload")
+        for window in WINDOWS
+    ],
+)
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
     page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_role("heading", level=2).first).to_be_visible(timeout=ANSWER_MS)
@@ -155,7 +166,7 @@ def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, sche
 
 def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
     page = visit(f"{server}/explore?preset=tiny&v=1&model=0.2")
-    for number in range(1, 6):
+    for number in range(1, 3):
         bandwidth, capacity = 10 + number, 300 + number
         page.get_by_label("CXL bandwidth [GB/s], exact").fill(str(bandwidth))
         page.get_by_label("PMEM capacity [GiB], exact").fill(str(capacity))

@@ -1,4 +1,4 @@
-"""The Reproduce page in a real browser, opened by a link to a cold server: does it run, draw and save every claim?"""
+"""The Reproduce page in a real browser, opened by a link: does it run, draw and save every claim?"""
 
 import re
 
@@ -6,20 +6,15 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.presets import preset, preset_names
-from tests.browser.conftest import WIDER
+from tests.browser.conftest import WINDOWS
 from tests.browser.test_explorer import ANSWER_MS, PAGES, downloaded, settled
 
 CLAIMS = sum(len(preset(name).claims) for name in preset_names())
 
 
-@pytest.fixture(scope="module")
-def cold(start_server):
-    """Return the address of a server that nobody has visited."""
-    return start_server()
-
-
-def test_a_link_to_a_cold_server_runs_every_claim_and_saves_them(cold, visit):
-    page = visit(f"{cold}/reproduce?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
+@pytest.mark.slow
+def test_a_link_runs_every_claim_and_saves_them(server, visit):
+    page = visit(f"{server}/reproduce?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
     expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(PAGES)
     expect(page.get_by_text(re.compile(f"^{CLAIMS} claims: .* within tolerance"))).to_be_visible(timeout=2 * ANSWER_MS)
@@ -30,16 +25,17 @@ def test_a_link_to_a_cold_server_runs_every_claim_and_saves_them(cold, visit):
     assert page.outside == []
 
 
-def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the_same_scenario(cold, visit):
-    page = visit(f"{cold}/explore?preset=trainingcxl-rm1&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
+def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the_same_scenario(server, visit):
+    page = visit(f"{server}/explore?preset=trainingcxl-rm1&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     page.get_by_test_id("stMain").get_by_role("link", name="see Reproduce").click()
     expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
     expect(settled(page)).to_have_url(re.compile("/reproduce.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 420), *WIDER])
-def test_the_page_fits_its_window_in_light_and_dark(cold, visit, scheme, width):
-    page = visit(f"{cold}/reproduce", color_scheme=scheme, viewport={"width": width, "height": 900})
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), WINDOWS)
+def test_the_page_fits_its_window_in_light_and_dark(server, visit, scheme, width):
+    page = visit(f"{server}/reproduce", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7, timeout=2 * ANSWER_MS)
     background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
     assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")

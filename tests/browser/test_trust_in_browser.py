@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from engine.parts import constants
@@ -10,6 +11,7 @@ from pages.parts.tiles import WAITING
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 
 
+@pytest.mark.slow
 def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
     page = visit(f"{server}/explore?preset=trainingcxl-rm4&data.batch_size=80")
     expect(page.get_by_text(re.compile(r"Under each tile: its range in 9 of 10 draws"))).to_be_visible(timeout=ANSWER_MS)
@@ -18,6 +20,7 @@ def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
     assert page.get_by_text(WAITING).count() == 0 and page.outside == []
 
 
+@pytest.mark.slow
 def test_a_group_that_is_opened_says_which_knobs_do_nothing_and_opens_the_constants_beside_them(server, visit):
     page = visit(f"{server}/explore?preset=trainingcxl-rm1&system=cxl&machine.all_powered=off")
     assert page.get_by_text("No effect here: system cxl uses no SSD.").count() == 0

@@ -1,0 +1,86 @@
+"""Full runs in which nothing trains and nothing strikes: counted, scheduled and told, one alone as many together."""
+
+from math import inf
+
+from engine.ahead import Ahead
+from engine.books import undisturbed
+from engine.counts import Hear, counted, unheard
+from engine.finding import finding
+from engine.metric import measure
+from engine.report import Report
+from engine.result import Result
+from engine.run import UNDISTURBED
+from engine.scenario import Scenario
+from engine.seen import remembered
+from engine.story import warnings
+from engine.tables import device_rows, timeline_rows
+from engine.together import Observed, Plan, Point, Whole, plan
+from engine.workload.criteo import CriteoFile
+
+
+def calm(point: Point, seen: Observed) -> bool:
+    """Return whether a point's whole run is over before a fault can strike it."""
+    return seen.whole is not None and _first_strike(point.machinery.scenario) >= seen.whole.elapsed
+
+
+@remembered()
+def _first_strike(s: Scenario) -> float:
+    first = Ahead(s).peek()
+    return first.at if first else inf
+
+
+def planned(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> Plan:
+    """Return the plan of a run's batches, counted from their ids."""
+    return _planned(s, system, file=file, hear=hear)
+
+
+@remembered(most=16)
+def _planned(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Plan:
+    amounts = counted(s, system, file, hear)
+    return plan(s, system, amounts, amounts)
+
+
+def told(point: Point, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
+    """Return a run as a result, with tables if its timeline was observed."""
+    if seen.whole is None:
+        raise ValueError("a run was observed for its averages alone.")
+    report, line = _report(point, seen, seen.whole), seen.whole.line
+    return Result(
+        point.asked,
+        ran=True,
+        outcome=UNDISTURBED,
+        results=measure(report),
+        breakdown=report.steady.rows if line else (),
+        devices=device_rows(report) if line else (),
+        books=report.books.rows if line else (),
+        timeline=timeline_rows(line) if line else (),
+        warnings=(*notes, *warnings(point.asked, report)),
+        finding=finding(report),
+    )
+
+
+def _report(point: Point, seen: Observed, whole: Whole) -> Report:
+    m, amounts, devices = point.machinery, point.plan.amounts, point.machinery.devices
+    busy, dynamic, logs = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0
+    for (stage, name), (seconds, joules) in zip(point.plan.layout.cells, whole.cells, strict=True):
+        busy[name] += seconds
+        dynamic[name] += joules
+        logs += joules if stage == "Checkpoint" else 0.0
+    static = {name: device.idle_watts * whole.elapsed for name, device in devices.items()}
+    watts = sum([device.idle_watts for device in devices.values()])
+    every = watts * whole.elapsed + sum(dynamic.values())
+    return Report(
+        machinery=m,
+        steady=seen.average,
+        batches=amounts.batches,
+        elapsed=whole.elapsed,
+        static=static,
+        dynamic=dynamic,
+        busy=busy,
+        pmem_written=whole.written,
+        pmem_media_written=whole.media,
+        staleness=seen.stale if m.ways.log else None,
+        books=undisturbed(whole.elapsed, whole.waits, every, watts * whole.waits + logs),
+        hit_rate=amounts.hit_rate if m.system.cache else None,
+        drives_share=amounts.drives_share if m.system.caches else None,
+    )
