@@ -182,7 +182,7 @@ def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() 
     with opened(DEFAULT) as store:
         for number, point in enumerate(swept):
             result = Result(point, ran=True, outcome="It completed.", results={STEP: number + 1.0, "AUC": 0.5})
-            kept.keep(store, key(point, "estimate"), kept.result_text(result))
+            kept.keep(store, [(key(point, "estimate"), kept.row_text(result))])
     frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
     rows = frame[["Request", "Data seed", "Batch size [samples]"]].itertuples(index=False, name=None)
     held = scenario(5).data.batch_size
@@ -207,7 +207,7 @@ def test_points_that_were_read_stay_until_their_request_has_more_of_them(monkeyp
     reads.clear()
     late = Result(scenario(19), ran=True, outcome="It completed.", results={STEP: 19.0, "AUC": 0.7})
     with opened(DEFAULT) as store:
-        kept.keep(store, key(scenario(19), "estimate"), kept.result_text(late))
+        kept.keep(store, [(key(scenario(19), "estimate"), kept.row_text(late))])
     frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
     assert reads == [other] and sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16, 19]
 
