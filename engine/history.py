@@ -136,6 +136,13 @@ def places(path: Path, request: int) -> dict[str, list[str]]:
     return {path: [changes.get(path, first.get(path, "")) for changes in changed] for path in varied}
 
 
+def held(path: Path, request: int) -> Texts:
+    """Return the text of every knob at a request's first point: of those that it does not vary, at all of them."""
+    with opened(path) as store:
+        row = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
+    return _read(row[0] if row else "")
+
+
 def _read(text: object) -> Texts:
     """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
     try:

@@ -14,7 +14,6 @@ from urllib.parse import parse_qsl, quote
 
 from engine import axes as sweep_axes
 from engine import knobs, version
-from engine.crashcheck.view import view
 from engine.errors import BadInput, BadLink
 from engine.keys import How
 from engine.presets import DEFAULT, preset
@@ -173,6 +172,8 @@ def open_pairs(pairs: Pairs) -> Opened:
     banner = _banner(seen.pop("model", version.MODEL))
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
     if crash:
+        from engine.crashcheck.view import view  # late: the crash explorer, which few links need
+
         view(crash)
     where, runs = map(tuple, several.values())
     questions = Questions(seen.pop("sample", ""), where, seen.pop("pareto", ""), seen.pop("pins", ""), runs)

@@ -36,7 +36,7 @@ if not good:
 def start() -> None:
     """Ask for what is missing of the sweep, and fold away what is swept."""
     st.session_state[axes_panel.OPEN] = False
-    runs.start(sweep, how, axes_panel.summary(sweep), link)
+    runs.start(sweep, how, f"{axes_panel.summary(sweep)}, preset {session.base()}", link)
 
 
 def base() -> Result | None:
@@ -50,7 +50,8 @@ def progress(status: Status | None) -> None:
         sweep_runs.draw_progress(status)
         return
     missing = sweep_runs.missing(sweep, how, status)
-    wait = f"about {duration(sweep_runs.seconds(sweep, how, missing, cpu_count()))} to go" if missing else "all done"
+    left = duration(sweep_runs.seconds(sweep, how, missing, cpu_count())) if missing else ""
+    wait = f"{'about ' * left[0].isdecimal()}{left} to go" if missing else "all done"
     shared = sweep_runs.shared(sweep, how)
     st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
     if missing:

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine import claims, columns, history, kept, links, queue, service, table
 from engine.keys import key
 from engine.result import Result
+from engine.scenario import with_values
 from engine.store import DEFAULT, opened
 from pages.parts import history_charts, history_panel, history_tables
 from tests.service_fakes import ask, scenario, scenarios
@@ -74,6 +75,7 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     assert not app.exception
     shown = app.dataframe[0].value
     assert list(shown["What"]) == [history.entries(DEFAULT)[0].title, "Three *points*"]
+    assert list(shown["How"]) == ["estimated", "estimated"]
     assert list(shown["State"]) == ["running, 33%", "done"] and list(shown["Points"]) == ["2 of 6", "3"]
     assert any(caption.value.startswith("The store holds 4 results in 0.") for caption in app.caption)
     app.text_input(key="history words").input("three DONE").run()
@@ -171,6 +173,43 @@ def test_points_of_all_chosen_requests_stand_in_one_table() -> None:
     assert frame.groupby("Request").size().to_dict() == {f"#{one}": 4, f"#{other}": 5}
     assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
     assert columns.read(DEFAULT, other).finished == 5
+
+
+def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() -> None:
+    one = asked(range(10, 12))
+    swept = [with_values(scenario(5), {"data.batch_size": size}) for size in (64, 128)]
+    other = service.submit(DEFAULT, swept, "estimate")
+    with opened(DEFAULT) as store:
+        for number, point in enumerate(swept):
+            result = Result(point, ran=True, outcome="It completed.", results={STEP: number + 1.0, "AUC": 0.5})
+            kept.keep(store, [(key(point, "estimate"), kept.row_text(result))])
+    frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    rows = frame[["Request", "Data seed", "Batch size [samples]"]].itertuples(index=False, name=None)
+    held = scenario(5).data.batch_size
+    assert sorted(rows) == [(f"#{one}", 10, held), (f"#{one}", 11, held), (f"#{other}", 5, 64), (f"#{other}", 5, 128)]
+    assert history_tables.finding(frame, STEP) == (
+        f"#{other} reaches the lowest step time, 1 ms with Batch size 64 samples, Data seed 5; #{one} 10 ms"
+    )
+
+
+def test_points_that_were_read_stay_until_their_request_has_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = asked(range(10, 14)), asked(range(12, 20), finished=5)
+    reads: list[int] = []
+
+    def counted(store: Path, request: int, real: Any = columns.read) -> Any:
+        reads.append(request)
+        return real(store, request)
+
+    monkeypatch.setattr(columns, "read", counted)
+    for _ in range(3):
+        frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    assert sorted(reads) == [one, other] and len(frame) == 9
+    reads.clear()
+    late = Result(scenario(19), ran=True, outcome="It completed.", results={STEP: 19.0, "AUC": 0.7})
+    with opened(DEFAULT) as store:
+        kept.keep(store, [(key(scenario(19), "estimate"), kept.row_text(late))])
+    frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    assert reads == [other] and sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16, 19]
 
 
 def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from engine import links
+from engine.answers.weeks import over_weeks
 from engine.axes import parse
 from engine.many import estimates
 from engine.presets import preset
@@ -72,6 +73,44 @@ def test_a_link_brings_its_filters_and_its_sampling(opened):
     found, drawn = links.open_pairs(address(app)), len(Sweep(SWEEP.base, SWEEP.axes, (), sampling("sobol:5")))
     assert found.questions.sample == "sobol:5" and found.questions.where == ("machine.cxl_bandwidth_GBps>=16",)
     assert app.text_input(key="sampling count").value == "5" and f"of **{drawn} points**" in words(app)
+
+
+LOST = "Lost work over weeks [h]"
+
+
+@pytest.fixture
+def struck(opened):
+    """Return `struck(bound, more)`: the page of a sweep of two protections under faults, with a bound over weeks."""
+    query = "preset=tiny&faults.rates=llama3&faults.machines=512&axis=policy.protection:periodic-full,relaxed"
+    base = links.read("?" + query).scenario
+    points = Sweep(base, (parse("policy.protection:periodic-full,relaxed"),))
+
+    def go(bound):
+        for point in points:
+            keep(fakes.estimate(point), "estimate")
+        return opened(f"{query}&where={bound}", "sweep"), {point.policy.protection: over_weeks(point, LOST) for point in points}
+
+    return go
+
+
+def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck):
+    app, lost = struck(f"{LOST}>=0")
+    assert not app.exception and lost["periodic-full"] != lost["relaxed"]
+    (table,) = [held.value for held in app.dataframe if LOST in held.value.columns]
+    assert dict(zip(table["Protection"], table[LOST], strict=True)) == lost
+    between = sum(lost.values()) / 2
+    app, _ = struck(f"{LOST}<={between}")
+    assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
+
+
+def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
+    app = opened(f"{QUERY}&where={LOST}<=1", "sweep")
+    assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
+    monkeypatch.setattr("pages.parts.sweep_weeks.MOST", 11)
+    app = opened(f"{QUERY}&where={LOST}<=1", "sweep")
+    assert "of up to 11; 12 pass the other filters" in app.warning[0].value
+    app = opened(f"{QUERY}&where={LOST}<=1&where=data.batch_size<=256", "sweep")
+    assert "no fault can strike" in app.warning[0].value
 
 
 @pytest.mark.parametrize(("count", "says"), [("", "number of points"), ("many", "cannot be read"), ("0", "from 1 to")])

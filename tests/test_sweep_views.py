@@ -15,7 +15,7 @@ from engine.columns import RAN, REFUSED, UNFINISHED, Columns
 from engine.presets import preset
 from engine.scenario import KNOBS
 from engine.sweep import Sweep
-from pages.parts import axes_panel, sweep_charts, sweep_findings, sweep_marks, sweep_parallel, sweep_table
+from pages.parts import axes_panel, sweep_charts, sweep_figures, sweep_findings, sweep_marks, sweep_parallel, sweep_table
 from pages.parts.sweep_table import COST, POINT, Words
 from tests.test_charts import MADE_INSIDE, fields
 
@@ -120,6 +120,16 @@ def test_an_empty_cell_keeps_its_place_so_that_both_axes_stay_in_order():
     found = sweep_marks.grid(gone, (RATE, SYSTEM), STEP, "best")
     assert list(found["first"].drop_duplicates()) == [1, 2, 4, 8] and list(found["second"][:3]) == ["cxl-d", "cxl-b", "cxl"]
     assert np.isnan(found.metric.iloc[0]) and found.metric.notna().sum() == 11
+
+
+def test_a_value_at_which_no_point_could_run_keeps_its_empty_cells():
+    table = frame()
+    table.loc[table[RATE] <= 2, STEP] = np.nan
+    found = sweep_marks.grid(table, (RATE, SYSTEM), STEP, "best")
+    assert list(found["first"].drop_duplicates()) == [1, 2, 4, 8] and found.metric.isna().sum() == 6
+    figure = sweep_figures.heat_map(table, SWEEP.axes[:2], STEP, "best", True)
+    assert "Empty cells" in figure.note and figure.spec["encoding"]["x"]["sort"] == [1, 2, 4, 8]
+    assert "Empty cells" not in sweep_figures.heat_map(frame(), SWEEP.axes[:2], STEP, "best", True).note
 
 
 def test_many_values_of_an_axis_become_bins_that_hold_every_point():

@@ -22,7 +22,7 @@ def listing(entries: Sequence[Entry]) -> list[Entry]:
     """Draw the requests as a table and return the chosen ones; another list of requests begins without a choice."""
     columns = {
         "What": st.column_config.TextColumn(width="large"),
-        "When": st.column_config.DatetimeColumn(format="D MMM YY, HH:mm"),
+        "When": st.column_config.DatetimeColumn("When (UTC)", format="D MMM YY, HH:mm"),
         "Request": st.column_config.TextColumn("No.", width="small"),
         "State": st.column_config.TextColumn(help="What is pinned never makes room for newer results; all else may."),
     }

@@ -1,6 +1,6 @@
 """The history as plain tables and sentences: what was run, how full the store is, and the points of chosen requests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from engine import columns, history
 from engine.history import Entry
+from engine.keys import How
 from engine.quota import Usage
 from engine.scenario import KNOBS
 from engine.units import GiB
@@ -17,6 +18,7 @@ from pages.parts.numbers import better, duration, label, readable, unit
 REQUEST, PLACE, VALUE = "Request", "place", "value"
 RANK = "Rank, best first [%]"
 LIVE = ("queued", "running")
+HOW: dict[How, str] = {"estimate": "estimated", "full": "trained in full"}
 MOST_MARKS = 300  # of one request's curve; more could not be told apart
 
 
@@ -26,6 +28,7 @@ def listed(entries: Sequence[Entry]) -> pd.DataFrame:
         {
             REQUEST: [f"#{entry.request}" for entry in entries],
             "What": [entry.title for entry in entries],
+            "How": [HOW[entry.how] for entry in entries],
             "State": [_state(entry) for entry in entries],
             "Points": [_points(entry) for entry in entries],
             "When": pd.to_datetime([entry.created for entry in entries], unit="s", utc=True),
@@ -61,6 +64,8 @@ def _size(nbytes: int) -> str:
 def points(store: Path, entries: Sequence[Entry]) -> pd.DataFrame:
     """Return the points of some requests that have results: the request, what varies in any of them, every metric."""
     frames = [_points_of(store, entry.request, (entry.created, entry.kept, entry.failed)) for entry in entries]
+    every = dict.fromkeys(name for frame in frames for name in varied(frame))
+    frames = [_filled(store, entry.request, frame, every) for entry, frame in zip(entries, frames, strict=True)]
     whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({REQUEST: []})
     return whole.assign(**{name: _numbers(whole[name]) for name in varied(whole)}) if len(whole) else whole
 
@@ -72,6 +77,13 @@ def _points_of(store: Path, request: int, state: tuple[float, int, int]) -> pd.D
     done = np.flatnonzero(found.state == columns.RAN)
     where = {title(path): np.array(texts, object)[done] for path, texts in history.places(store, request).items()}
     return pd.DataFrame({REQUEST: f"#{request}", **where, **{name: held[done] for name, held in found.metrics.items()}})
+
+
+def _filled(store: Path, request: int, frame: pd.DataFrame, every: Iterable[str]) -> pd.DataFrame:
+    """Return a request's points with the value that it holds of each knob that only others vary."""
+    missing = [name for name in every if name not in frame]
+    texts = {title(path): text for path, text in history.held(store, request).items()} if missing else {}
+    return frame.assign(**{name: texts.get(name) for name in missing})
 
 
 def title(path: str) -> str:
@@ -140,7 +152,8 @@ def finding(frame: pd.DataFrame, metric: str) -> str:
 
 
 def _place(name: str, value: object) -> str:
-    return f"{label(name)} {readable(value, unit(name)) if isinstance(value, float | np.integer) else value}"
+    number = pd.to_numeric(value, errors="coerce")
+    return f"{label(name)} {value if pd.isna(number) else readable(number, unit(name))}"
 
 
 def _lower(words: str) -> str:

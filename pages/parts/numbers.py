@@ -1,5 +1,6 @@
 """Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
 
+from engine.answers.weeks import WEEKS
 from engine.metric import metrics
 
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -43,7 +44,9 @@ def change(ours: float | None, other: float | None) -> str:
 
 
 def better(name: str) -> str:
-    """Return "lower", "higher" or "neither", as the metric of that name declares."""
+    """Return "lower", "higher" or "neither", as the metric or the number over weeks of that name declares."""
+    if name in WEEKS:
+        return "higher" if WEEKS[name].highest else "lower"
     return next((metric.better for metric in metrics() if metric.name == name), "neither")
 
 

@@ -4,6 +4,7 @@ Fields have fixed names; what a visitor named appears in titles alone. `point` s
 """
 
 from functools import cache, lru_cache
+from typing import Any
 
 from pages.parts import palette
 from pages.parts.charts import FIGURE, INK, Spec, axis, rows
@@ -79,16 +80,24 @@ def _labels(name: str) -> Spec:
 
 @lru_cache(maxsize=64)
 def heat_map(
-    first: str, second: str, metric: str, *, low_is_good: bool = False, log: bool = False, columns: int = 0, spread: bool = False
+    first: str,
+    second: str,
+    metric: str,
+    *,
+    low_is_good: bool = False,
+    log: bool = False,
+    columns: int = 0,
+    spread: bool = False,
+    orders: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ()),
 ) -> Spec:
-    """The metric over two axes; needs first, second, metric, each axis in its own order.
+    """The metric over two axes; needs first, second, metric, each axis in its own order, or in one of the `orders`.
 
     With `columns`, the number of them, cells can be picked, the one with `best` is framed, and needs point, best; with
     `spread` also low, high, count. Where low is good, the strong colour is the low one.
     """
     encoding = {
-        "x": {"field": "first", "type": "ordinal", "sort": None, "axis": _labels(first)},
-        "y": {"field": "second", "type": "ordinal", "sort": None, "axis": _labels(second)},
+        name: {"field": field, "type": "ordinal", "sort": list(order) or None, "axis": _labels(title)}
+        for name, field, order, title in zip("xy", ("first", "second"), orders, (first, second), strict=True)
     }
     tip = _tip(("first", first), ("second", second), ("metric", metric), *(SPREAD if spread else ()))
     scale: Spec = {"range": [STRONG, PALE] if low_is_good else [PALE, STRONG], **({"type": "log"} if log else {})}
@@ -102,22 +111,21 @@ def heat_map(
             "labelExpr": NUMBER,
         }
     cells: Spec = {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": tip}}
-    frame = {"condition": {"test": "datum.best", "value": 1}, "value": 0}  # a filter would change the order of the axes
-    best = {
-        "mark": {"type": "rect", "filled": False, "stroke": "#26221f", "strokeWidth": 3},
-        "encoding": {"strokeOpacity": frame},
-    }
-    said = {
-        "transform": [{"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"}],
-        "mark": {"type": "text", "fontWeight": 600, "color": "#26221f"},
-        "encoding": {"text": {"field": "figure", "type": "nominal"}},
-    }
-    picked = [{**cells, "params": [PICK]}, best] if columns else [cells]
-    return {
-        **rows(52 if columns <= MOST_FIGURES else 22),
-        "encoding": encoding,
-        "layer": [*picked, *([said] if columns <= MOST_FIGURES else [])],
-    }
+    drawn = [{**cells, "params": [PICK]}, BEST_CELL] if columns else [cells]
+    few = columns <= MOST_FIGURES
+    return {**rows(52 if few else 22), "encoding": encoding, "layer": [*drawn, *([IN_CELL] if few else [])]}
+
+
+BEST_CELL: Spec = {
+    "mark": {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3},
+    # A filter would change the order of the axes.
+    "encoding": {"strokeOpacity": {"condition": {"test": "datum.best", "value": 1}, "value": 0}},
+}
+IN_CELL: Spec = {
+    "transform": [{"calculate": f"isValid(datum.metric) ? {FIGURE.format('metric')} : ''", "as": "figure"}],
+    "mark": {"type": "text", "fontWeight": 600, "color": "#26221f"},
+    "encoding": {"text": {"field": "figure", "type": "nominal"}},
+}
 
 
 @lru_cache(maxsize=64)

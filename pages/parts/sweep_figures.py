@@ -41,8 +41,10 @@ def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, how: str,
         log=log,
         columns=found["first"].nunique() if len(found) else 1,
         spread=spread,
+        orders=(tuple(dict.fromkeys(found["first"])), tuple(dict.fromkeys(found["second"]))) if len(found) else ((), ()),
     )
     note = "The frame marks the best cell; a strong colour is a good one."
+    note += " Empty cells have no finished point with this result." if found["metric"].isna().any() else ""
     return Figure(spec, found, f"{metric} over {title(first.path)} and {title(second.path)}", note)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.answers.objective import MOST_CONSTRAINTS, Constraint, constraint
+from engine.answers.weeks import WEEKS
 from engine.links import Questions
 from pages.parts import sweep_table
 from pages.parts.sweep_table import Words
@@ -51,14 +52,14 @@ def _sense(limit: Limit) -> tuple[str, str]:
 
 
 def _form(frame: pd.DataFrame) -> None:
-    names = [name for name in frame.columns if name not in (sweep_table.POINT, sweep_table.OUTCOME)]
+    names = list(dict.fromkeys(name for name in (*frame.columns, *WEEKS) if name not in (sweep_table.POINT, sweep_table.OUTCOME)))
     name = st.selectbox("Result or knob", names, key="filter name", format_func=sweep_table.title)
-    if not pd.api.types.is_numeric_dtype(frame[name]):
+    if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
         words = st.multiselect("One of", tuple(map(str, frame[name].cat.categories)), key=f"filter words {name}")
         limit: Limit | None = Words(name, tuple(words)) if words else None
     else:
         sign = st.segmented_control("Is", SIGNS, default="<=", required=True, format_func=SIGNS.__getitem__, key="filter sign")
-        held = frame[name].dropna()
+        held = frame[name].dropna() if name in frame else frame.iloc[:0]
         if len(held):
             st.caption(f"From {held.min():.5g} to {held.max():.5g} here.")
         limit = _bound(name, sign, st.text_input("Value", key="filter value"))

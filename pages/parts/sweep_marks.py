@@ -53,7 +53,8 @@ def grid(frame: pd.DataFrame, by: tuple[str, str], metric: str, how: str) -> pd.
     found = reduced(frame, by, metric, how)
     if found.empty:
         return found
-    every = [sorted(found[name].unique(), key=_order(found[name])) for name in ("first", "second")]
+    swept = [steps(frame[name], KNOBS[name].log) for name in by]
+    every = [sorted(held.unique(), key=_order(held)) for held in swept]
     whole = (
         found.set_index(["first", "second"]).reindex(pd.MultiIndex.from_product(every, names=["first", "second"])).reset_index()
     )

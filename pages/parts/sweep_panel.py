@@ -18,6 +18,7 @@ from pages.parts import (
     sweep_table,
     sweep_target,
     sweep_views,
+    sweep_weeks,
 )
 from pages.parts.plain import plain
 from pages.parts.sweep_figures import Figure
@@ -30,9 +31,11 @@ TOP = 100
 
 def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
     """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
+    table = sweep_weeks.joined(sweep, table, sweep_filters.held())
     names = sweep_table.metric_names(table)
     if not names:
-        st.caption("No point is finished yet." if table.empty else "No finished point could run; the table says why.")
+        soon = "The best point and its charts stand here as soon as points are finished."
+        st.caption(soon if table.empty else "No finished point could run.")
         _outcomes(table)
         return
     answer = st.container()
@@ -41,7 +44,9 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     with right:
         limits = sweep_filters.draw(table)
     rows = sweep_table.kept(table, limits)
-    answer.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
+    with answer:
+        st.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
+        _outcomes(table)
     view = View(sweep, table, rows, metric)
     figure = _views(view)
     sweep_pins.card(sweep, table)
@@ -92,7 +97,6 @@ def _top(view: View) -> None:
     st.dataframe(
         frame, hide_index=True, key="top", on_select=picked, selection_mode="single-row", height=height, column_config=formats
     )
-    _outcomes(view.table)
 
 
 def _outcomes(table: pd.DataFrame) -> None:
