@@ -48,7 +48,7 @@ check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/test_layers.py
 
-slow: $(SLOW_READY) # the long suites; installs PyTorch and libCacheSim, their oracles, and Dask
+slow: $(SLOW_READY) # the long suites, 20 minutes of processor time; installs PyTorch and libCacheSim, their oracles, and Dask
 	@sh scripts/chromium.sh
 	@$(BIN)/python -m pytest -m slow
 

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from sqlite3 import Connection
+from typing import IO
 
 from joblib import cpu_count
 
@@ -160,7 +161,7 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     """Start an owner in the background unless there is one; cheap, so call it at each look at a status.
 
     It outlives the caller, writes its messages beside the store, and leaves when idle. One that was started a moment ago
-    gets time to begin; if it has ended instead, returns a sentence with its last words, else "".
+    gets time to begin; if it has ended instead, or cannot be started, returns a sentence that says why, else "".
     """
     path = real(path)
     if is_owned(path):
@@ -170,18 +171,26 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
         return _last_words(log_file)
     command = [sys.executable, "-m", "engine", "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
     command += ["--jobs", str(n_jobs)] if n_jobs else []
-    with log_file.open("wb") as log:
-        # The shell leaves at once, so that the service is nobody's child and never a zombie.
-        subprocess.run(
-            ["sh", "-c", '"$@" &', "sh", *command],
-            cwd=Path(__file__).parent.parent,
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            check=True,
-        )
+    try:
+        with log_file.open("wb") as log:
+            _start_apart(command, log)
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        return f"The service that computes cannot be started: {reason}; free some memory and some space beside {path}."
     return ""
+
+
+def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
+    """Start a process that is nobody's child, and so never a zombie: the shell between leaves at once."""
+    subprocess.run(
+        ["sh", "-c", '"$@" &', "sh", *command],
+        cwd=Path(__file__).parent.parent,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        check=True,
+    )
 
 
 def _last_words(log_file: Path) -> str:

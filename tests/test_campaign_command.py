@@ -9,6 +9,7 @@ from engine import fault
 from engine.__main__ import main
 from engine.campaign import accuracy, trace, yardsticks
 from engine.campaign.simulate import terms_of
+from engine.commands import campaign
 from engine.hazard import Hazard
 from engine.presets import preset
 from engine.registry import every, load
@@ -124,3 +125,8 @@ def test_the_measured_variant_nearest_to_a_plan_stands_for_it():
     sharded = with_values(preset("dlrm-kaggle").scenario, {"system": "all-hbm", "machine.num_gpus": 8})
     found = accuracy.accuracy_effect("cpr", terms_of(sharded, "cpr", 24 * HOUR)[0].plan)
     assert found.effects[0].variant == "cpr-500" and "more than was measured" in found.said
+
+
+def test_a_number_that_rounds_to_nothing_has_no_sign() -> None:
+    row = {"Protection": "redo", **dict.fromkeys(campaign.COLUMNS, -1e-12)}
+    assert "-" not in campaign._line(row) and campaign._line(row).split()[1] == "0.0000"

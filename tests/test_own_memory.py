@@ -94,12 +94,12 @@ def test_ctrl_c_ends_a_run_in_the_middle_of_a_kernel() -> None:
         process.communicate()
 
 
-def no_semaphore(*_: object) -> None:
+def no_room(*_: object, **more: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def full_now(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(import_module("joblib.externals.loky.backend.synchronize"), "_SemLock", no_semaphore)
+    patch.setattr(import_module("joblib.externals.loky.backend.synchronize"), "_SemLock", no_room)
 
 
 def full_when_joblib_was_loaded(patch: pytest.MonkeyPatch) -> None:
@@ -119,3 +119,12 @@ def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(
     assert not ask(store, "SELECT 1 FROM claims") and service.status(store, request).state == "queued"
     service.serve(store, 1, 0.0, COMPUTE)
     assert service.status(store, request).done == 3
+
+
+@pytest.mark.parametrize("call", ["subprocess.run", "pathlib.Path.open"])
+def test_a_service_that_the_system_cannot_start_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    store = tmp_path / "store.sqlite"
+    service.submit(store, scenarios([1]), "full")
+    monkeypatch.setattr(call, no_room)
+    said = service.ensure_service(store)
+    assert said.startswith("The service that computes cannot be started: No space left on device; free some memory and")

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from math import pi, sin
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine.__main__ import main
 from engine.answers import alone, constraint, objectives, search, suggested
 from engine.answers.evaluated import evaluated
 from engine.axes import parse
@@ -103,6 +105,28 @@ def test_a_search_is_the_same_each_time_and_another_with_another_seed(monkeypatc
     once, again = (search.search(base, KINDS, BOTH, evaluations=60) for _ in range(2))
     other = search.search(base, KINDS, BOTH, evaluations=60, settings=(("data.seed", 2),))
     assert once.results == again.results != other.results
+
+
+def test_an_interrupted_search_writes_the_front_of_what_it_has_estimated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted: list[Scenario] = []
+
+    def at_first(scenario: Scenario) -> dict[str, float | None]:
+        if len(counted) > most:
+            raise KeyboardInterrupt
+        return shallow(scenario)
+
+    faked(monkeypatch, at_first, counted)
+    out, words = tmp_path / "front.csv", ("--axis", f"{LATENCY}=10:500", "--axis", "system=cxl,pmem,ssd,dram")
+    most = 20
+    assert main(["search", "--preset", "tiny", *words, "--evaluations", "64", "--confirm", "3", "--csv", str(out)]) == 130
+    assert capsys.readouterr().err.startswith("Interrupted; run it again for the whole search. 16 estimates.")
+    assert 1 < len(out.read_text().splitlines()) <= 17
+    out.unlink()
+    most = 0
+    assert main(["search", "--preset", "tiny", *words, "--csv", str(out)]) == 130
+    assert not out.exists() and not capsys.readouterr().err
 
 
 def test_the_front_keeps_the_bounds_and_a_point_that_cannot_run_is_on_none(monkeypatch: pytest.MonkeyPatch) -> None:

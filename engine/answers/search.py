@@ -33,11 +33,12 @@ Place = tuple[float, ...]  # per axis the index of a listed value, or a number o
 
 @dataclass(frozen=True)
 class Found:
-    """All points that a search has estimated, in the order in which it came to them."""
+    """All points that a search has estimated, in the order in which it came to them; `interrupted` before the last one."""
 
     wanted: tuple[Objective, ...]
     bounds: tuple[Constraint, ...]
     results: tuple[Result, ...]
+    interrupted: bool = False
 
     @cached_property
     def columns(self) -> dict[str, Array]:
@@ -67,27 +68,34 @@ def search(
 ) -> Found:
     """Search the box of the axes with so many estimates at most, drawn by the data seed; `watch` hears how many there were.
 
-    A range is searched anywhere between its ends. Combinations that no scenario can have cost no estimate. Raises BadInput.
+    A range is searched anywhere between its ends. Combinations that no scenario can have cost no estimate. An interrupt ends
+    it with what has been found so far. Raises BadInput.
     """
     if not axes or not wanted:
         raise BadInput("A search needs an axis to move along and an objective; give --axis and --objective.")
     seed = int(dict(settings).get("data.seed", base.data.seed))
     tried: dict[Place, Result | Refused] = {}
     study, in_vain = _study(len(wanted), evaluations, seed), 0
-    while (room := evaluations - _estimates(tried)) > 0 and in_vain < MOST_IN_VAIN:
-        trials = [study.ask() for _ in range(_population(evaluations))]
-        places = [tuple(_suggested(trial, axis) for axis in axes) for trial in trials]
-        fresh = [place for place in dict.fromkeys(places) if place not in tried][:room]
-        tried |= _tried(base, axes, settings, fresh)
-        for trial, place in zip(trials, places, strict=True):
-            _tell(study, trial, tried.get(place), wanted, bounds)
-        in_vain = 0 if fresh else in_vain + 1
-        if watch:
-            watch(_estimates(tried))
+    interrupted = False
+    try:
+        while (room := evaluations - _estimates(tried)) > 0 and in_vain < MOST_IN_VAIN:
+            trials = [study.ask() for _ in range(_population(evaluations))]
+            places = [tuple(_suggested(trial, axis) for axis in axes) for trial in trials]
+            fresh = [place for place in dict.fromkeys(places) if place not in tried][:room]
+            tried |= _tried(base, axes, settings, fresh)
+            for trial, place in zip(trials, places, strict=True):
+                _tell(study, trial, tried.get(place), wanted, bounds)
+            in_vain = 0 if fresh else in_vain + 1
+            if watch:
+                watch(_estimates(tried))
+    except KeyboardInterrupt:
+        interrupted = True
     found = tuple(one for one in tried.values() if isinstance(one, Result))
+    if interrupted and not found:
+        raise KeyboardInterrupt
     if not found:
         raise BadInput(next(one.sentence for one in tried.values() if isinstance(one, Refused)))
-    return Found(tuple(wanted), tuple(bounds), found)
+    return Found(tuple(wanted), tuple(bounds), found, interrupted)
 
 
 def _study(objectives: int, evaluations: int, seed: int) -> Any:

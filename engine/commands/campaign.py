@@ -89,7 +89,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def _cell(value: float | None, form: str) -> str:
-    return f"{'-':>{form.split('.')[0].rstrip(',')}}" if value is None else format(value, form)
+    return f"{'-':>{form.split('.')[0].rstrip(',')}}" if value is None else format(value, f"z{form}")
 
 
 def _hazards(words: Sequence[str]) -> dict[str, Hazard]:

@@ -22,6 +22,7 @@ from engine.result import Result
 from engine.scenario import Scenario, values
 
 EVALUATIONS = 500
+INTERRUPTED = 130
 
 
 def add(commands: Subparsers) -> None:
@@ -49,13 +50,15 @@ def call(arguments: argparse.Namespace) -> int:
     if late and not arguments.confirm:
         raise BadInput(f"No estimate has {late[0].name}, so {late[0]} needs full runs; add --confirm K.")
     found = _searched(arguments, chosen, axes, wanted, bounds)
+    if found.interrupted:
+        arguments.confirm = None
     full = _confirmed(arguments, chosen.data, found.front[:: _step(len(found.front), arguments.confirm)])
     names = [*(one.name for one in wanted), *(one.name for one in bounds)]
     shown = [one for one in found.front if _keeps(full.get(one.scenario), late)]
     lines = [table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
     output.write(arguments.csv, table.csv_lines(table.header(lines), lines))
     _say(found, axes, full, wanted)
-    return 0
+    return INTERRUPTED if found.interrupted else 0
 
 
 def _wanted(arguments: argparse.Namespace, chosen: choosing.Chosen) -> tuple[Objective, ...]:
@@ -132,7 +135,11 @@ def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mappin
 def _say(found: Found, axes: Sequence[Axis], full: Mapping[Scenario, Result], wanted: Sequence[Objective]) -> None:
     best = knee(found.columns, found.wanted, found.rank)
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
-    print(f"{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{asking.at(place)}", file=sys.stderr)
+    stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""
+    print(
+        f"{stopped}{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{asking.at(place)}",
+        file=sys.stderr,
+    )
     quick = {one.scenario: one for one in found.front}
     for one in [one for one in wanted if full and one.name not in WEEKS]:
         gaps = [_gap(number(quick[scenario], one.name), number(result, one.name)) for scenario, result in full.items()]
