@@ -55,7 +55,9 @@ def used(store: sqlite3.Connection) -> int:
 def quota(store: sqlite3.Connection) -> int:
     """Return the bytes that the store may use."""
     row = store.execute("SELECT value FROM settings WHERE name = ?", (SETTING,)).fetchone()
-    return int(row[0]) if row else int(DEFAULT_GiB * GiB)
+    with suppress(ValueError):  # a damaged setting is none
+        return int(row[0]) if row else int(DEFAULT_GiB * GiB)
+    return int(DEFAULT_GiB * GiB)
 
 
 def limit(path: Path, gibibytes: float) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from engine import kept
 from engine.errors import BadFile
 from engine.owner import owning
-from engine.store import OPEN, crc, opened, salvaged, sync, transaction
+from engine.store import OPEN, crc, opened, real, salvaged, sync, transaction
 
 TABLES = ("requests", "results", "failures", "trainings", "claims", "set_aside", "settings")
 AT_ONCE = 1000
@@ -49,14 +49,15 @@ def salvage(path: Path) -> Salvaged | None:
 
     One that was interrupted while the stores changed places is taken up where it was.
     """
+    path = real(path)
     with owning(path):
         try:
             if not salvaged(path).exists() and not _read(path):
                 return None
             aside = _aside(path)
             _swap(path, aside)
-        except OSError as error:
-            raise BadFile(f"{path} cannot be salvaged: {error.strerror}; free some space and try again.") from error
+        except (OSError, sqlite3.Error) as error:
+            raise BadFile(f"{path} cannot be salvaged: {error}; name a file, free some space, and try again.") from error
         with opened(path) as store:
             results, requests = (
                 store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("results", "requests")

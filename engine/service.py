@@ -22,7 +22,7 @@ from engine.pool import Patience, Pool, local
 from engine.quota import Room
 from engine.requests import FOR_PAGES, by_link, cancel, latest, renew, submit
 from engine.status import Failure, Running, Status, failures, has_ended, status
-from engine.store import opened
+from engine.store import opened, real
 from engine.worker import COMPUTE, Ended, compute_chunk
 
 __all__ = [
@@ -70,7 +70,7 @@ def serve(
     into a result, as module:function. With `cluster`, the address of a Dask scheduler, its workers compute
     instead of this computer's. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
     """
-    path = path.resolve()
+    path = real(path)
     with owning(path), opened(path) as store, opened(path) as feeding:
         await_workers(path, EXIT_SECONDS)
         claims.bury(store, "abandoned")
@@ -160,7 +160,7 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     It outlives the caller, writes its messages beside the store, and leaves when idle. One that was started a moment ago
     gets time to begin; if it has ended instead, returns a sentence with its last words, else "".
     """
-    path = path.resolve()
+    path = real(path)
     if is_owned(path):
         return ""
     log_file = Path(f"{path}.log")

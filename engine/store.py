@@ -66,6 +66,14 @@ def sync(folder: Path) -> None:
         os.close(file)
 
 
+def real(path: Path) -> Path:
+    """Return the store's own path, whatever names lead to it, so that all who use it meet at one lock."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # a loop of links is either, by Python's version
+        raise BadFile(f"{path} cannot be used as a store: {error}; choose another with --store FILE.") from error
+
+
 def salvaged(path: Path) -> Path:
     """Return the name under which a whole fresh store waits to take the place of a damaged one."""
     return Path(f"{path}.salvaged")
@@ -77,6 +85,8 @@ def crc(*values: object) -> int:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
+    if path.exists() and not path.is_file():
+        raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
     if salvaged(path).exists():  # the damaged store may have lost its log already
         remedy = f"run python -m engine serve --salvage --store {path} again"
         raise BadFile(f"{path} is being salvaged, or that was interrupted: {remedy}, which goes on where it was.")
@@ -99,6 +109,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def _version(store: sqlite3.Connection, path: Path) -> int:
     version = int(store.execute("PRAGMA user_version").fetchone()[0])
+    if version < 0:
+        raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
     if version > schema.VERSION:
         raise BadFile(
             f"{path} was written by a newer Emberpool (store format {version}, this one reads {schema.VERSION}); "

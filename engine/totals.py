@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from engine.sums import JOULES, SECONDS, STORED
 from engine.template import Floats
 
 
@@ -31,10 +32,10 @@ def totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False)
 
 
 @njit(cache=True, nogil=True)
-def total(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, whole: Any) -> None:
+def total(g: Any, s: Any, kind: Any, a: Any, taken: Any, sums: Any, p: int, whole: Any) -> None:
     """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
     batches, width = s.start.shape
-    reached, log = 0.0, np.ones(batches)
+    reached = 0.0
     if len(whole.start) > 0:
         whole.start[p], whole.end[p] = s.start, s.end
     for n in range(batches):
@@ -43,19 +44,36 @@ def total(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, whole: Any) -> 
                 whole.makespan[p] = max(whole.makespan[p], s.end[n, k])
                 reached = reached if g.background[k] else max(reached, s.end[n, k])
         whole.ends[p, n] = reached
-    if g.roll >= 0:
-        for n in range(batches):
-            log[n] = _done(g, s, kind, a, taken, p, n, whole.makespan[p])
+    enter(a, taken, sums, p, whole, g.roll)
     for d in range(len(a.task)):
-        busy, joules, row = 0.0, 0.0, taken.row[p, d]
-        for n in range(batches):
-            r, share = kind[n], log[n] if a.task[d] == g.roll else 1.0
-            busy += 0.0 if a.beside[d] else share * taken.seconds[row, r]
-            joules += share * taken.joules[row, r]
-            whole.written[p] += share * taken.written[d, r]
-            whole.media[p] += share * taken.stored[row, r]
-        whole.cells[p, a.cell[d], 0] += busy
-        whole.cells[p, a.cell[d], 1] += joules + busy * taken.busy_watts[p, a.device[d]]
+        if a.task[d] == g.roll:
+            _enter_log(g, s, kind, a, taken, p, d, whole)
+
+
+@njit(cache=True, nogil=True)
+def enter(a: Any, taken: Any, sums: Any, p: int, whole: Any, roll: int) -> None:
+    """Enter what all demands of a run took, but those of a rolling log."""
+    for d in range(len(a.task)):
+        row, cell = taken.row[p, d], a.cell[d]
+        if a.task[d] != roll:
+            busy = 0.0 if a.beside[d] else sums.total[SECONDS, row]
+            whole.cells[p, cell, 0] += busy
+            whole.cells[p, cell, 1] += sums.total[JOULES, row] + busy * taken.busy_watts[p, a.device[d]]
+            whole.written[p] += sums.total_written[d]
+            whole.media[p] += sums.total[STORED, row]
+
+
+@njit(cache=True, nogil=True)
+def _enter_log(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, d: int, whole: Any) -> None:
+    busy, joules, row = 0.0, 0.0, taken.row[p, d]
+    for n in range(len(kind)):
+        r, share = kind[n], _done(g, s, kind, a, taken, p, n, whole.makespan[p])
+        busy += 0.0 if a.beside[d] else share * taken.seconds[row, r]
+        joules += share * taken.joules[row, r]
+        whole.written[p] += share * taken.written[d, r]
+        whole.media[p] += share * taken.stored[row, r]
+    whole.cells[p, a.cell[d], 0] += busy
+    whole.cells[p, a.cell[d], 1] += joules + busy * taken.busy_watts[p, a.device[d]]
 
 
 @njit(cache=True, nogil=True)

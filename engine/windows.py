@@ -10,11 +10,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from engine.critical_path import exposed
+from engine.inorder import LANES, Order, draw, follow, lanes, order, ordered, tell
 from engine.period import forget, nothing_kept
 from engine.schedule import _advance, refusal
-from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, Template, begin, stretches
-from engine.totals import Totals, total
+from engine.sums import means, sums
+from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, State, Template, begin, stretches
+from engine.totals import Totals, enter, total
 
+ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)
 
 
@@ -77,27 +80,42 @@ def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
 def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals) -> Averages:
     """Schedule and average P machines, and total `whole` runs if there is room for them.
 
-    Of the template, durations count only by their shape, (N, K).
+    Of the template, durations count only by their shape, (N, K). Batches of which few are like the one before do not repeat
+    themselves, and machines whose servers take tasks in one order then follow it together.
     """
     points, devices = taken.busy_watts.shape
     found = averages(points, template.durations.shape[1], devices, accounts.cells)
-    state, past = begin(template), nothing_kept(template.durations.shape[1], template.servers)
-    failed = _observe(template._replace(alike=stretches(kind)), state, past, kind, accounts, taken, found, whole)
-    if failed:
-        raise ValueError(refusal(failed))
+    some = sums(taken, kind, _seen(kind), len(whole.makespan) > 0)
+    alike, todo, state = stretches(kind), np.arange(points), begin(template)
+    repeats = 2 * alike[-1] <= len(kind)
+    template = template._replace(alike=alike if repeats else np.arange(len(kind)))
+    while not repeats and ordered(template) and len(todo) >= ENOUGH:
+        _events(template, state, todo[:1], kind, accounts, taken, some, found, whole)
+        held = _in_order(order(template, state), kind, accounts, taken, some, todo[1:], found, whole)
+        todo = todo[1:][~held]
+        if held.mean() < WORTHWHILE:
+            break
+    _events(template, state, todo, kind, accounts, taken, some, found, whole)
     return found
 
 
+def _seen(kind: Ints) -> int:
+    return len(kind) - 2 if len(kind) > 2 else len(kind)
+
+
+def _events(template: Template, state: State, machines: Ints, *given: Any) -> None:
+    past = nothing_kept(template.durations.shape[1], template.servers)
+    failed = _observe(template, state, past, machines, *given)
+    if failed:
+        raise ValueError(refusal(failed))
+
+
 @njit(cache=True, nogil=True)
-def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: Any, whole: Any) -> int:
-    (points, demands), kinds = taken.row.shape, taken.seconds.shape[1]
-    batches, width = s.start.shape
-    newest, seen = s.roll[NEWEST], batches - 2 if batches > 2 else batches
-    weight = np.zeros(kinds)
-    for n in range(batches - seen, batches):
-        weight[kind[n]] += 1.0
-    task_seconds, mean = np.zeros((kinds, width)), np.zeros((4, demands))
-    for p in range(points):
+def _observe(g: Any, s: Any, past: Any, machines: Any, kind: Any, a: Any, taken: Any, some: Any, found: Any, whole: Any) -> int:
+    kinds, (batches, width) = taken.seconds.shape[1], s.start.shape
+    newest, seen = 0 if g.bound > 0 else -1, batches - 2 if batches > 2 else batches
+    task_seconds = np.zeros((kinds, width))
+    for p in machines:
         _longest(a, taken.seconds, taken.row[p], task_seconds)
         _start_over(g, s, kind, task_seconds, newest)
         forget(past)
@@ -108,11 +126,44 @@ def _observe(g: Any, s: Any, past: Any, kind: Any, a: Any, taken: Any, found: An
         found.step[p] = (high - low) / seen
         found.exposed[p] = exposed(g, s, last, low) / seen
         found.stale[p] = s.stale.max()
-        _means(taken, p, weight, seen, mean)
-        average(a, mean, _ran(g, s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
+        average(a, means(taken, some, p), _ran(g, s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
         if len(whole.makespan) > 0:
-            total(g, s, kind, a, taken, p, whole)
+            total(g, s, kind, a, taken, some, p, whole)
     return 0
+
+
+def _in_order(o: Order, kind: Ints, *given: Any) -> NDArray[np.bool_]:
+    """Let machines follow an order and tell of those for which that is exact; returns which."""
+    place = np.empty_like(o.flat)
+    place[o.flat] = np.arange(len(o.flat))
+    held: NDArray[np.bool_] = _follow(o, place, lanes(len(o.flat), len(o.server), int(kind.max()) + 1), kind, *given)
+    return held
+
+
+@njit(cache=True, nogil=True)
+def _follow(
+    o: Any, place: Any, room: Any, kind: Any, a: Any, taken: Any, some: Any, machines: Any, found: Any, whole: Any
+) -> Any:
+    held = np.zeros(len(machines), dtype=np.bool_)
+    for first in range(0, len(machines), LANES):
+        mine = machines[first : first + LANES]
+        exact, all_take_time = follow(o, kind, a, taken, mine, room)
+        for lane in range(len(mine)):
+            if exact[lane] and tell(o, place, room, lane, all_take_time[lane], mine[lane], found, whole):
+                held[first + lane] = True
+                _enter(o, room, lane, a, taken, some, mine[lane], found, whole)
+    return held
+
+
+@njit(cache=True, nogil=True)
+def _enter(o: Any, room: Any, lane: int, a: Any, taken: Any, some: Any, p: int, found: Any, whole: Any) -> None:
+    """Enter what a lane's machine took."""
+    average(a, means(taken, some, p), np.ones(len(o.server)), taken.busy_watts[p], taken.idle_watts[p], found, p)
+    if len(whole.makespan) > 0:
+        whole.makespan[p] = whole.ends[p, -1]
+        enter(a, taken, some, p, whole, -1)
+    if len(whole.start) > 0:
+        draw(o, room, lane, whole.start[p], whole.end[p])
 
 
 @njit(cache=True, nogil=True)
@@ -156,19 +207,6 @@ def _ran(g: Any, s: Any, seen: int) -> Any:
     if g.roll >= 0:
         shares[g.roll] = np.sum(~np.isnan(s.end[batches - seen :, g.roll])) / seen
     return shares
-
-
-@njit(cache=True, nogil=True)
-def _means(taken: Any, p: int, weight: Any, seen: int, mean: Any) -> None:
-    mean[:] = 0.0
-    for d in range(mean.shape[1]):
-        row = taken.row[p, d]
-        for r in range(len(weight)):
-            share = weight[r] / seen
-            mean[0, d] += share * taken.seconds[row, r]
-            mean[1, d] += share * taken.joules[row, r]
-            mean[2, d] += share * taken.written[d, r]
-            mean[3, d] += share * taken.stored[row, r]
 
 
 @njit(cache=True, nogil=True)

@@ -10,6 +10,7 @@ import numpy as np
 from engine.answers.fronts import fronts
 from engine.estimate import estimate
 from engine.presets import preset
+from engine.runs import runs
 from engine.scenario import with_values
 from engine.simulate import simulate
 
@@ -23,4 +24,6 @@ for changes in (
     scenario = with_values(tiny, changes)
     estimate(scenario)
     simulate(scenario)
+hbm = with_values(tiny, {"system": "all-hbm", "run.training": False})
+runs([with_values(hbm, {"machine.pcie_bandwidth_GBps": 1.0 + n}) for n in range(10)], tables=True)
 fronts(np.zeros((1, 2)))

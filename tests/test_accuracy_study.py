@@ -204,3 +204,8 @@ def test_a_seed_of_the_stored_result_comes_out_again(number):
     for moment in findings.MOMENTS:
         for g, score in getattr(then, moment).items():
             assert getattr(ours, moment)[g] == pytest.approx(score, rel=1e-5, abs=1e-5)
+
+
+def test_a_study_that_would_be_kept_in_a_device_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "accuracy", "--out", "/dev/zero"]) == 2
+    assert capsys.readouterr().err == "/dev/zero cannot keep a study: it is no file; give another --out.\n"

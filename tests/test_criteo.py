@@ -204,3 +204,19 @@ def test_a_file_that_does_not_suit_the_scenario_is_refused_by_its_knob(kind: str
     ask, sentence = REFUSED[kind]
     with pytest.raises(BadInput, match=sentence):
         ask()
+
+
+def test_a_file_without_an_end_and_one_whose_text_outgrows_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BadFile, match=r"/dev/zero cannot be read: it is a device, which has no end"):
+        criteo.read("/dev/zero")
+    packed, plain = tmp_path / "bomb.gz", tmp_path / "plain"
+    packed.write_bytes(gzip.compress(bytes(4 * len(CSV))))
+    plain.write_bytes(CSV)
+    monkeypatch.setattr(criteo, "physical", lambda: 4 * len(CSV))
+    assert criteo.read(plain).digest == sha256(CSV).hexdigest() and criteo.decode("good", gzip.compress(CSV)).name == "good"
+    for path in (packed, plain):
+        with pytest.raises(BadFile, match=r"does not fit in memory; .* give a part of it"):
+            criteo.read(path)
+        monkeypatch.setattr(criteo, "physical", lambda: 4 * len(CSV) - 4)

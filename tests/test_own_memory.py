@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from joblib.parallel import BACKENDS
 
-from engine import kept, own_memory, service, worker
+from engine import kept, own_memory, seen, service, worker
 from engine.__main__ import main
 from engine.errors import CannotRun, NoRoom
 from engine.presets import preset
@@ -64,6 +64,7 @@ def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_k
 
 
 def test_what_this_computer_lacks_the_memory_for_is_a_failure_of_the_point_and_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen.forget()  # what is counted already needs no memory any more
     monkeypatch.setattr(own_memory, "physical", lambda: 1)
     small = with_values(TINY, {"run.training": False})
     with pytest.raises(NoRoom):

@@ -75,6 +75,8 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _digest(path: Path) -> str:
     try:
+        if path.is_char_device():
+            raise BadFile(f"{path} cannot be read: it is a device, which has no end; check --data.")
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:

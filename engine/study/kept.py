@@ -93,6 +93,8 @@ def read(path: Path) -> Study:
 def begin(path: Path, plan: Plan, date: str) -> Study:
     """Return the study to go on with, its file written; raises BadFile where the file holds another study."""
     study = Study(plan, date, version.MODEL, {})
+    if path.exists() and not path.is_file():
+        raise BadFile(f"{path} cannot keep a study: it is no file; give another --out.")
     if path.exists():
         study = read(path)
         if (study.plan, study.model) != (plan, version.MODEL):

@@ -5,6 +5,7 @@ category is an id of its own. The file is read whole: about 270 bytes of memory 
 """
 
 import gzip
+import io
 import re
 import zlib
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadFile
+from engine.own_memory import physical
 from engine.workload.arrays import Singles, Words
 from engine.workload.criteo_parse import DENSE, FIELDS, parse_lines
 
@@ -22,6 +24,7 @@ NAMES = ("label", *(f"I{i}" for i in range(1, DENSE + 1)), *(f"C{i}" for i in ra
 MARK = b"\xef\xbb\xbf"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FEWEST = 40
+MOST_OF_MEMORY = 0.25  # for a file's text, beside which a copy of it and its samples take about three times as much
 HELD_OUT_LEAST = 20
 
 
@@ -68,6 +71,10 @@ class Form:
 def read(path: Path | str) -> CriteoFile:
     """Read a Criteo file from disk; raises BadFile with the file's name and, where there is one, the line."""
     try:
+        if Path(path).is_char_device():
+            raise BadFile(f"{path} cannot be read: it is a device, which has no end; give a readable Criteo file.")
+        if Path(path).stat().st_size > _most():
+            raise _too_large(str(path))
         raw = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         raise BadFile(f"{path} cannot be read: {error}; give a readable Criteo file.") from error
@@ -82,6 +89,10 @@ def decode(name: str, raw: bytes) -> CriteoFile:
         return _decode(name, raw)
     except MemoryError as error:
         raise _too_large(name) from error
+
+
+def _most() -> int:
+    return int(physical() * MOST_OF_MEMORY)
 
 
 def _too_large(name: str) -> BadFile:
@@ -138,7 +149,11 @@ def _plain(name: str, raw: bytes) -> bytes:
     if not raw.startswith(b"\x1f\x8b"):
         return raw
     try:
-        return gzip.decompress(raw)
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
+            text = packed.read(_most() + 1)  # a few MB can hold a thousand times as much
+        if len(text) > _most():
+            raise _too_large(name)
+        return text
     except (OSError, EOFError, zlib.error) as error:
         raise BadFile(f"{name} is a damaged or cut off gzip file: {error}; copy it again.") from error
 

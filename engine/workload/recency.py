@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.stack import flip, line_of_time, marked_before
 from engine.workload.arrays import Floats, Ints
+from engine.workload.recent import EMPTY, find
 
 MOST_LOOKUPS = 10_000_000
 MOST_IDS = 4_000_000  # beyond, rows are numbered anew
@@ -35,7 +36,7 @@ def distances(batches: Sequence[Ints]) -> Distances:
     """Measure the distances of every lookup of some batches, none of them empty."""
     ids = np.concatenate(batches)
     if ids.max() > MOST_IDS:
-        ids = np.unique(ids, return_inverse=True)[1].reshape(-1)
+        ids = _numbered(ids, np.full(2 ** int(np.ceil(np.log2(2 * len(ids)))), EMPTY), np.empty_like(ids))
     first = np.cumsum([0, *map(len, batches)])
     now, begun = np.empty((2, len(ids)), dtype=np.int32)
     rows = np.zeros(len(batches), dtype=np.int64)
@@ -50,6 +51,19 @@ def moved(found: Distances, capacity: int) -> Floats:
     late = np.add.reduceat(found.begun > capacity, found.first, dtype=np.int64)
     come = np.diff(np.minimum(found.rows, capacity), prepend=0) if capacity else misses
     return np.array([misses, misses - come if capacity else misses, late], dtype=np.float64)
+
+
+@njit(cache=True, nogil=True)
+def _numbered(ids, slots, numbers):  # type: ignore[no-untyped-def]
+    """Number different ids from 0 in the order in which they come; there are twice as many `slots`, a power of two."""
+    seen, held, shift = 0, np.empty(len(slots), dtype=np.int32), np.uint64(64 - np.int64(np.round(np.log2(len(slots)))))
+    for i in range(len(ids)):
+        slot = find(slots, ids[i], shift)
+        if slots[slot] == EMPTY:
+            slots[slot], held[slot] = ids[i], seen
+            seen += 1
+        numbers[i] = held[slot]
+    return numbers
 
 
 @njit(cache=True, nogil=True)

@@ -130,8 +130,8 @@ def test_the_browsers_back_button_takes_a_knob_back(server, visit):
     expect(page).to_have_url(re.compile("GBps=30.0"))
     page.wait_for_timeout(2100)
     page.go_back()
-    expect(settled(page).get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("20.0")
-    expect(page).to_have_url(re.compile("GBps=20.0"))
+    expect(settled(page).get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("20.0", timeout=ANSWER_MS)
+    expect(page).to_have_url(re.compile("GBps=20.0"), timeout=ANSWER_MS)
 
 
 def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(server, visit):
