@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from engine import links
-from tests.browser.test_explorer import ANSWER_MS, settled, shared_link, write
+from tests.browser.test_explorer import ANSWER_MS, shared_link, write
 
 AXES = ("data.seed:4711,4712", "system:pmem,cxl")
 
@@ -26,12 +26,13 @@ def test_what_was_run_is_found_reopened_shared_and_deleted(server, visit):
     expect(page.get_by_role("button", name="Search").first).to_be_visible(timeout=ANSWER_MS)
     assert page.get_by_role("button", name="Download as CSV").count() == 0, "the table's own file would not disarm formulas"
 
-    other = visit(shared_link(page), **narrow)
+    link = shared_link(page)
+    other = visit(link, **narrow)
     expect(other.get_by_role("link", name="Reopen")).to_be_visible(timeout=ANSWER_MS)
     other.get_by_role("button", name="Delete", exact=True).click()
     expect(other.get_by_text(re.compile("and 4 results that no other request has go for good"))).to_be_visible(timeout=ANSWER_MS)
     other.get_by_role("button", name="Delete for good").click()
     expect(other.get_by_role("link", name="Reopen")).to_have_count(0, timeout=ANSWER_MS)
-    gone = visit(shared_link(settled(page)), **narrow)
+    gone = visit(link, **narrow)
     expect(gone.get_by_text("is not in this server's history")).to_be_visible(timeout=ANSWER_MS)
     assert gone.outside == page.outside == []
