@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_schedule import random_graphs, seconds
+from test_schedule import _demand, random_graphs, seconds
 
 from engine import seen, windows
-from engine.graph import TaskGraph
+from engine.graph import Task, TaskGraph
 from engine.kept import result_text
 from engine.layout import accounts_of
 from engine.presets import preset
@@ -63,6 +63,20 @@ def test_random_machines_that_follow_an_order_have_the_times_of_their_events(gra
         together, _ = observed(graph, times, 2, patch)
         alone, held = observed(graph, times, 10**9, patch)
     assert not held
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_machine_on_which_another_task_is_ready_first_does_not_follow(monkeypatch):
+    lanes = {"entry": "a", "x": "b", "y": "c", "p": "d", "q": "d", "last": "a"}
+    after = {"entry": (), "x": ("entry",), "y": ("entry",), "p": ("x",), "q": ("y",), "last": ("p", "q")}
+    tasks = [Task(name, "Other", (_demand(lanes[name]),), waits, () if waits else ("last",)) for name, waits in after.items()]
+    times = np.ones((MACHINES, 4, len(tasks)))
+    times[:, :, 1] = np.where(np.arange(MACHINES) % 3 == 1, 2.5, 0.5)[:, None]  # x ends after y on every third machine
+    times[:, :, 4] = 3.0
+    together, held = observed(TaskGraph(tuple(tasks)), times, MACHINES, monkeypatch)
+    alone, _ = observed(TaskGraph(tuple(tasks)), times, 10**9, monkeypatch)
+    assert held == MACHINES - MACHINES // 3 - 1
     for one, other in zip(together, alone, strict=True):
         np.testing.assert_array_equal(one, other)
 
