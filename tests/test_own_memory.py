@@ -30,6 +30,12 @@ from engine.__main__ import main; sys.exit(main(["run", "--preset", "tiny"]))
 TINY = preset("tiny").scenario
 
 
+@pytest.fixture(autouse=True)
+def nothing_counted() -> None:
+    """What another test has counted needs no memory any more."""
+    seen.forget()
+
+
 def test_counting_is_refused_where_it_takes_more_than_the_computer_has(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,7 +70,6 @@ def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_k
 
 
 def test_what_this_computer_lacks_the_memory_for_is_a_failure_of_the_point_and_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen.forget()  # what is counted already needs no memory any more
     monkeypatch.setattr(own_memory, "physical", lambda: 1)
     small = with_values(TINY, {"run.training": False})
     with pytest.raises(NoRoom):
