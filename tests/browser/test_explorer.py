@@ -68,6 +68,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     write(page, "CXL bandwidth [GB/s], exact", "16")
     page.get_by_text("Near-data compute", exact=True).click()
     settled(page)
+    expect(page).to_have_url(re.compile("near_data_compute=off"), timeout=ANSWER_MS)
     write(page, "Checkpoint relaxation [batches], exact", "3")
     assert finding(page) != before
     page.get_by_test_id("stExpander").get_by_text("Faults", exact=True).click()
