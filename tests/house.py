@@ -1,0 +1,217 @@
+"""The house in numbers: rooms and their sizes, circles, crowded folders, names that stand twice, how far a knob is spread.
+
+`python -m tests.house` prints them, `python -m tests.house --write` keeps them as the ceilings that test_house.py holds.
+"""
+
+import ast
+import io
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CEILINGS = Path(__file__).parent / "house.toml"
+PARTS = ("engine", "pages", "tests")
+KNOBS = ("cxl_bandwidth_GBps", "pmem_capacity_GiB", "mlp_staleness_bound_batches")
+CORE = ("core", "scenario", "workload", "hardware", "systems", "caches", "amounts", "schedule", "training", "persistence",
+        "faults", "run", "results")  # fmt: skip
+MANY = 12
+TRACE = """
+import sys
+from engine.simulate import simulate
+from engine.presets import preset
+entered = set()
+def note(frame, event, argument):
+    name = frame.f_code.co_filename
+    if event == "call" and "/engine/" in name:
+        entered.add(name.rsplit("/engine/", 1)[1])
+scenario = preset("tiny").scenario
+sys.setprofile(note)
+simulate(scenario)
+sys.setprofile(None)
+print(*sorted(entered))
+"""
+
+
+@cache
+def files(part: str) -> tuple[Path, ...]:
+    """Return a part's Python files, relative to the checkout."""
+    return tuple(sorted(path.relative_to(ROOT) for path in (ROOT / part).rglob("*.py")))
+
+
+@cache
+def text(path: Path) -> str:
+    """Return what a file says."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return a file's syntax tree."""
+    return ast.parse(text(path))
+
+
+def module(path: Path) -> str:
+    """Return a file's dotted name; a package has its folder's."""
+    return ".".join(path.parent.parts if path.name == "__init__.py" else path.with_suffix("").parts)
+
+
+def statements(path: Path) -> int:
+    """Count a file's statements."""
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(tree(path)))
+
+
+@cache
+def code_lines(path: Path) -> int:
+    """Count the lines that hold code: neither blank, nor a comment, nor a docstring."""
+    blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    tokens = tokenize.generate_tokens(io.StringIO(text(path)).readline)
+    lines = {line for token in tokens if token.type not in blank for line in range(token.start[0], token.end[0] + 1)}
+    for node in ast.walk(tree(path)):
+        body = getattr(node, "body", None)
+        first = body[0] if isinstance(body, list) and body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return len(lines)
+
+
+def rooms() -> dict[str, tuple[int, int, int, int]]:
+    """Return by folder its own files, physical lines, lines of code, and statements."""
+    found: dict[str, list[Path]] = defaultdict(list)
+    for part in PARTS:
+        for path in files(part):
+            found[str(path.parent)].append(path)
+    return {
+        room: (
+            len(inside),
+            sum(text(path).count("\n") for path in inside),
+            sum(map(code_lines, inside)),
+            sum(map(statements, inside)),
+        )
+        for room, inside in sorted(found.items())
+    }
+
+
+def crowded() -> dict[str, int]:
+    """Return the folders with more than MANY Python files beside __init__."""
+    count = Counter(str(path.parent) for part in PARTS for path in files(part) if path.name != "__init__.py")
+    return {room: n for room, n in sorted(count.items()) if n > MANY}
+
+
+@cache
+def imports() -> Mapping[str, frozenset[str]]:
+    """Return which modules of the engine each of them imports, late imports included."""
+    known = {module(path): path for path in files("engine")}
+    return {name: frozenset(_imports(name, path, known)) - {name} for name, path in known.items()}
+
+
+def _imports(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, (above, node.module)))
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                if full in known or base in known:
+                    yield full if full in known else base
+
+
+def packages() -> Mapping[str, frozenset[str]]:
+    """Return which rooms of the engine each room imports; files at its root stand one by one."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, others in imports().items():
+        found[_room(name)] |= {_room(other) for other in others} - {_room(name)}
+    return {room: frozenset(others) for room, others in found.items()}
+
+
+def _room(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
+def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """Return the sets of names that reach each other (Tarjan's components of more than one)."""
+    reach = {name: _reach(graph, name) for name in graph}
+    together = {frozenset({name, *(other for other in reach[name] if name in reach.get(other, ()))}) for name in graph}
+    return sorted(sorted(one) for one in together if len(one) > 1)
+
+
+def _reach(graph: Mapping[str, frozenset[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for other in graph.get(waiting.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return seen
+
+
+def class_names() -> dict[str, int]:
+    """Return the public class names that stand for more than one thing in the engine, and how many."""
+    nodes = (node for path in files("engine") for node in tree(path).body if isinstance(node, ast.ClassDef))
+    count = Counter(node.name for node in nodes if not node.name.startswith("_"))
+    return {name: n for name, n in sorted(count.items()) if n > 1}
+
+
+def mentions(knob: str) -> int:
+    """Return how many lines of the engine name a knob."""
+    return sum(knob in line for path in files("engine") for line in text(path).splitlines())
+
+
+def entered() -> list[str]:
+    """Return the files of the engine whose code runs in a full run of the smallest preset, the variants' own apart."""
+    found = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, text=True, check=True, cwd=ROOT)
+    variants = ("metrics/", "faults/", "devices/", "hardware/devices/", "systems/c")
+    return [name for name in found.stdout.split() if not name.startswith(variants)]
+
+
+def measured() -> dict[str, dict[str, int]]:
+    """Return everything that has a ceiling."""
+    every = rooms()
+    core = sum(code for room, (_, _, code, _) in every.items() if Path(room).parts[:1] == ("engine",) and _in_core(room))
+    lines = {f"{part} lines": sum(text(path).count("\n") for path in files(part)) for part in PARTS}
+    return {
+        "rooms": {room: code for room, (_, _, code, _) in every.items()},
+        "totals": {**lines, "core code lines": core, "files entered by simulate": len(entered())},
+        "mentions": {knob: mentions(knob) for knob in KNOBS},
+        "crowded": crowded(),
+        "class names twice": class_names(),
+        "circles": {"largest of files": _largest(imports()), "largest of packages": _largest(packages())},
+    }
+
+
+def _in_core(room: str) -> bool:
+    return len(Path(room).parts) > 1 and Path(room).parts[1] in CORE
+
+
+def _largest(graph: Mapping[str, frozenset[str]]) -> int:
+    return max(map(len, circles(graph)), default=0)
+
+
+def ceilings() -> dict[str, dict[str, int]]:
+    """Return the committed ceilings."""
+    return tomllib.loads(CEILINGS.read_text(encoding="utf-8"))
+
+
+def _main() -> None:
+    now = measured()
+    if "--write" in sys.argv:
+        tables = (f'["{name}"]\n' + "".join(f'"{key}" = {value}\n' for key, value in rows.items()) for name, rows in now.items())
+        head = "# Ceilings of tests/house.py; raising one takes a line in DECISIONS.md that says why.\n"
+        CEILINGS.write_text(head + "\n".join(tables), encoding="utf-8")
+    for room, (count, lines, code, some) in rooms().items():
+        print(f"{room:36} {count:4} files {lines:6} lines {code:6} code {some:6} statements")
+    for name, rows in now.items():
+        print(*(f"{name}: {key} = {value}" for key, value in rows.items() if name != "rooms"), sep="\n")
+
+
+if __name__ == "__main__":
+    _main()
