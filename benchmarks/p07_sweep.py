@@ -13,11 +13,11 @@ from benchmarks.simpy_peer import ends
 from engine import seen
 from engine.axes import Axis
 from engine.counts import counted
-from engine.expected import settle
 from engine.machinery import machinery, schedule
 from engine.presets import preset
 from engine.runs import runs
 from engine.scenario import Scenario, with_values
+from engine.settle import settle
 from engine.sweep import Sweep
 from engine.workload.source import source
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from engine import energy
 from engine.course import Segment
 from engine.device import Device
-from engine.result import Row
 from engine.run import Run
 from engine.timeline import Timeline
+from engine.workload.arrays import Row
 
 Floats = NDArray[np.float64]
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")

@@ -6,13 +6,14 @@ from math import isnan
 
 from engine.course import Segment
 from engine.errors import CannotRun
-from engine.expected import expected_traffic, settle
+from engine.expected import expected_traffic
 from engine.fault_knobs import Faults
-from engine.result import Row
 from engine.run import Crash, Run, machinery, run, schedule
 from engine.scenario import Scenario
+from engine.settle import settle
 from engine.simulate import untrained
 from engine.units import MS
+from engine.workload.arrays import Row
 
 BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5
 LANES = {
@@ -39,7 +40,7 @@ def close_up(scenario: Scenario, share: float = 0.6) -> CloseUp:
     if settled.problems:
         raise CannotRun(settled.problems[0])
     calm = machinery(replace(settled.scenario, faults=Faults()))
-    amounts = expected_traffic(calm, BATCHES)
+    amounts = expected_traffic(calm.scenario, BATCHES)
     ends = schedule(calm, amounts).batch_ends
     step = float(ends[STRUCK] - ends[STRUCK - 1])
     faults = Faults(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 
 from engine.errors import BadInput, nearest
-from engine.registry import load, names
+from engine.registry import domain_names, load
 
 LINE, WORD = 64, 8
 WITHOUT_END = inf
@@ -55,11 +55,6 @@ def by_word(address: int, device: bool, controller: int) -> int:
 def in_order(address: int, device: bool, controller: int) -> int:
     """There is one queue, in program order."""
     return 0
-
-
-def domain_names() -> tuple[str, ...]:
-    """Return the names of all persistence models, as knobs and commands write them."""
-    return tuple(name.replace("-", "_") for name in names("domains"))
 
 
 def domain(name: str) -> Domain:

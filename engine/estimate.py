@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from engine.expected import expected_line
 from engine.many import reports, told
 from engine.report import Report
 from engine.result import Result
 from engine.scenario import Scenario
+from engine.settle import expected_line
+from engine.story import cannot_run
 from engine.tables import device_rows, timeline_rows
-from engine.together import Refused
+from engine.together import Misfit, Refused
 
 
 def estimate(scenario: Scenario) -> Result:
@@ -19,7 +20,7 @@ def estimate(scenario: Scenario) -> Result:
     (found,) = reports([scenario], _whole)
     if isinstance(found, Refused):
         raise found.error
-    return found
+    return cannot_run(found.asked, found.problems) if isinstance(found, Misfit) else found
 
 
 def _whole(asked: Scenario, report: Report) -> Result:

@@ -1,54 +1,21 @@
-"""What to expect of a scenario: settled on its machine, the amounts of a steady batch, and how many batches show it."""
-
-from collections.abc import Mapping
-from typing import Any
+"""The amounts of a steady batch, expected from the popularity instead of counted from ids."""
 
 import numpy as np
 
-from engine.fit import Fit
-from engine.nodes import sized
 from engine.placement import levels
 from engine.registry import load
-from engine.run import Machinery, machinery, schedule
-from engine.scenario import Scenario, with_checked
-from engine.seen import Seen, remembered
-from engine.steady import steady
-from engine.system import System, Ways, cache_policy
-from engine.timeline import Timeline
+from engine.scenario import Scenario
+from engine.seen import remembered
+from engine.system import System, cache_policy
 from engine.traffic import Traffic, traffic
 from engine.traffic import steady as repeated
 from engine.workload.accesses import expected
 from engine.workload.caching import NOTHING, expected_moves, popular_share
 
-WINDOW, TURNS, LONGEST = 64, 3, 2048
 
-
-def settle(scenario: Scenario) -> Fit:
-    """Choose what is automatic, nodes included where a throughput is asked for, and check that everything fits."""
-    changes, problems, automatic = _settled(scenario, scenario.system)
-    return Fit(with_checked(scenario, changes) if changes else scenario, problems, automatic)
-
-
-@remembered()
-def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ...], bool]:
-    found = sized(s, _throughput)
-    changes = found.scenario.changes if isinstance(found.scenario, Seen) else {}
-    return changes, found.problems, found.capacity_is_automatic
-
-
-def _throughput(settled: Scenario) -> float:
-    m = machinery(settled)
-    return settled.data.batch_size / steady(expected_line(m), m.devices).step
-
-
-def expected_line(m: Machinery, batches: int | None = None) -> Timeline:
-    """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
-    return schedule(m, expected_traffic(m, batches or window(m.ways)))
-
-
-def expected_traffic(m: Machinery, batches: int) -> Traffic:
+def expected_traffic(s: Scenario, batches: int) -> Traffic:
     """Return so many batches of the steady state's expected accesses."""
-    return repeated(expected_amounts(m.scenario, m.scenario.system), batches)
+    return repeated(expected_amounts(s, s.system), batches)
 
 
 @remembered()
@@ -70,13 +37,3 @@ def expected_amounts(s: Scenario, system: str) -> Traffic:
         refused=np.minimum(moved.refused, rows),
         levels=rows[:, None] * levels(s, *caches(s)) if caches else None,
     )
-
-
-def window(ways: Ways) -> int:
-    """Return how many batches show the steady state: two to begin with, then whole turns of bound + 1 batches.
-
-    A log that cannot keep up makes somebody wait once in a turn; a run of fewer turns may end before the first wait.
-    """
-    turn = ways.bound + 1
-    turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
-    return 2 + min(turns * turn, LONGEST)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from engine import cluster, hazard
 from engine.fault_rates import mtbfs
+from engine.fault_trace import replay
 from engine.registry import every, load
 from engine.scenario import Scenario
 from engine.units import HOUR
@@ -89,7 +90,7 @@ def struck(scenario: Scenario, name: str, repaired: bool = True, nodes: int = 1)
     given, faults = name.replace("-", "_"), scenario.faults
     listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
     unit, every_unit = every("faults")[name].unit, mtbf(scenario, name)
-    traced = [one for one in hazard.replay(faults.trace) if one.fault == name]
+    traced = [one for one in replay(faults.trace) if one.fault == name]
     at = {node: tuple(one.at for one in traced if one.node == node) for node in {one.node for one in traced}}
     at[0] = (*at.get(0, ()), *listed)
     streams = []

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from engine.fault_rates import NONE, rate_names
 from engine.knobs import knob
+from engine.registry import NO_RATES, rate_names
 
 MOST = 1e12
 
@@ -123,7 +123,7 @@ class Faults:
     late_detection_share: float = _number(0.0, "Late detections", "Share of faults that are noticed later.", 0, 1)
     late_detection_seconds: float = _seconds(600.0, "Late by", "How much later those are noticed.", "faults.late_detection_share")
     rates: str = knob(
-        NONE,
+        NO_RATES,
         "choice",
         "Failure rates",
         "Published rates, by GPU and node, for the classes whose MTBF is auto.",

@@ -5,16 +5,10 @@ from pathlib import Path
 from tomllib import loads
 from typing import Any
 
+from engine.registry import NO_RATES
 from engine.units import HOUR
 
 FOLDER = Path(__file__).parent / "rates"
-NONE = "none"
-
-
-@cache
-def rate_names() -> tuple[str, ...]:
-    """Return what `faults.rates` can be: nothing, or a file's name."""
-    return (NONE, *sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
 @cache
@@ -26,5 +20,5 @@ def published(name: str) -> dict[str, Any]:
 @cache
 def mtbfs(name: str) -> dict[str, float]:
     """Return by class of fault the mean seconds between two at one unit: units watched, times hours, over events."""
-    faults = published(name)["faults"] if name != NONE else {}
+    faults = published(name)["faults"] if name != NO_RATES else {}
     return {fault: one["units"] * one["hours"] * HOUR / one["events"] for fault, one in faults.items()}

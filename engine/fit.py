@@ -10,7 +10,6 @@ from engine.devices.ssd import DRIVES
 from engine.registry import load
 from engine.scenario import KNOBS, Scenario, per_table, with_values
 from engine.seen import remembered
-from engine.serving import too_small
 from engine.system import System
 from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
 from engine.units import FLOAT32, GB, GiB
@@ -215,4 +214,14 @@ def _gpu(s: Scenario, system: System) -> str:
     return (
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
         f"activations need {_gib(need)}; {enough}{_less(system)}, or choose a larger GPU."
+    )
+
+
+def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
+    """Return the refusal of a cache that cannot hold the rows it must."""
+    remedy = f"raise it to {min(1.0, s.policy.cache_load_factor * 1.01 * unique / max(capacity, 1)):.3g}"
+    fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
+    return (
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {int(capacity):,} rows, but {who} {int(unique):,} "
+        f"different ones, which must be in the cache together; {remedy}, {fewer}or lower data.batch_size."
     )

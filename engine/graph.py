@@ -1,13 +1,14 @@
 """A task graph says what happens in one batch, where, and after what; `check` is its grammar."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from engine.work import Work, amounts
 
 Stage = Literal["Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 Persists = Literal["", "embedding log", "mlp log", "commit", "embedding update", "home write"]
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device import Device, joules, seconds, stored
-from engine.graph import Demand, Task, TaskGraph
-from engine.result import STAGES
+from engine.graph import STAGES, Demand, Task, TaskGraph
 from engine.windows import Accounts
 from engine.work import Work, written
 

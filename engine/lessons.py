@@ -12,13 +12,12 @@ from engine.learner import Learner, advance, crash, learner, score
 from engine.machinery import Machinery
 from engine.meter import Meter
 from engine.outage import Outage
-from engine.result import Row
 from engine.run import Found
 from engine.scenario import Scenario
 from engine.scores import Scores
 from engine.training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
 from engine.training.lookup import LocalBatch
-from engine.workload.arrays import Ints
+from engine.workload.arrays import Ints, Row
 from engine.workload.source import Source
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]

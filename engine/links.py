@@ -14,14 +14,14 @@ from urllib.parse import parse_qsl, quote
 
 from engine import axes as sweep_axes
 from engine import knobs, version
-from engine.errors import BadInput, BadLink
+from engine.errors import BadLink
 from engine.keys import How
 from engine.presets import DEFAULT, preset
 from engine.scenario import KNOBS, Scenario, known, values, with_values
 from engine.sweep import sampling
 
 MOST_CHARACTERS = 8000
-MOST_PINS, MOST_RUNS = 8, 8
+MOST_BOUNDS, MOST_PINS, MOST_RUNS = 20, 8, 8
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 Pairs = list[tuple[str, str]]
 
@@ -65,17 +65,11 @@ class Questions:
         return tuple(map(_compared, self.runs))
 
     def check(self) -> None:
-        """Refuse what cannot be read; raises BadInput."""
-        from engine.answers.objective import MOST_CONSTRAINTS, constraint, objectives  # late: metrics need results, those links
-
-        if len(self.where) > MOST_CONSTRAINTS:
-            raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_CONSTRAINTS} are allowed.")
+        """Refuse what has no form; raises BadInput. Whether bounds and objectives name results is `answers.linked`'s question."""
+        if len(self.where) > MOST_BOUNDS:
+            raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
         if self.sample:
             sampling(self.sample)
-        if self.pareto:
-            objectives(self.pareto)
-        for bound in self.where:
-            constraint(bound)
         _ = self.pinned, self.compared  # reading them is their check
 
 
@@ -171,10 +165,6 @@ def open_pairs(pairs: Pairs) -> Opened:
     _check_link_version(seen.pop("v", str(version.LINK)))
     banner = _banner(seen.pop("model", version.MODEL))
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
-    if crash:
-        from engine.crashcheck.view import view  # late: the crash explorer, which few links need
-
-        view(crash)
     where, runs = map(tuple, several.values())
     questions = Questions(seen.pop("sample", ""), where, seen.pop("pareto", ""), seen.pop("pins", ""), runs)
     questions.check()
@@ -196,11 +186,3 @@ def _banner(text: str) -> str:
         f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. The knobs are the same, "
         "results may differ: CHANGELOG.md lists what changed."
     )
-
-
-def opened_or_error(pairs: Pairs) -> Opened | BadInput:
-    """Open decoded parameters, or return the error whose sentence a page shows instead."""
-    try:
-        return open_pairs(pairs)
-    except BadInput as error:
-        return error

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from engine.domain import domain_names
 from engine.knobs import knob
+from engine.registry import domain_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from engine import blas
 from engine.books import Books, undisturbed
-from engine.expected import expected_amounts, window
+from engine.expected import expected_amounts
 from engine.finding import finding
 from engine.metric import measure
 from engine.registry import load
@@ -16,10 +16,11 @@ from engine.report import Report
 from engine.result import Result
 from engine.scenario import Scenario
 from engine.seen import remembered
+from engine.settle import window
 from engine.steady import Steady
-from engine.story import ESTIMATED, passes
+from engine.story import ESTIMATED, passes, unmade
 from engine.system import ways
-from engine.together import Observed, Plan, Point, Refused, Told, each, plan, ready
+from engine.together import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
 from engine.traffic import steady as repeated
 
 blas.spare()
@@ -30,7 +31,7 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [found.result if isinstance(found, Refused) else found for found in reports(scenarios, told)]
+    return [unmade(one) if isinstance(one, Misfit | Refused) else one for one in reports(scenarios, told)]
 
 
 def told(asked: Scenario, report: Report) -> Result:
@@ -44,7 +45,7 @@ def notes(asked: Scenario) -> tuple[str, ...]:
     return (*((guessed,) if asked.data.digest else ()), *passes(asked))
 
 
-def reports(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Result | Refused]:
+def reports(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Misfit | Refused]:
     """Return what is to be told of each scenario's steady state, or why it cannot run, or the error that refuses it."""
     asked = (ready(scenario, _planned) for scenario in scenarios)
     return each(asked, lambda point, seen: tell(point.asked, _report(point, seen)))

@@ -4,7 +4,7 @@ from time import monotonic
 
 from engine.errors import Cancelled
 from engine.progress import Progress, Watcher
-from engine.result import Row
+from engine.workload.arrays import Row
 
 INTERVAL = 0.3
 SHOWN = 300

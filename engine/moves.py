@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.expected import expected_line, settle
 from engine.run import machinery
 from engine.scenario import Scenario
+from engine.settle import expected_line, settle
 from engine.steady import ran
 from engine.work import (
     AllReduce,

@@ -10,10 +10,10 @@ from math import isfinite
 from typing import Any
 
 from engine.errors import BadFile, nearest
+from engine.graph import STAGES
 from engine.metric import metrics
 from engine.presets import Preset, preset, preset_names
 from engine.registry import names
-from engine.result import STAGES
 from engine.scenario import KNOBS
 
 FORMS: Mapping[str, Callable[[float, float], float]] = {

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from engine import version
 from engine.keys import How
-from engine.store import KEPT, OPEN
+from engine.store import OPEN
 
-LEASE_SECONDS = 120.0
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 
 
@@ -76,27 +75,6 @@ def begin(store: sqlite3.Connection, request: int) -> None:
     counted = f"total - (SELECT count(*) FROM points WHERE request = id AND state = {OPEN})"
     change = f"UPDATE requests SET state = 'running', started = ?, reused = {counted} WHERE id = ? AND state = 'queued'"
     store.execute(change, (time.time(), request))
-
-
-def tend(store: sqlite3.Connection) -> None:
-    """End requests without an open point, and park those whose lease has run out; looks before it locks.
-
-    No lease reaches beyond LEASE_SECONDS from now: one that does was given before the clock was set back.
-    """
-    now = time.time()
-    still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
-    finished = f"state IN ('queued', 'running') AND NOT {still_open}"
-    if store.execute(f"SELECT 1 FROM requests WHERE {finished}").fetchone():
-        kept = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
-        change = f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
-        store.execute(change, (now,))
-    live = "state IN ('queued', 'running')"
-    ahead = f"{live} AND lease_until > ?"
-    if store.execute(f"SELECT 1 FROM requests WHERE {ahead}", (now + LEASE_SECONDS + 1,)).fetchone():
-        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {live} AND lease_until > ?1", (now + LEASE_SECONDS,))
-    expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
-    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (now,)).fetchone():
-        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (now,))
 
 
 def take_over(store: sqlite3.Connection) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from engine.errors import BadFile
 
 HERE = Path(__file__).parent
+NO_RATES = "none"
 CONSTANT = {
     "systems": "SYSTEM",
     "devices": "DEVICE",
@@ -29,6 +30,17 @@ def names(kind: str) -> tuple[str, ...]:
         return tuple(sorted(path.stem for path in (HERE / "models").glob("*.toml")))
     found = (module.name for module in iter_modules([str(HERE / kind)]))
     return tuple(sorted(name.replace("_", "-") for name in found))
+
+
+def domain_names() -> tuple[str, ...]:
+    """Return the names of all persistence models, as knobs and commands write them."""
+    return tuple(name.replace("-", "_") for name in names("domains"))
+
+
+@cache
+def rate_names() -> tuple[str, ...]:
+    """Return what `faults.rates` can be: nothing, or the name of a file of published rates."""
+    return (NO_RATES, *sorted(path.stem for path in (HERE / "rates").glob("*.toml")))
 
 
 @cache

@@ -17,9 +17,8 @@ from engine import effort, version
 from engine.errors import BadInput
 from engine.functional_class import functional_class
 from engine.keys import How, Written, differing, key_of, texts, written
-from engine.queue import LEASE_SECONDS, tend
 from engine.scenario import Scenario
-from engine.store import crc, opened, transaction
+from engine.store import KEPT, OPEN, crc, opened, transaction
 from engine.units import HOUR
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
@@ -30,6 +29,7 @@ POINT = """INSERT INTO points (request, position, key, changes, class, state, ch
 # Who asks again without a title or a link leaves those that it has.
 ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
     link = ifnull(nullif(?4, ''), link), keeps_on = ?5, checksum = crc(how, ?1, base) WHERE id = ?6"""
+LEASE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -200,3 +200,24 @@ def by_link(path: Path, link: str, how: How) -> int | None:
             ORDER BY id DESC LIMIT 1"""
         row = store.execute(query, (link, how, version.MODEL)).fetchone() if link else None
     return int(row[0]) if row else None
+
+
+def tend(store: sqlite3.Connection) -> None:
+    """End requests without an open point, and park those whose lease has run out; looks before it locks.
+
+    No lease reaches beyond LEASE_SECONDS from now: one that does was given before the clock was set back.
+    """
+    now = time.time()
+    still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
+    finished = f"state IN ('queued', 'running') AND NOT {still_open}"
+    if store.execute(f"SELECT 1 FROM requests WHERE {finished}").fetchone():
+        kept = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
+        change = f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
+        store.execute(change, (now,))
+    live = "state IN ('queued', 'running')"
+    ahead = f"{live} AND lease_until > ?"
+    if store.execute(f"SELECT 1 FROM requests WHERE {ahead}", (now + LEASE_SECONDS + 1,)).fetchone():
+        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {live} AND lease_until > ?1", (now + LEASE_SECONDS,))
+    expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
+    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (now,)).fetchone():
+        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (now,))

@@ -6,13 +6,12 @@ from typing import Any
 
 from engine import links, version
 from engine.scenario import Scenario, values
+from engine.workload.arrays import Row
 
-Row = Mapping[str, Any]
 COUNTED = {
     "device": "Energy is counted at the devices, without supplies and cooling.",
     "wall": "Energy is counted at the wall, with supplies and cooling.",
 }
-STAGES = ("Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other")
 
 
 @dataclass(frozen=True)

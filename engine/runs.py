@@ -14,8 +14,8 @@ from engine.result import Result
 from engine.scenario import Scenario
 from engine.simulate import simulate
 from engine.single_thread import single_thread
-from engine.story import cannot_run
-from engine.together import RUNS, TIMELINES, Observed, Point, Refused, each, ready
+from engine.story import cannot_run, unmade
+from engine.together import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
 
 
 def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:
@@ -26,7 +26,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     """
     meter = Meter(progress, sum(scenario.run.batches for scenario in scenarios))
 
-    def asked(scenario: Scenario) -> Point | Result | Refused:
+    def asked(scenario: Scenario) -> Point | Result | Misfit | Refused:
         try:
             if goes_along(scenario):
                 return ready(scenario, lambda s, system: planned(s, system, hear=meter.step))
@@ -42,7 +42,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     with single_thread():
         what = TIMELINES if tables else RUNS
         found = each(map(asked, scenarios), tell, what, lambda: meter.step("scheduling", False))
-    return [_settled(one) if isinstance(one, Refused) else one for one in found]
+    return [_settled(one) if isinstance(one, Misfit | Refused) else one for one in found]
 
 
 def goes_along(scenario: Scenario) -> bool:
@@ -50,5 +50,7 @@ def goes_along(scenario: Scenario) -> bool:
     return not scenario.run.training and not scenario.data.digest
 
 
-def _settled(one: Refused) -> Result:
-    return cannot_run(one.asked, (str(one.error),)) if isinstance(one.error, CannotRun) else one.result
+def _settled(one: Misfit | Refused) -> Result:
+    if isinstance(one, Refused) and isinstance(one.error, CannotRun):
+        return cannot_run(one.asked, (str(one.error),))
+    return unmade(one)

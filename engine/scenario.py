@@ -14,8 +14,8 @@ from engine import knobs
 from engine.data import Data
 from engine.errors import BadKnob, nearest
 from engine.fault_knobs import Faults
+from engine.fault_trace import replay
 from engine.groups import Model, Policy, Run
-from engine.hazard import replay
 from engine.knobs import Knob, knob
 from engine.machine import Machine
 from engine.registry import model_file, names

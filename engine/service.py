@@ -21,7 +21,7 @@ from engine.feed import Feed
 from engine.owner import AlreadyOwned, await_workers, is_owned, owning
 from engine.pool import Patience, Pool, local
 from engine.quota import Room
-from engine.requests import FOR_PAGES, by_link, cancel, latest, renew, submit
+from engine.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
 from engine.status import Failure, Running, Status, failures, has_ended, status
 from engine.store import opened, real
 from engine.worker import COMPUTE, Ended, compute_chunk
@@ -108,7 +108,7 @@ def _cluster(address: str) -> Pool:
 def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, until: Condition) -> None:
     idle_since, false_starts, room = time.monotonic(), 0, Room()
     while not until():
-        queue.tend(store)
+        tend(store)
         room.tend(store)
         if chunk := feed.next_here():
             feed.note(_sound(compute_chunk(chunk)))
@@ -134,7 +134,7 @@ def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
             pool.keep(store, _sound(ended))
             if not pool.prompt:
                 feed.note(ended)
-            queue.tend(store)
+            tend(store)
             room.tend(store)
             patience.tend(store)
             pool.tend(store)

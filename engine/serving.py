@@ -8,6 +8,7 @@ from engine import evict
 from engine.cache import COUNTS, Room
 from engine.caches import lfu, set_associative, set_associative_lfu
 from engine.errors import CannotRun
+from engine.fit import too_small
 from engine.inclusive import no_rows
 from engine.inclusive import serve as use
 from engine.scenario import Scenario
@@ -43,16 +44,6 @@ def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[M
         if cache.window(s) and moves.unique > capacity:
             raise CannotRun(too_small(s, capacity, moves.unique, f"batches {n} to {last - 1} have"))
         yield moves
-
-
-def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
-    """Return the refusal of a cache that cannot hold the rows it must."""
-    remedy = f"raise it to {min(1.0, s.policy.cache_load_factor * 1.01 * unique / max(capacity, 1)):.3g}"
-    fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
-    return (
-        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {int(capacity):,} rows, but {who} {int(unique):,} "
-        f"different ones, which must be in the cache together; {remedy}, {fewer}or lower data.batch_size."
-    )
 
 
 def warm(s: Scenario, cache: Cache) -> bool:

@@ -1,18 +1,45 @@
 """One training for all points of a functional class: found on a shelf or made there, and laid over each point's own times."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from engine.errors import CannotRun
 from engine.functional_class import FunctionalClass
 from engine.lessons import Learned, Prediction, last_pass, pupil, scores
 from engine.meter import Meter
-from engine.result import Row
 from engine.run import Run
+from engine.scores import Scores
 from engine.training import Evaluation, Step, boundaries, scale_note, train
 from engine.training.lookup import LocalBatch
-from engine.trainings import Shelf, Training
+from engine.workload.arrays import Row
 from engine.workload.criteo import CriteoFile
 from engine.workload.source import num_batches, source
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training without a fault: `losses` by batch, held-out `aucs` by number of batches trained, and final scores.
+
+    `note` says how what was trained differs from the model that is timed. Where it could not be trained `refusal` says
+    why, and nothing else is known.
+    """
+
+    losses: tuple[float, ...] = ()
+    aucs: Mapping[int, float | None] = field(default_factory=dict)
+    scores: Scores = field(default_factory=Scores)
+    note: str = ""
+    refusal: str = ""
+
+
+class Shelf(Protocol):
+    """Where trainings are found under the names of their classes; a dict is one."""
+
+    def get(self, name: str, /) -> Training | None:
+        """Return the training of a class, or None."""
+
+    def __setitem__(self, name: str, training: Training, /) -> None:
+        """Keep the training of a class."""
 
 
 def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: Shelf) -> Learned:

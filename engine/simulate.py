@@ -11,7 +11,6 @@ from engine.calm import calm, planned, told
 from engine.counts import counted
 from engine.crash import in_miniature
 from engine.errors import CannotRun
-from engine.expected import settle
 from engine.functional_class import functional_class, strikes_matter
 from engine.lessons import Learned, first_lesson, follow, learned
 from engine.meter import Meter
@@ -21,13 +20,13 @@ from engine.report import report
 from engine.result import Result
 from engine.run import Found, Machinery, Resolve, Run, Segment, machinery, run
 from engine.scenario import Scenario, with_values
-from engine.shared import shared
+from engine.settle import settle
+from engine.shared import Shelf, shared
 from engine.single_thread import single_thread
 from engine.steady import steady
 from engine.story import cannot_run, tell
 from engine.together import TIMELINES, Point, alone
 from engine.traffic import Traffic
-from engine.trainings import Shelf
 from engine.workload.criteo import CriteoFile, read
 from engine.workload.source import Source, num_batches, source
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from engine.device import Device, stored
 from engine.energy import pmem_work
 from engine.layout import accounts_of
-from engine.result import Row
 from engine.timeline import Timeline
 from engine.windows import Averages, average, averages
 from engine.work import Amount, Work, written
+from engine.workload.arrays import Row
 
 Cell = tuple[str, str, float, float, float]
 

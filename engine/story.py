@@ -6,9 +6,11 @@ from engine import tables
 from engine.finding import finding
 from engine.metric import measure, metrics
 from engine.report import Report
-from engine.result import Result, Row
+from engine.result import Result
 from engine.run import Run
 from engine.scenario import KNOBS, Scenario
+from engine.together import Misfit, Refused
+from engine.workload.arrays import Row
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"
@@ -38,6 +40,13 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
 def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[str, ...]:
     """Return what a reader of a full run must know: that it is short, or that what was asked for never came."""
     return (*_short(report), *(_missed(asked, report.elapsed) if completed else ()), *passes(asked))
+
+
+def unmade(one: Misfit | Refused) -> Result:
+    """Return the result of a scenario that never got a schedule; one that is refused has no numbers at all."""
+    if isinstance(one, Misfit):
+        return cannot_run(one.asked, one.problems)
+    return Result(one.asked, ran=False, outcome=str(one.error), results={})
 
 
 def cannot_run(asked: Scenario, problems: tuple[str, ...]) -> Result:

@@ -9,11 +9,11 @@ from engine.ahead import FULL_SPEED
 from engine.cut import begun
 from engine.fault import Strike
 from engine.report import Report
-from engine.result import Row
 from engine.run import Crash, Run
 from engine.slow import slow_devices
 from engine.timeline import Line, Timeline, batch_ends
 from engine.units import MS
+from engine.workload.arrays import Row
 
 SHOWN_BATCHES = 3
 FROM_BATCH = 4

@@ -10,16 +10,14 @@ import numpy as np
 
 from engine.device import Device
 from engine.errors import Cancelled, EmberpoolError
-from engine.expected import settle
 from engine.graph import check
 from engine.layout import Layout, laid_out, with_log_queued_at
 from engine.machinery import Machinery, machinery
 from engine.parts import named
 from engine.registry import load
-from engine.result import Result
 from engine.scenario import Scenario
+from engine.settle import settle
 from engine.steady import Steady, steadies
-from engine.story import cannot_run
 from engine.system import System, ways
 from engine.timeline import Line, template_of
 from engine.totals import Totals, totals
@@ -44,10 +42,13 @@ class Refused:
     asked: Scenario
     error: EmberpoolError
 
-    @property
-    def result(self) -> Result:
-        """The refusal as a result that did not run, without numbers."""
-        return Result(self.asked, ran=False, outcome=str(self.error), results={})
+
+@dataclass(frozen=True, eq=False)
+class Misfit:
+    """A scenario that does not fit its machine, and the sentences that say why."""
+
+    asked: Scenario
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +86,13 @@ Told = TypeVar("Told")
 AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
 
 
-def ready(asked: Scenario, planned: Callable[[Scenario, str], Plan]) -> Point | Result | Refused:
+def ready(asked: Scenario, planned: Callable[[Scenario, str], Plan]) -> Point | Misfit | Refused:
     """Settle a scenario, build its devices and plan its batches; or say why it cannot run, or what refuses it."""
     try:
         settled = settle(asked)
         m = machinery(settled.scenario)
         if settled.problems:
-            return cannot_run(asked, settled.problems)
+            return Misfit(asked, settled.problems)
         return Point(asked, m, planned(settled.scenario, asked.system))
     except Cancelled:
         raise
@@ -109,11 +110,11 @@ def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> Plan:
 
 
 def each(
-    asked: Iterable[Point | Result | Refused],
+    asked: Iterable[Point | Told | Misfit | Refused],
     tell: Callable[[Point, Observed], Told],
     what: int = AVERAGES,
     hear: Callable[[], None] = lambda: None,
-) -> list[Told | Result | Refused]:
+) -> list[Told | Misfit | Refused]:
     """Return what is to be told of each point, or what was already known of it; `hear` may end it all now and then.
 
     It is told as soon as it is known: all reports at once would keep Python's garbage collector busy.

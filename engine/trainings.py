@@ -1,45 +1,17 @@
-"""What training a functional class gives, as a value of its own: a run lays it over the batches that it has timed.
-
-Trainings stand on a shelf under their class's name: a dict in one process, a table of the store for all of its workers.
-"""
+"""The store's table of trainings: what training a functional class gives, kept under the class's name for all workers."""
 
 import json
 import sqlite3
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
 from engine import version
 from engine.kept import checksum
 from engine.scores import Scores
+from engine.shared import Training
 from engine.store import transaction
-
-
-@dataclass(frozen=True)
-class Training:
-    """A training without a fault: `losses` by batch, held-out `aucs` by number of batches trained, and final scores.
-
-    `note` says how what was trained differs from the model that is timed. Where it could not be trained `refusal` says
-    why, and nothing else is known.
-    """
-
-    losses: tuple[float, ...] = ()
-    aucs: Mapping[int, float | None] = field(default_factory=dict)
-    scores: Scores = field(default_factory=Scores)
-    note: str = ""
-    refusal: str = ""
-
-
-class Shelf(Protocol):
-    """Where trainings are found under the names of their classes; a dict is one."""
-
-    def get(self, name: str, /) -> Training | None:
-        """Return the training of a class, or None."""
-
-    def __setitem__(self, name: str, training: Training, /) -> None:
-        """Keep the training of a class."""
 
 
 class StoreShelf:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from engine.errors import BadFile, CannotRun
 from engine.estimate import estimate
+from engine.graph import STAGES
 from engine.presets import preset, preset_names
 from engine.published import FORMS, Claim, Knobs, claims
-from engine.result import STAGES, Result
+from engine.result import Result
 from engine.scenario import Scenario, values, with_values
 from engine.simulate import simulate
 

@@ -28,8 +28,9 @@ from engine.owner import enlist
 from engine.progress import Progress, Watcher
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario, with_values
+from engine.shared import Shelf
 from engine.store import opened
-from engine.trainings import Shelf, StoreShelf
+from engine.trainings import StoreShelf
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.worker:computed"

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from engine.devices import gpu, host, pcie, pmem
 from engine.estimate import estimate
+from engine.graph import STAGES
 from engine.presets import preset
-from engine.result import STAGES
 from engine.scenario import with_values
 
 START = {

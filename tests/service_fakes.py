@@ -22,8 +22,8 @@ from engine.keys import How
 from engine.progress import Progress, Watcher
 from engine.result import Result
 from engine.scenario import Scenario, with_values
+from engine.shared import Shelf, Training
 from engine.store import opened
-from engine.trainings import Shelf, Training
 
 ROOT = Path(__file__).parent.parent
 COMPUTE = "tests.service_fakes:compute"

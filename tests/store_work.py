@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from sqlite3 import Connection
 
-from engine import claims, history, kept, queue, quota, service
+from engine import claims, history, kept, queue, quota, requests, service
 from engine.keys import key
 from engine.progress import Progress
 from engine.result import Result
@@ -73,7 +73,7 @@ class Day:
 
     def tend(self) -> None:
         """The owner looks after the requests."""
-        queue.tend(self.owner)
+        requests.tend(self.owner)
         self.acknowledged()
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.graph import STAGES
 from engine.presets import preset
-from engine.result import STAGES
 from engine.scenario import KNOBS, with_values
 from engine.study import kept
 from pages.parts import charts, numbers, palette, study_panel, sweep_charts, tables

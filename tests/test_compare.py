@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine import links
 from engine.estimate import estimate
+from engine.graph import STAGES
 from engine.registry import load, names
-from engine.result import STAGES
 from engine.system import Ways
 from pages.parts import compare_charts, compare_tables, comparison, estimates, knob_widgets, palette, tables
 

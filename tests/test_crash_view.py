@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import links
+from engine.answers import linked
 from engine.crashcheck import lines
 from engine.crashcheck.view import KEPT, SLOTS, line_of, moments, said, view
-from engine.domain import domain, domain_names
+from engine.domain import domain
 from engine.errors import BadInput
 from engine.presets import preset
+from engine.registry import domain_names
 from pages.parts import crash_viewer
 from tests.some import one_in
 from tests.test_why import fields
@@ -71,4 +73,4 @@ def test_a_link_carries_a_crash_state_beside_the_scenario(number, draw):
 )
 def test_a_hostile_crash_state_is_refused_with_a_sentence(line):
     with pytest.raises(BadInput, match=r"replay|looked at|not known|lose power"):
-        links.open_pairs([("preset", "tiny"), ("crash", line)])
+        linked.open_pairs([("preset", "tiny"), ("crash", line)])

@@ -18,18 +18,7 @@ from hypothesis import strategies as st
 from training_story import SEED, formatted, story, train
 
 from engine.errors import BadInput, CannotRun
-from engine.persistence import (
-    CountingMedia,
-    CrashMedia,
-    Position,
-    Power,
-    PowerLost,
-    format_media,
-    log_bytes,
-    recover,
-    redo,
-    undo,
-)
+from engine.persistence import CountingMedia, CrashMedia, Position, Power, PowerLost, format_media, log_bytes, recover, redo, undo
 from engine.persistence.layout import DATA, layout
 from engine.persistence.media import LINE
 from engine.persistence.pending import at_random

@@ -11,12 +11,13 @@ from scipy.stats import kstest
 
 from engine.errors import BadKnob
 from engine.fault import Strike, asked, strikes
-from engine.fault_rates import NONE, mtbfs, published, rate_names
-from engine.hazard import Hazard, replay
+from engine.fault_rates import mtbfs, published
+from engine.fault_trace import replay
+from engine.hazard import Hazard
 from engine.hazard import repair_times as repairs
 from engine.hazard import strikes as instants
 from engine.presets import preset
-from engine.registry import every
+from engine.registry import NO_RATES, every, rate_names
 from engine.scenario import Scenario, with_values
 
 DRAWN = 4000
@@ -104,7 +105,7 @@ def takewhile_before(found, end):
         yield one
 
 
-@pytest.mark.parametrize("name", [name for name in rate_names() if name != NONE])
+@pytest.mark.parametrize("name", [name for name in rate_names() if name != NO_RATES])
 def test_published_rates_name_known_faults_and_can_be_overruled(name):
     assert set(mtbfs(name)) <= set(RANDOM) and all(seconds > 0 for seconds in mtbfs(name).values())
     assert set(mtbfs(name)) == asked(asking(rates=name))

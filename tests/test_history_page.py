@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import claims, columns, history, kept, links, queue, service, table
+from engine import claims, columns, history, kept, links, requests, service, table
 from engine.keys import key
 from engine.result import Result
 from engine.scenario import with_values
@@ -37,7 +37,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
                 scenario(seed), ran=True, outcome="It completed.", results={STEP: float(seed), "AUC": 0.5 + seed / 100}
             )
             claims.close(store, [(name, "kept", kept.row_text(result))])
-        queue.tend(store)
+        requests.tend(store)
     return request
 
 

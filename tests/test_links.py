@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine import links, version
+from engine.answers import linked
 from engine.errors import BadInput, BadLink
 from engine.presets import DEFAULT, preset, preset_names
 from engine.scenario import Scenario, values, with_values
@@ -122,7 +123,7 @@ HOSTILE = {
 @pytest.mark.parametrize(("text", "named"), HOSTILE.values(), ids=list(HOSTILE))
 def test_a_hostile_link_is_refused_with_one_sentence_that_names_the_parameter(text, named):
     with pytest.raises(BadInput) as caught:
-        links.read(text if "?" in text else "/explore?" + text)
+        linked.read(text if "?" in text else "/explore?" + text)
     sentence = str(caught.value)
     assert named in sentence and sentence.isprintable() and sentence.endswith((".", "?"))
 
@@ -133,14 +134,14 @@ def test_a_hostile_link_is_refused_with_one_sentence_that_names_the_parameter(te
 @example("?=&=")
 def test_any_text_is_either_opened_or_refused(text):
     try:
-        assert isinstance(links.read(text).scenario, Scenario)
+        assert isinstance(linked.read(text).scenario, Scenario)
     except BadInput as error:
         assert str(error).isprintable()
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=20)), max_size=5))
 def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
-    opened = links.opened_or_error(pairs)
+    opened = linked.opened_or_error(pairs)
     assert isinstance(opened, links.Opened | BadInput)
 
 

@@ -15,7 +15,6 @@ from engine import kept, requests, seen, worker
 from engine.effect import moved
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.expected import expected_line, settle
 from engine.graph import TaskGraph
 from engine.keys import key
 from engine.machinery import machinery
@@ -25,6 +24,7 @@ from engine.queue import open_points
 from engine.registry import names
 from engine.scenario import KNOBS, with_values
 from engine.schedule import advance
+from engine.settle import expected_line, settle
 from engine.steady import steady
 from engine.store import opened
 from engine.timeline import timeline

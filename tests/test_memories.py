@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.estimate import estimate
-from engine.expected import settle
 from engine.found import finder
 from engine.inclusive import no_rows, serve
 from engine.placement import levels, placement
 from engine.presets import preset
 from engine.registry import load
 from engine.scenario import with_values
+from engine.settle import settle
 from engine.simulate import simulate
 from engine.slots import with_room
 from engine.traffic import row_bytes

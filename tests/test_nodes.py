@@ -8,12 +8,12 @@ import pytest
 from engine.acceptance import META_REUSE, reuse_shares
 from engine.devices.gpu import memory_bytes
 from engine.estimate import estimate
-from engine.expected import settle
 from engine.fit import activation_bytes, fit
 from engine.nodes import MOST_NODES, for_capacity, on
 from engine.placement import USABLE
 from engine.presets import preset
 from engine.scenario import Scenario, with_values
+from engine.settle import settle
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GiB
 from engine.workload.draw import draw, sampler

@@ -12,7 +12,8 @@ from machines import SYSTEMS, flow, line, ready, scenario
 from oracles.closed_forms import Parts, step
 
 from engine.estimate import estimate
-from engine.result import STAGES, Result
+from engine.graph import STAGES
+from engine.result import Result
 from engine.run import schedule
 from engine.scenario import with_values
 from engine.simulate import simulate

@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import validate
+from engine.graph import STAGES
 from engine.presets import preset, preset_names
 from engine.published import Claim
-from engine.result import STAGES
 from engine.scenario import with_values
 from engine.study import findings, kept
 from engine.validate import Verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, queue, service
+from engine import claims, queue, requests, service
 from engine.errors import BadInput
 from engine.feed import Feed
 from engine.keys import key
@@ -165,12 +165,12 @@ def test_a_clock_that_was_set_back_lengthens_no_lease_and_forward_ends_none_that
 
     ask(store, "UPDATE requests SET lease_until = lease_until + 3600")  # as seen an hour earlier
     with opened(store) as connection:
-        queue.tend(connection)
-    assert lease() <= queue.LEASE_SECONDS
+        requests.tend(connection)
+    assert lease() <= requests.LEASE_SECONDS
     for hour in (3600, -3600):
         ask(store, "UPDATE requests SET lease_until = lease_until + ?", hour)
         service.renew(store, request)
-        assert queue.LEASE_SECONDS / 2 <= lease() <= queue.LEASE_SECONDS
+        assert requests.LEASE_SECONDS / 2 <= lease() <= requests.LEASE_SECONDS
 
 
 def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: Path) -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from engine import counts
-from engine.expected import settle
 from engine.kept import result_text
 from engine.machinery import machinery
 from engine.presets import preset
@@ -14,6 +13,7 @@ from engine.run import run
 from engine.runs import runs
 from engine.scenario import with_values
 from engine.scores import Scores
+from engine.settle import settle
 from engine.simulate import simulate, untrained
 from engine.steady import steady
 from engine.story import tell

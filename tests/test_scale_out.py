@@ -7,13 +7,13 @@ import pytest
 
 from engine.__main__ import main
 from engine.estimate import estimate
-from engine.expected import settle
 from engine.graph import check
 from engine.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
 from engine.presets import preset
 from engine.registry import load
 from engine.run import machinery, schedule
 from engine.scenario import Scenario, with_values
+from engine.settle import settle
 from engine.simulate import simulate
 from engine.systems.mtrains import COMPACTION, scm_rows
 from engine.traffic import cached_rows, row_bytes, table_bytes

@@ -11,15 +11,15 @@ from strategies import scenarios
 
 from engine import counts, seen
 from engine import functional_class as sharing
-from engine.domain import domain_names
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
 from engine.machinery import schedule
-from engine.registry import load, names
+from engine.registry import domain_names, load, names
 from engine.scenario import KNOBS, Scenario, values, with_values
+from engine.shared import Training
 from engine.simulate import simulate
 from engine.training import fold
-from engine.trainings import Training, from_text, text
+from engine.trainings import from_text, text
 
 SHORT = {"run.batches": 12, "run.evaluations": 3, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}
 EXACT = ("power_loss", "gpu_crash", "host_crash", "memory_reset", "link_down", "torn_write", "correlated_shock", "log_full")

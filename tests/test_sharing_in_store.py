@@ -20,10 +20,11 @@ from engine.pool import Task, local
 from engine.progress import Progress
 from engine.remaining import seconds_left
 from engine.scenario import Scenario, with_values
+from engine.shared import Training
 from engine.simulate import simulate
 from engine.store import opened
 from engine.table import csv_text
-from engine.trainings import StoreShelf, Training, load
+from engine.trainings import StoreShelf, load
 from engine.worker import COMPUTE, Chunk, Ended, compute_chunk, nap
 
 POOL = replace(local(Path("unused"), 1), slots=lambda: 9)

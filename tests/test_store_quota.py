@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, kept, queue, quota, service
+from engine import claims, kept, quota, requests, service
 from engine.__main__ import main
 from engine.keys import key
 from engine.store import opened
@@ -35,7 +35,7 @@ def finish(path: Path, request: int, seeds: range) -> None:
         claims.close(store, [(name, "kept", answer(names[name]).replace("It completed.", LONG)) for name in mine])
         order = [(time.time() - 1e6 + place, name) for place, name in enumerate(names)]
         store.executemany("UPDATE results SET used = ? WHERE key = ?", order)
-        queue.tend(store)
+        requests.tend(store)
 
 
 def left(path: Path, seeds: range) -> list[int]:

@@ -16,7 +16,7 @@ from engine.scenario import KNOBS
 
 Array = np.ndarray
 Columns = Mapping[str, Sequence[float | None] | Array]  # numbers of many points by name; None and NaN are none
-MOST_OBJECTIVES, MOST_CONSTRAINTS = 5, 20
+MOST_OBJECTIVES = 5
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">=": operator.ge,

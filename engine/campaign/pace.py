@@ -7,11 +7,11 @@ from typing import Any
 
 from engine import energy
 from engine.errors import CannotRun
-from engine.expected import expected_line, settle
 from engine.graph import Task, TaskGraph
 from engine.machinery import Machinery, machinery
 from engine.protection import Pace
 from engine.scenario import Scenario, with_values
+from engine.settle import expected_line, settle
 from engine.slow import slow_devices
 from engine.steady import steady
 from engine.system import Recovery, System, Ways

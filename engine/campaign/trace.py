@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import takewhile
 
-from engine import hazard
 from engine.campaign import pace
 from engine.campaign.fold import Blow
 from engine.cluster import gpus_in_node, nodes
 from engine.errors import BadKnob, nearest
 from engine.fault import mtbf
+from engine.fault_trace import replay
 from engine.hazard import Hazard, strikes
 from engine.registry import load, names
 from engine.scenario import Scenario
@@ -54,7 +54,7 @@ def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
     faults, found = scenario.faults, {}
     for name in struck_by():
         given, count, each = name.replace("-", "_"), _units(scenario, name), mtbf(scenario, name)
-        at = (*getattr(faults, f"{given}_at_seconds", ()), *(one.at for one in hazard.replay(faults.trace) if one.fault == name))
+        at = (*getattr(faults, f"{given}_at_seconds", ()), *(one.at for one in replay(faults.trace) if one.fault == name))
         if each or at:
             found[name] = Hazard(each and each / count, faults.weibull_shape if count == 1 else 1.0, tuple(sorted(at)))
     share, losses = faults.flush_failure_share, found.get(POWER_LOSS)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import knobs, links
+from engine.answers import linked
 from engine.errors import BadFile, BadInput
 from engine.presets import DEFAULT, preset, scenario_file
 from engine.scenario import Scenario, known, values, with_values
@@ -57,7 +58,7 @@ def chosen(arguments: argparse.Namespace) -> Chosen:
 
 def _base(arguments: argparse.Namespace) -> tuple[Scenario, tuple[str, ...], links.Questions]:
     if arguments.link is not None:
-        opened = links.read(arguments.link)
+        opened = linked.read(arguments.link)
         if opened.banner:
             print(opened.banner, file=sys.stderr)
         return opened.scenario, opened.axes, opened.questions

@@ -57,7 +57,7 @@ def _faults() -> list[Entry]:
 
 def _rates() -> list[Entry]:
     """Each published failure rate, with what it was counted from and the source."""
-    files = {name: fault_rates.published(name) for name in fault_rates.rate_names() if name != fault_rates.NONE}
+    files = {name: fault_rates.published(name) for name in registry.rate_names() if name != registry.NO_RATES}
     return [
         {
             "name": name,

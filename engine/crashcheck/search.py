@@ -17,7 +17,8 @@ from engine.crashcheck.report import Report
 from engine.crashcheck.states import Counts, Point
 from engine.crashcheck.story import Configuration, Wrap, configuration, story
 from engine.crashcheck.visit import USUAL, Effort, Search, look, observed
-from engine.domain import domain, domain_names
+from engine.domain import domain
+from engine.registry import domain_names
 
 PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
 

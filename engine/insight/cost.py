@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.errors import CannotRun
-from engine.expected import expected_line
 from engine.fit import fit
-from engine.result import STAGES
+from engine.graph import STAGES
 from engine.run import Machinery, machinery
 from engine.scenario import Scenario
+from engine.settle import expected_line
 from engine.steady import Steady, steady
 from engine.timeline import Timeline
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from engine.device import seconds
 from engine.devices.cxl import joint_rate
-from engine.expected import LONGEST
 from engine.fit import fit
 from engine.insight.cost import cost, view
 from engine.insight.decomposition import BOUND, RELAXED, asked_of_cxl
 from engine.run import machinery
 from engine.scenario import KNOBS, Scenario, with_values
+from engine.settle import LONGEST
 from engine.timeline import Timeline
 from engine.traffic import mlp_bytes
 from engine.units import GB

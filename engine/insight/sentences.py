@@ -2,11 +2,11 @@
 
 from math import isinf
 
+from engine.graph import STAGES
 from engine.insight.decomposition import SWAPPED, Decomposition, Step
 from engine.insight.relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxation
 from engine.insight.saturation import GAIN, LOWEST, Saturation
 from engine.registry import load
-from engine.result import STAGES
 from engine.units import GB
 
 HARDLY, NOTHING = 0.005, 1e-6  # shares of the pmem step: below them an order is not told, a loss is rounding

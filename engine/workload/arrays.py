@@ -1,4 +1,7 @@
-"""Names for the arrays that the workload is made of."""
+"""Names for arrays by their numbers, and for a row of a table."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,3 +12,4 @@ Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 Slots = NDArray[np.int32]
 Words = NDArray[np.uint64]
+Row = Mapping[str, Any]  # by column name, with its unit

@@ -6,6 +6,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from engine import links
+from engine.answers import linked
 from engine.errors import BadInput
 from engine.presets import preset
 from engine.scenario import KNOBS, values
@@ -24,7 +25,7 @@ def open_link() -> str:
     ours = st.session_state.pop(OURS, False)
     if session.SCENARIO in st.session_state and (ours or not _went_back(pairs)):
         return ""
-    opened = links.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
+    opened = linked.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
     if isinstance(opened, BadInput):
         return str(opened)
     if len(opened.axes) > MOST_AXES:
@@ -68,7 +69,7 @@ def redraw() -> None:
 
 def _too_long(pairs: links.Pairs) -> BadInput:
     try:
-        links.read(urlencode(pairs))
+        linked.read(urlencode(pairs))
     except BadInput as error:
         return error
     raise ValueError("a link longer than the limit was opened")

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from engine.result import STAGES
+from engine.graph import STAGES
 from pages.parts import palette, sweep_charts
 from pages.parts.charts import AGAINST, FIGURE, INK, Spec, axis, rows
 

@@ -9,9 +9,10 @@ from joblib import cpu_count
 from engine import effort, knobs
 from engine.errors import BadKnob
 from engine.faults.power_loss import strikes
-from engine.result import Result, Row
+from engine.result import Result
 from engine.scenario import KNOBS, Scenario
 from engine.service import Status
+from engine.workload.arrays import Row
 from pages.parts import charts, compare_charts, downloads, full_runs, runs, session, tables
 from pages.parts.full_runs import ELAPSED
 from pages.parts.numbers import duration

@@ -6,9 +6,9 @@ from math import isfinite
 import pandas as pd
 import streamlit as st
 
-from engine.answers.objective import MOST_CONSTRAINTS, Constraint, constraint
+from engine.answers.objective import Constraint, constraint
 from engine.answers.weeks import WEEKS
-from engine.links import Questions
+from engine.links import MOST_BOUNDS, Questions
 from pages.parts import sweep_table
 from pages.parts.sweep_table import Words
 
@@ -80,7 +80,7 @@ def _bound(name: str, sign: str, text: str) -> Constraint | None:
 def questions(sample: str, pins: str = "") -> Questions:
     """Return what the page asks of a sweep, for its link: sampling, bounds and pinned points; chosen words stay behind."""
     bounds = tuple(str(limit) for limit in held() if isinstance(limit, Constraint))
-    return Questions(sample, bounds[:MOST_CONSTRAINTS], pins=pins)
+    return Questions(sample, bounds[:MOST_BOUNDS], pins=pins)
 
 
 def put(asked: Questions) -> None:

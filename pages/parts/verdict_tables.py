@@ -6,9 +6,9 @@ from itertools import groupby
 import pandas as pd
 
 from engine import validate
+from engine.graph import STAGES
 from engine.presets import preset
 from engine.published import KINDS
-from engine.result import STAGES
 from engine.validate import Verdict
 from pages.parts import palette, tables
 

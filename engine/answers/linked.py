@@ -1,0 +1,42 @@
+"""What a link means: its bounds and objectives name results, its crash state can be replayed; `links` checks its form."""
+
+from engine import links
+from engine.answers.objective import constraint, objectives
+from engine.crashcheck.view import view
+from engine.errors import BadInput
+
+
+def read(url: str) -> links.Opened:
+    """Open a whole link, or the part behind its question mark; raises BadInput with the sentence that refuses it."""
+    return checked(links.read(url))
+
+
+def open_pairs(pairs: links.Pairs) -> links.Opened:
+    """Open decoded parameters; raises BadInput with the sentence that refuses them."""
+    return checked(links.open_pairs(pairs))
+
+
+def checked(opened: links.Opened) -> links.Opened:
+    """Return what a link says if all of it has a meaning, that of the links which it compares included; raises BadInput."""
+    check(opened.questions)
+    for _, link in opened.questions.compared:
+        check(links.read(link).questions)
+    if opened.crash:
+        view(opened.crash)
+    return opened
+
+
+def check(questions: links.Questions) -> None:
+    """Refuse bounds and objectives that name no result; raises BadInput."""
+    if questions.pareto:
+        objectives(questions.pareto)
+    for bound in questions.where:
+        constraint(bound)
+
+
+def opened_or_error(pairs: links.Pairs) -> links.Opened | BadInput:
+    """Open decoded parameters, or return the error whose sentence a page shows instead."""
+    try:
+        return open_pairs(pairs)
+    except BadInput as error:
+        return error
