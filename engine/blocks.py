@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.graph import Demand, Persists, Task, TaskGraph
+from engine.graph import Demand, Persists, Task, TaskGraph, check
 from engine.scenario import Scenario
-from engine.system import Recovery
+from engine.system import Recovery, System, ways
 from engine.traffic import Traffic, top_widths
 from engine.work import (
     Amount,
@@ -143,8 +143,22 @@ def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
     )
 
 
-def restore(memory: str, link: str, recovery: Recovery) -> TaskGraph:
-    """Read the logs, put rows back, verify the tables, load the MLP: the recovery of every system that keeps a log."""
+def recover(system: System, s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Return a system's way back: its own, else a restore from its log or its memory behind CXL, else a new start."""
+    behind_cxl = "cxl" in system.devices
+    if system.recover:
+        found = system.recover(s, recovery)
+    elif ways(s, system).log or behind_cxl:
+        found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
+    else:
+        load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
+        found = TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
+    check(found, frozenset(system.devices))
+    return found
+
+
+def _restore(memory: str, link: str, recovery: Recovery) -> TaskGraph:
+    """Read the logs, put rows back, verify the tables, load the MLP."""
     rows, again = RowUpdates(recovery.rows, recovery.row_bytes), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
     load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))

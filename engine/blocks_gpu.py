@@ -3,9 +3,8 @@
 from itertools import pairwise
 
 from engine import blocks
-from engine.graph import Demand, Stage, Task, TaskGraph
+from engine.graph import Demand, Stage, Task
 from engine.scenario import Scenario
-from engine.system import Recovery
 from engine.traffic import Traffic, top_widths
 from engine.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
 
@@ -100,9 +99,3 @@ def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names,
         before = (tasks[-1].name,) if tasks else after
         tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), before, () if tasks else after_previous))
     return tuple(tasks)
-
-
-def start_again(link: str, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: the first parameters are loaded again and training starts over."""
-    load = (Demand(link, Copy(recovery.mlp_bytes, handoffs=1)),)
-    return TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))

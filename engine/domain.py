@@ -16,7 +16,7 @@ Stream = Callable[[int, bool, int], int]
 
 @dataclass(frozen=True)
 class Domain:
-    """What a file of this folder exports. Of each stream a prefix of its pending words survives, streams being independent.
+    """A row of the table of persistence models. Of each stream a prefix of its pending words survives, streams being independent.
 
     A write reaches the medium with the next fence, or `at_once`. A fence may leave its last `buffered_lines` lines in a buffer
     that power can take; if such a loss is `announced`, the medium's dirty-shutdown counter tells. `safe` says whether the

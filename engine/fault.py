@@ -10,7 +10,7 @@ from typing import Literal
 from engine import cluster, hazard
 from engine.fault_rates import mtbfs
 from engine.fault_trace import replay
-from engine.registry import every, load
+from engine.registry import load, names
 from engine.scenario import Scenario
 from engine.units import HOUR
 
@@ -43,9 +43,11 @@ class Strike:
 
 @dataclass(frozen=True)
 class Fault:
-    """What a fault file exports; `strikes` yields its strikes in rising order, maybe without end.
+    """A row of the catalogue of faults.
 
-    `said` follows "in batch n: " on the list of events and says what happened. Rates are those of one `unit`.
+    `said` follows "in batch n: " on the list of events and says what happened. Rates are those of one `unit`, which is
+    `repaired` before the restart. `own_strikes` yields strikes in rising order, maybe without end, of a fault that
+    strikes otherwise than by the instants and the MTBF of the knobs of its name.
     """
 
     id: str
@@ -53,9 +55,10 @@ class Fault:
     summary: str
     kind: Kind
     destroys: frozenset[Loss]
-    strikes: Callable[[Scenario], Iterator[Strike]]
     said: str = "the job stopped"
     unit: Unit = "node"
+    repaired: bool = True
+    own_strikes: Callable[[Scenario], Iterator[Strike]] | None = None
 
     @property
     def name(self) -> str:
@@ -70,13 +73,19 @@ class Fault:
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes of all faults in order; of several at one instant, in the order of their names."""
-    return merge(*(fault.strikes(scenario) for fault in every("faults").values()))
+    return merge(*(strikes_of(scenario, name) for name in names("faults")))
+
+
+def strikes_of(scenario: Scenario, name: str) -> Iterator[Strike]:
+    """Yield the strikes of one fault."""
+    own = load("faults", name).own_strikes
+    return own(scenario) if own else struck(scenario, name)
 
 
 @lru_cache(maxsize=64)
 def asked(scenario: Scenario) -> frozenset[str]:
     """Return the faults that strike sooner or later in a scenario."""
-    return frozenset(name for name, fault in every("faults").items() if next(fault.strikes(scenario), None) is not None)
+    return frozenset(name for name in names("faults") if next(strikes_of(scenario, name), None) is not None)
 
 
 def mtbf(scenario: Scenario, name: str) -> float | None:
@@ -85,18 +94,19 @@ def mtbf(scenario: Scenario, name: str) -> float | None:
     return mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
 
 
-def struck(scenario: Scenario, name: str, repaired: bool = True, nodes: int = 1) -> Iterator[Strike]:
+def struck(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
     """Yield the strikes of class `name`: its own knobs, the trace's and the chosen rates', each node on its own stream."""
     given, faults = name.replace("-", "_"), scenario.faults
     listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
-    unit, every_unit = every("faults")[name].unit, mtbf(scenario, name)
+    fault: Fault = load("faults", name)
+    unit, every_unit = fault.unit, mtbf(scenario, name)
     traced = [one for one in replay(faults.trace) if one.fault == name]
     at = {node: tuple(one.at for one in traced if one.node == node) for node in {one.node for one in traced}}
     at[0] = (*at.get(0, ()), *listed)
     streams = []
     for node in sorted(set(at) | set(range(len(_units(scenario, unit)) if every_unit else 0))):
         rate = hazard.Hazard(_of_node(scenario, every_unit, unit, node), faults.weibull_shape, at.get(node, ()))
-        streams.append(_told(scenario, name, node, hazard.strikes(rate, faults.seed, name, node), repaired, nodes))
+        streams.append(_told(scenario, name, node, hazard.strikes(rate, faults.seed, name, node), fault.repaired, nodes))
     return merge(*streams)
 
 

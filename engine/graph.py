@@ -5,11 +5,19 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.work import Work, amounts
+from engine.work import HomeWrites, Persist, RowLog, RowUpdates, Work, amounts
 
 Stage = Literal["Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 Persists = Literal["", "embedding log", "mlp log", "commit", "embedding update", "home write"]
+# What each kind of log persists in a batch: the last step changes rows in place, once the flags say that a log is complete.
+STEPS: dict[str, tuple[Persists, ...]] = {
+    "": (),
+    "undo": ("embedding log", "mlp log", "commit", "embedding update"),
+    "redo": ("embedding log", "mlp log", "commit", "home write"),
+}
+NEEDS = {"commit": {"embedding log", "mlp log"}, "embedding update": {"commit"}, "home write": {"commit"}}
+DONE_BY = {"embedding log": RowLog, "commit": Persist, "embedding update": RowUpdates, "home write": HomeWrites}
 
 
 @dataclass(frozen=True)
@@ -66,15 +74,17 @@ class TaskGraph:
         raise KeyError(f"no task is called {name!r}")
 
 
-def check(graph: TaskGraph, devices: set[str] | frozenset[str]) -> None:
-    """Raise ValueError, naming the task, where the graph breaks a rule of its grammar."""
+def check(graph: TaskGraph, devices: set[str] | frozenset[str], log: str = "") -> None:
+    """Raise ValueError, naming the task, where the graph of a system with this log breaks a rule of its grammar."""
     known = [task.name for task in graph.tasks]
     if len(set(known)) != len(known):
         raise ValueError(f"two tasks share a name in {known}.")
     for task in graph.tasks:
         _check_task(task, set(known), devices)
     order(graph)
-    _check_commits(graph)
+    _check_lanes(graph)
+    _check_log(graph, log)
+    _check_order_of_log(graph)
 
 
 def _check_task(task: Task, known: set[str], devices: set[str] | frozenset[str]) -> None:
@@ -82,12 +92,14 @@ def _check_task(task: Task, known: set[str], devices: set[str] | frozenset[str])
         raise ValueError(f"{task.name} asks nothing of any device.")
     for name in (*task.after, *task.after_previous, *([task.during] if task.during else [])):
         if name not in known:
-            raise ValueError(f"{task.name} waits for {name!r}, which is not a task.")
+            raise ValueError(f"{task.name} waits for {name!r}, which is not a task of the batch.")
     if not task.after and not task.after_previous:
-        raise ValueError(f"{task.name} waits for nothing: all batches would start it at once.")
+        raise ValueError(f"{task.name} waits for nothing: all batches would start it at once; give it after or after_previous.")
     for demand in task.demands:
         if demand.device not in devices:
-            raise ValueError(f"{task.name} runs on {demand.device!r}, which the system does not have.")
+            raise ValueError(
+                f"{task.name} runs on {demand.device!r}, which the system does not have; add it to the system's devices."
+            )
         for name, amount in amounts(demand.work).items():
             values = np.asarray(amount, dtype=np.float64)
             if not np.all(np.isfinite(values)) or np.any(values < 0):
@@ -107,13 +119,59 @@ def order(graph: TaskGraph) -> tuple[int, ...]:
     return tuple(ordered)
 
 
-def _check_commits(graph: TaskGraph) -> None:
+def _check_lanes(graph: TaskGraph) -> None:
+    rolling = [task for task in graph.tasks if task.during]
+    if len(rolling) > 1:
+        one, two = rolling[:2]
+        raise ValueError(f"{two.name} on {two.server[0]} is a second rolling log beside {one.name}; keep one of them.")
+    taken: dict[tuple[str, str], str] = {}
     for task in graph.tasks:
-        if task.persists == "commit":
-            logged = {graph.tasks[graph.index(name)].persists for name in _before(graph, task)}
-            missing = {"embedding log", "mlp log"} - logged
+        if task.background and not task.during:
+            if task.server in taken:
+                where = f"lane {task.server[1]!r} of {task.server[0]}" if task.server[1] else task.server[0]
+                raise ValueError(
+                    f"{task.name} and {taken[task.server]} both run in the background of {where}, which has room for one; "
+                    "give one of them a lane of its own."
+                )
+            taken[task.server] = task.name
+
+
+def _check_log(graph: TaskGraph, log: str) -> None:
+    """Recovery finds a batch's persists by what tasks are marked as: each step of the log once, and no others."""
+    who = f"a system of log {log!r}" if log else "a system without a log"
+    for task in graph.tasks:
+        if task.persists and task.persists not in STEPS[log]:
+            raise ValueError(
+                f"{task.name} on {task.server[0]} persists {task.persists!r}, which {who} never does; clear its persists, "
+                "or change the log in the system's ways."
+            )
+    for step in STEPS[log]:
+        found = [task for task in graph.tasks if task.persists == step]
+        if len(found) > 1:
+            names = " and ".join(task.name for task in found)
+            raise ValueError(f"{names} on {found[0].server[0]} both persist {step!r}; mark one task a batch.")
+        if not found:
+            raise ValueError(f"no task persists {step!r}, as {who} must; {_mark(graph, step)}.")
+
+
+def _mark(graph: TaskGraph, step: Persists) -> str:
+    """Return what to do about a step that no task is marked as: mark the one whose work it looks like, or add one."""
+    kind = DONE_BY.get(step, ())
+    for task in graph.tasks:
+        for demand in task.demands:
+            if not task.persists and isinstance(demand.work, kind):
+                return f"mark {task.name} on {demand.device} with persists={step!r}"
+    return "add the task"
+
+
+def _check_order_of_log(graph: TaskGraph) -> None:
+    for task in graph.tasks:
+        if task.persists in NEEDS:
+            durable = {graph.tasks[graph.index(name)].persists for name in _before(graph, task)}
+            missing = sorted(NEEDS[task.persists] - durable)
+            where = f"{task.name} on {task.server[0]}"
             if missing:
-                raise ValueError(f"{task.name} sets a flag before {sorted(missing)[0]} is durable.")
+                raise ValueError(f"{where} persists {task.persists!r} before {missing[0]!r} is durable; let it wait for that.")
 
 
 def _before(graph: TaskGraph, task: Task) -> set[str]:

@@ -59,5 +59,5 @@ def _catalogue() -> tuple[str, ...]:
 def schedule(m: Machinery, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:
     """Plan the batches of `traffic` and schedule them, some perhaps slowly; queues are as in the timeline `like`."""
     graph = m.system.plan(m.scenario, m.ways, traffic)
-    check(graph, frozenset(m.devices))
+    check(graph, frozenset(m.devices), m.ways.log)
     return timeline(graph, m.devices, traffic.batches, like.graph if like else None, slow)

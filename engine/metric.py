@@ -2,41 +2,34 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Literal
 
-from engine.registry import load, names
+from engine.registry import rows
 from engine.report import Report
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric file exports: `of` returns the number in `unit`, or None where it does not apply."""
+    """A row of the table of metrics: `of` returns the number in `unit`, or None where it does not apply."""
 
     title: str
     unit: str
     better: Literal["lower", "higher", "neither"]
     help: str
     of: Callable[[Report], float | None]
-    order: int
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The title with its unit in brackets, as in results and tables."""
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
 
 def metrics() -> tuple[Metric, ...]:
-    """Return all metrics in the order in which they are shown."""
-    return tuple(metric for _, metric in _named(names("metrics")))
-
-
-@lru_cache(maxsize=8)
-def _named(found: tuple[str, ...]) -> tuple[tuple[str, Metric], ...]:
-    every: list[Metric] = [load("metrics", name) for name in found]
-    return tuple((metric.name, metric) for metric in sorted(every, key=lambda metric: metric.order))
+    """Return all metrics in the order in which they are shown, which is the table's."""
+    return tuple(rows("metrics").values())
 
 
 def measure(report: Report) -> dict[str, float | None]:
     """Return every metric of a report by name."""
-    return {name: metric.of(report) for name, metric in _named(names("metrics"))}
+    return {metric.name: metric.of(report) for metric in metrics()}

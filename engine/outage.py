@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.ahead import Ahead
+from engine.blocks import recover
 from engine.course import Segment
 from engine.domain import domain
 from engine.fault import Strike
@@ -72,7 +73,7 @@ class Outage:
 def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
     """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
     recovery = _recovery(m, traffic, segment, strike)
-    restoring = timeline(m.system.recover(m.scenario, recovery), m.devices, 1)
+    restoring = timeline(recover(m.system, m.scenario, recovery), m.devices, 1)
     faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
     further = _Further(m.scenario, strike.at, number)
     while True:

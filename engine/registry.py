@@ -1,4 +1,4 @@
-"""Finds variants by looking into folders: a file is a system, device, fault, metric, cache, domain, protection or model."""
+"""Finds variants: a file of a folder is a system, device, cache, protection or model; a row of a table a metric or fault."""
 
 import tomllib
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 from engine.errors import BadFile
@@ -15,17 +16,29 @@ NO_RATES = "none"
 CONSTANT = {
     "systems": "SYSTEM",
     "devices": "DEVICE",
-    "faults": "FAULT",
-    "metrics": "METRIC",
     "caches": "CACHE",
-    "domains": "DOMAIN",
     "protections": "PROTECTION",
 }
+# Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
+TABLES = {
+    "metrics": ("engine.metric_table", "METRICS"),
+    "faults": ("engine.fault_table", "FAULTS"),
+    "domains": ("engine.persistence_models", "MODELS"),
+}
+
+
+def rows(kind: str) -> Mapping[str, Any]:
+    """Return a table's rows by name, as they stand in it; `kind` is a key of TABLES."""
+    place, table = TABLES[kind]
+    found: Mapping[str, Any] = getattr(import_module(place), table)
+    return found
 
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the names of all variants of a kind, which is `models` or a key of CONSTANT."""
+    """Return the names of all variants of a kind, sorted; it is `models` or a key of CONSTANT or TABLES."""
+    if kind in TABLES:
+        return tuple(sorted(rows(kind)))
     if kind == "models":
         return tuple(sorted(path.stem for path in (HERE / "models").glob("*.toml")))
     found = (module.name for module in iter_modules([str(HERE / kind)]))
@@ -45,9 +58,15 @@ def rate_names() -> tuple[str, ...]:
 
 @cache
 def load(kind: str, name: str) -> Any:
-    """Return the one constant that the variant's file exports."""
-    module = import_module(f"engine.{kind}.{name.replace('-', '_')}")
-    return getattr(module, CONSTANT[kind])
+    """Return a table's row, or the one constant that the variant's file exports."""
+    if kind in TABLES:
+        return rows(kind)[name]
+    return getattr(module(kind, name), CONSTANT[kind])
+
+
+def module(kind: str, name: str) -> ModuleType:
+    """Return a variant's file."""
+    return import_module(f"engine.{kind}.{name.replace('-', '_')}")
 
 
 def every(kind: str) -> Mapping[str, Any]:

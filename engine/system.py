@@ -70,6 +70,7 @@ class Cache:
 class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
+    `recover` is its way back after a fault where `blocks.recover` does not have it by log and memory.
     `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
     logs can. `scales` says
     whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
@@ -84,7 +85,6 @@ class System:
     devices: tuple[str, ...]
     memory: str
     plan: Callable[[Scenario, Ways, Traffic], TaskGraph]
-    recover: Callable[[Scenario, Recovery], TaskGraph]
     ways: Ways
     family: str = "TrainingCXL"
     baseline: str = "pmem"
@@ -99,6 +99,7 @@ class System:
     logs: tuple[Log, ...] = ()
     cites: tuple[str, ...] = ()
     confidence: str = "source"
+    recover: Callable[[Scenario, Recovery], TaskGraph] | None = None
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:

@@ -104,8 +104,9 @@ def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> Plan:
     """Plan a system's `batches`, of which a report looks at the `amounts`."""
     chosen: System = load("systems", system)
     devices = named(system, s.machine)
-    graph = chosen.plan(s, ways(s, chosen), batches)
-    check(graph, frozenset(devices))
+    policies = ways(s, chosen)
+    graph = chosen.plan(s, policies, batches)
+    check(graph, frozenset(devices), policies.log)
     return Plan(amounts, laid_out(graph, devices, batches.batches))
 
 

@@ -1,5 +1,6 @@
-"""Is one new file all that a system, device, fault, metric, model or preset takes?"""
+"""Is one new file all that a system, device, model or preset takes, and one new row a fault, metric or persistence model?"""
 
+import re
 import shutil
 import sys
 from importlib import import_module
@@ -7,7 +8,12 @@ from importlib import import_module
 import pytest
 
 from engine import presets, registry, scenario
+from engine.__main__ import main
+from engine.crashcheck.search import safe_models
+from engine.domain import Domain, in_order
 from engine.estimate import estimate
+from engine.fault import Fault
+from engine.metric import Metric, metrics
 from engine.presets import preset
 from engine.registry import names
 from engine.scenario import with_values
@@ -32,7 +38,7 @@ def recover(s, recovery):
     return TaskGraph((Task("Count again", "Other", (work,), after_previous=("Count again",)),))
 
 
-SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, recover, Ways("", 0, False))
+SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, Ways("", 0, False), recover=recover)
 """,
     "devices/abacus.py": """
 from engine.device import Device, Kind
@@ -46,17 +52,6 @@ def build(machine):
 
 DEVICE = Kind("Abacus", build, dict)
 """,
-    "metrics/bead_count.py": """
-from engine.metric import Metric
-
-METRIC = Metric("Bead count", "beads", "higher", "Ten a batch.", lambda report: 10.0 * report.batches, 5)
-""",
-    "faults/table_knocked.py": """
-from engine.fault import Fault, Strike
-
-STRIKES = lambda scenario: iter([Strike(0.5, "table-knocked")])
-FAULT = Fault("F99", "Table knocked", "Beads fly.", "fail-stop", frozenset({"gpu"}), STRIKES, "the table was knocked")
-""",
     "caches/top_hat.py": """
 from engine.cache import Cache
 
@@ -67,11 +62,6 @@ from engine.protection import LOSSES, Plan, Protection
 
 KEEPS = dict.fromkeys(LOSSES, "exact")
 PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: Plan(1.0, 1.0, 1))
-""",
-    "domains/stone_tablet.py": """
-from engine.domain import Domain, in_order
-
-DOMAIN = Domain("Stone tablet", "What is carved stays.", in_order, at_once=True)
 """,
     "models/five-beads.toml": """
 title = "Five beads"
@@ -86,6 +76,13 @@ bottom_mlp = [3, 4]
 top_mlp = [1]
 """,
 }
+ROWS = {
+    "metrics": {"bead-count": Metric("Bead count", "beads", "higher", "Ten a batch.", lambda report: 10.0 * report.batches)},
+    "faults": {
+        "table-knocked": Fault("F99", "Table knocked", "Beads fly.", "fail-stop", frozenset({"gpu"}), "the table was knocked")
+    },
+    "domains": {"stone-tablet": Domain("Stone tablet", "What is carved stays.", in_order, at_once=True)},
+}
 PRESET = """
 title = "Beads"
 description = "Five beads on a frame."
@@ -97,6 +94,7 @@ model.name = "five-beads"
 data.batch_size = 8
 data.held_out_samples = 20
 run.batches = 10
+faults.trace = "0.5 table-knocked"
 """
 
 
@@ -108,8 +106,10 @@ def forget():
 
 @pytest.fixture
 def beads(tmp_path, monkeypatch):
-    """Copy the folders of variants, add one file to each, and let the registry look there."""
-    for kind in ("systems", "devices", "faults", "metrics", "caches", "domains", "protections", "models"):
+    """Copy the folders of variants, add one file to each and one row to each table, and let the registry look there."""
+    for kind, (place, table) in registry.TABLES.items():
+        monkeypatch.setattr(f"{place}.{table}", {**ROWS[kind], **registry.rows(kind)})
+    for kind in ("systems", "devices", "caches", "protections", "models"):
         shutil.copytree(registry.HERE / kind, tmp_path / kind, ignore=shutil.ignore_patterns("__pycache__"))
         if kind != "models":
             monkeypatch.setattr(import_module(f"engine.{kind}"), "__path__", [str(tmp_path / kind)])
@@ -134,6 +134,28 @@ def test_a_new_file_is_a_new_name(path, beads):
     assert file.rpartition(".")[0].replace("_", "-") in names(kind)
 
 
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_new_row_is_a_new_name(kind, beads):
+    assert set(ROWS[kind]) < set(names(kind))
+
+
+def test_a_new_metric_and_a_new_fault_are_listed_and_the_metric_has_its_column_where_its_row_stands(beads, capsys):
+    assert metrics()[0].name == "Bead count [beads]"
+    for kind, line in (
+        ("metrics", "bead-count  *Bead count  *Ten a batch."),
+        ("faults", "F99 *table-knocked .* gpu  *Beads fly."),
+    ):
+        assert main(["list", kind]) == 0
+        assert re.search(line, capsys.readouterr().out)
+
+
+def test_a_new_persistence_model_can_be_chosen_and_is_explored_by_the_crash_check(beads):
+    assert "stone_tablet" in safe_models()
+    at = {"faults.trace": "", "faults.power_loss_at_seconds": (1e-5,), "system": "cxl-b"}
+    result = simulate(with_values(beads, {**at, "machine.persistence_model": "stone_tablet"}))
+    assert result.ran and [event["Kind"] for event in result.events] == ["fault", "recovered"]
+
+
 def test_new_variants_work_together_without_a_change_elsewhere(beads):
     result = simulate(beads)
     assert result.ran, result.outcome
@@ -151,4 +173,5 @@ def test_a_new_preset_and_model_can_be_run_on_every_system(beads):
 
 def test_what_was_added_is_gone_again_afterwards():
     assert "bead-frame" not in names("systems")
+    assert "bead-count" not in names("metrics")
     assert "beads" not in presets.preset_names()

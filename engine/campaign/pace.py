@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from engine import energy
+from engine import blocks, energy
 from engine.errors import CannotRun
 from engine.graph import Task, TaskGraph
 from engine.machinery import Machinery, machinery
@@ -22,13 +22,14 @@ from engine.workload.accesses import expected
 
 @dataclass(frozen=True)
 class Unlogged:
-    """A system's plan without the tasks that only its log needs."""
+    """A system's plan, under the policies in force, without the tasks that only its log needs."""
 
     system: System
+    ways: Ways
 
     def __call__(self, s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
         """Plan the batch, then take the log out."""
-        return without_log(self.system.plan(s, w, t))
+        return without_log(self.system.plan(s, self.ways, t))
 
 
 def without_log(graph: TaskGraph) -> TaskGraph:
@@ -40,7 +41,9 @@ def without_log(graph: TaskGraph) -> TaskGraph:
         return tuple(dict.fromkeys(name for some in found for name in some))
 
     left = (task for task in graph.tasks if not _logs(task))
-    return TaskGraph(tuple(replace(task, after=kept(task.after), after_previous=kept(task.after_previous)) for task in left))
+    return TaskGraph(
+        tuple(replace(task, after=kept(task.after), after_previous=kept(task.after_previous), persists="") for task in left)
+    )
 
 
 def _logs(task: Task) -> bool:
@@ -70,8 +73,7 @@ def logged(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
 @lru_cache(maxsize=64)
 def slowdown(scenario: Scenario) -> float:
     """Return how many times as long a batch takes while the device that `faults.fail_slow_device` names is slow."""
-    m = ready(scenario)
-    m = replace(m, system=replace(m.system, plan=Unlogged(m.system)))
+    m = _unlogged(scenario)
     slow = _pace(replace(m, devices={**m.devices, **slow_devices(m)}))
     return max(slow.step / bare(scenario).step, 1.0)
 
@@ -83,8 +85,12 @@ def _timing(scenario: Scenario) -> Scenario:
 
 @lru_cache(maxsize=256)
 def _bare(scenario: Scenario) -> Pace:
+    return _pace(_unlogged(scenario))
+
+
+def _unlogged(scenario: Scenario) -> Machinery:
     m = ready(scenario)
-    return _pace(replace(m, system=replace(m.system, plan=Unlogged(m.system))))
+    return replace(m, system=replace(m.system, plan=Unlogged(m.system, m.ways)), ways=replace(m.ways, log=""))
 
 
 @lru_cache(maxsize=256)
@@ -95,7 +101,7 @@ def _logged(scenario: Scenario) -> Pace:
     rows = float(expected(m.scenario).unique_rows.sum())
     logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
     work = Recovery(rows, row_bytes(m.scenario), logs, mlp)
-    again = timeline(m.system.recover(m.scenario, work), m.devices, 1)
+    again = timeline(blocks.recover(m.system, m.scenario, work), m.devices, 1)
     joules = sum(energy.dynamic(again, m.devices, again.makespan).values())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)

@@ -4,7 +4,6 @@ import argparse
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from importlib import import_module
 from typing import Any
 
 from engine import fault_rates, knobs, presets, registry
@@ -40,17 +39,27 @@ def _variants(kind: str) -> Callable[[], list[Entry]]:
 
 def _variant(kind: str, name: str) -> Entry:
     """A variant's title, and the idea that its module states in its first line."""
-    module = import_module(f"engine.{kind}.{name.replace('-', '_')}")
-    idea = (module.__doc__ or "").partition("\n")[0]
+    idea = (registry.module(kind, name).__doc__ or "").partition("\n")[0]
     found = registry.load(kind, name)
     unsure = " (headline only)" if getattr(found, "confidence", "source") == "headline only" else ""
     return {"name": name, "title": getattr(found, "title", name) + unsure, "help": idea}
 
 
+def _metrics() -> list[Entry]:
+    return [{"name": name, "title": one.title, "help": one.help} for name, one in registry.every("metrics").items()]
+
+
 def _faults() -> list[Entry]:
     """Each fault with its number, its kind and what it destroys."""
     return [
-        {**_variant("faults", name), "id": one.id, "kind": one.kind, "destroys": ", ".join(sorted(one.destroys)) or "nothing"}
+        {
+            "name": name,
+            "title": one.title,
+            "help": one.summary,
+            "id": one.id,
+            "kind": one.kind,
+            "destroys": ", ".join(sorted(one.destroys)) or "nothing",
+        }
         for name, one in sorted(registry.every("faults").items(), key=lambda item: (int(item[1].id[1:]), item[0]))
     ]
 
@@ -153,7 +162,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
     "caches": (_variants("caches"), ("name", "title", "help")),
     "protections": (_protections, ("name", "title", "help")),
-    "metrics": (_variants("metrics"), ("name", "title", "help")),
+    "metrics": (_metrics, ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),
     "knobs": (_knobs, ("path", "default", "unit", "help")),
 }

@@ -3,7 +3,7 @@
 from engine import blocks, blocks_gpu
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic, table_bytes
 
 
@@ -29,18 +29,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 SYSTEM = System(
     title="All in HBM",
     summary="Tables model-parallel in GPU memory, MLPs data-parallel, no cache and no checkpoint.",
     devices=("host", "gpu", "pcie", "network"),
     memory="hbm",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",

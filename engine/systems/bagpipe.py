@@ -3,7 +3,7 @@
 from engine import blocks_gpu, blocks_remote
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Cache, Recovery, System, Ways
+from engine.system import Cache, System, Ways
 from engine.traffic import Traffic, row_bytes, table_bytes
 from engine.work import AllToAll
 from engine.workload.caching import look_ahead_rows, spread
@@ -49,18 +49,12 @@ def _synchronise(s: Scenario, t: Traffic, copies: float) -> tuple[tuple[Task, ..
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 SYSTEM = System(
     title="Bagpipe",
     summary="Remote tables behind a cache in HBM that knows coming batches; fetching, write-back and most syncing overlap.",
     devices=("host", "gpu", "pcie", "network", "remote"),
     memory="servers",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Look-ahead",
     baseline="remote-no-cache",

@@ -4,7 +4,7 @@ from engine import blocks_gpu
 from engine.constants import Constant
 from engine.graph import Demand, Stage, Task, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Cache, Recovery, System, Ways
+from engine.system import Cache, System, Ways
 from engine.traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 from engine.units import GiB
 from engine.work import Copy, HostRows, Pool, Software, Stream
@@ -49,11 +49,6 @@ def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 def places(s: Scenario) -> dict[str, float]:
     """All rows in host memory; on the GPU the cached ones, two maps of all rows, and buffers."""
     maps = MAPS * INDEX_BYTES * num_rows(s)
@@ -66,7 +61,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "dram"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",

@@ -1,9 +1,9 @@
 """Cold rows in DRAM: the most popular rows in HBM, all others read from host memory when their batch needs them."""
 
-from engine import blocks_far, blocks_gpu
+from engine import blocks_far
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
 from engine.workload.tiers import hot_split
 
@@ -14,11 +14,6 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     arrived = blocks_far.index_exchange(s, t)[1]
     fetch = blocks_far.read(t, "Read cold rows", cold, arrived, blocks_far.end_of_batch(s))
     return TaskGraph((fetch, *blocks_far.step(s, t, cold, (fetch.name,))))
-
-
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
 
 
 def places(s: Scenario) -> dict[str, float]:
@@ -33,7 +28,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Cold rows",
     baseline="cold-in-dram",

@@ -7,7 +7,7 @@ from engine import blocks
 from engine.blocks_undo import undo_plan
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic
 
 
@@ -31,18 +31,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Rows and MLP come back from the log in CXL-MEM."""
-    return blocks.restore("pmem", "cxl", recovery)
-
-
 SYSTEM = System(
     title="CXL-D",
     summary="Tables in CXL-MEM with near-data logic; hardware moves data; redo log after every batch.",
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
     plan=plan,
-    recover=recover,
     ways=Ways("redo", 0, False),
     near_data=True,
     logs=("undo",),

@@ -3,7 +3,7 @@
 from engine import blocks
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic
 
 
@@ -25,18 +25,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: the first parameters are loaded again and training starts over."""
-    return blocks.restore("dram", "cxl", recovery)
-
-
 SYSTEM = System(
     title="DRAM",
     summary="The ideal: all tables in DRAM behind CXL, no checkpoint; a power loss starts training again.",
     devices=("host", "gpu", "cxl", "near-data", "dram"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),

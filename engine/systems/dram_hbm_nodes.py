@@ -1,10 +1,10 @@
 """DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
 
-from engine import blocks_far, blocks_gpu
+from engine import blocks_far
 from engine.graph import TaskGraph
 from engine.placement import USABLE, hbm_and_dram
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic
 
 
@@ -15,18 +15,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     return TaskGraph((fetch, *blocks_far.step(s, t, t.far, (fetch.name,))))
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 SYSTEM = System(
     title="DRAM and HBM",
     summary="Tables over HBM and DRAM of as many nodes as they need; DRAM rows are read when their batch comes.",
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Scale-out",
     baseline="dram-hbm-nodes",

@@ -6,7 +6,7 @@ from engine import blocks_gpu, blocks_host
 from engine.constants import Constant
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Floats, Traffic, hot_rows, row_bytes, table_bytes
 from engine.work import AllReduce, Copy, Pool, RowUpdates
 
@@ -44,11 +44,6 @@ def hot_batches(t: Traffic) -> Floats:
     return np.diff(filled, prepend=0.0)
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 def hot_bytes(s: Scenario) -> float:
     """Return the bytes of the hot rows, which every GPU has all of."""
     return hot_rows(s) * row_bytes(s)
@@ -60,7 +55,6 @@ SYSTEM = System(
     devices=("host", "dram", "gpu", "pcie", "network"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",

@@ -3,7 +3,7 @@
 from engine import blocks_gpu
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic, hot_rows, row_bytes, table_bytes
 from engine.work import AllReduce, RowReads, RowUpdates
 
@@ -35,18 +35,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 SYSTEM = System(
     title="Hotline",
     summary="Each batch split into popular samples, trained on hot rows in HBM, and others, whose rows a card gathers meanwhile.",
     devices=("host", "dram", "gpu", "pcie", "network", "gatherer"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",

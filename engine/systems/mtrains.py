@@ -6,7 +6,7 @@ from engine.constants import Constant
 from engine.graph import Demand, Task, TaskGraph
 from engine.placement import USABLE, Levels, nbytes, placement
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic, cached_rows, row_bytes
 from engine.units import GiB
 from engine.work import Copy, RowReads, RowUpdates, Stream
@@ -48,11 +48,6 @@ def _evict(t: Traffic) -> Task:
     return Task("Evict rows", "Embedding", (Demand("ssd", Stream(written)), Demand("pmem", lower)), ("Embedding update",))
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 def places(s: Scenario) -> dict[str, float]:
     """Densest tables in HBM, the next in DRAM beside its cache, the rest on drives; PMEM holds copies alone."""
     cache = cached_rows(s) * row_bytes(s)
@@ -67,7 +62,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram", "pmem", "ssd"),
     memory="ssd",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Scale-out",
     baseline="dram-hbm-nodes",

@@ -3,7 +3,7 @@
 from engine import blocks
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic
 
 
@@ -30,18 +30,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Rows and MLP come back from the redo log on the card."""
-    return blocks.restore("pmem", "pcie", recovery)
-
-
 SYSTEM = System(
     title="PCIe",
     summary="Tables on a PCIe card of PMEM with near-data logic; software moves data and drives the redo log.",
     devices=("host", "gpu", "pcie", "near-data", "pmem"),
     memory="pmem",
     plan=plan,
-    recover=recover,
     ways=Ways("redo", 0, False),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),

@@ -3,7 +3,7 @@
 from engine import blocks
 from engine.graph import Demand, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic
 from engine.work import RowReads, RowUpdates
 
@@ -27,18 +27,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Rows and MLP come back from the redo log in PMEM."""
-    return blocks.restore("pmem", "pcie", recovery)
-
-
 SYSTEM = System(
     title="PMEM",
     summary="Tables in host persistent memory, embedding work on the host CPU, redo log after every batch.",
     devices=("host", "gpu", "pcie", "pmem"),
     memory="pmem",
     plan=plan,
-    recover=recover,
     ways=Ways("redo", 0, False),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -3,7 +3,7 @@
 from engine import blocks_gpu, blocks_remote
 from engine.graph import TaskGraph
 from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
+from engine.system import System, Ways
 from engine.traffic import Traffic, table_bytes
 from engine.workload.caching import spread
 
@@ -22,18 +22,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 SYSTEM = System(
     title="Remote, no cache",
     summary="Tables on embedding servers; every batch's rows come and go over the network, and nothing overlaps.",
     devices=("host", "gpu", "pcie", "network", "remote"),
     memory="servers",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Look-ahead",
     baseline="remote-no-cache",

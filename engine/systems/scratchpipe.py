@@ -3,7 +3,7 @@
 from engine import blocks_gpu
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Cache, Recovery, System, Ways
+from engine.system import Cache, System, Ways
 from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
 from engine.work import Copy, HostRows, Pool, Stream
 
@@ -32,18 +32,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 SYSTEM = System(
     title="ScratchPipe",
     summary="Rows in host memory, a scratchpad in HBM filled by a pipeline of five stages; training always hits.",
     devices=("host", "gpu", "pcie", "dram"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",

@@ -3,7 +3,7 @@
 from engine import blocks
 from engine.graph import Demand, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Cache, Recovery, System, Ways
+from engine.system import Cache, System, Ways
 from engine.traffic import Traffic, cached_rows
 from engine.work import RowReads, RowUpdates
 
@@ -27,18 +27,12 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Rows and MLP come back from the redo log on the drive."""
-    return blocks.restore("ssd", "pcie", recovery)
-
-
 SYSTEM = System(
     title="SSD",
     summary="Tables on NVMe SSD behind a DRAM cache, embedding work on the host CPU, redo log after every batch.",
     devices=("host", "gpu", "pcie", "ssd", "dram"),
     memory="ssd",
     plan=plan,
-    recover=recover,
     ways=Ways("redo", 0, False),
     cache=Cache("lru", cached_rows),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),

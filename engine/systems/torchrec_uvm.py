@@ -3,7 +3,7 @@
 from engine import blocks, blocks_gpu
 from engine.graph import Demand, Task, TaskGraph
 from engine.scenario import Scenario
-from engine.system import Cache, Recovery, System, Ways
+from engine.system import Cache, System, Ways
 from engine.traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 from engine.work import Amount, Direct, Pool
 
@@ -54,11 +54,6 @@ def _direct(name: str, nbytes: Amount, lane: str, after: tuple[str, ...]) -> Tas
     return Task(name, "Transfer", (Demand("pcie", Direct(nbytes), lane),), after)
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
-    """Nothing was kept: training starts over."""
-    return blocks_gpu.start_again("pcie", recovery)
-
-
 def places(s: Scenario) -> dict[str, float]:
     """All rows in host memory; on the GPU the cached ones with their tags, and what is kept of every row."""
     counted = s.policy.cache_policy == "lfu"
@@ -72,7 +67,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    recover=recover,
     ways=Ways("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",

@@ -8,7 +8,7 @@ from joblib import cpu_count
 
 from engine import effort, knobs
 from engine.errors import BadKnob
-from engine.faults.power_loss import strikes
+from engine.fault import strikes_of
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario
 from engine.service import Status
@@ -102,7 +102,7 @@ def _learned(points: Mapping[str, Scenario], found: Mapping[str, Result], status
 
 def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, tuple[tuple[Row, ...], tuple[Row, ...]]]:
     """Return the training rows of systems that still run; with faults none, as a snapshot does not tell the outages."""
-    calm = {name: point for name, point in points.items() if next(strikes(point), None) is None}
+    calm = {name: point for name, point in points.items() if next(strikes_of(point, "power-loss"), None) is None}
     names = {runs.key_of(point, "full"): name for name, point in calm.items()}
     running = status.running if status else ()
     return {names[one.key]: (one.progress.training, ()) for one in running if one.progress and one.key in names}

@@ -1,0 +1,122 @@
+"""The table of metrics: a row each, in the order in which results show them."""
+
+from collections.abc import Callable, Mapping
+
+from engine import cluster
+from engine.books import RECOVERY
+from engine.fit import gpu_bytes
+from engine.metric import Metric
+from engine.report import Report
+from engine.units import GB, MS, GiB
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _mean_of_faults(*phases: str) -> Callable[[Report], float | None]:
+    """Return the metric that is the seconds of some accounts, a fault; none without a fault."""
+    return lambda r: sum(r.books.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
+
+
+def _checkpoint_overhead(r: Report) -> float | None:
+    exposed = r.steady.stage("Checkpoint")
+    rest = r.steady.step - exposed
+    return 100 * exposed / rest if rest > 0 else None
+
+
+# What stands in a row stays together: name, unit and direction, help, computation.
+# fmt: off
+METRICS: Mapping[str, Metric] = {
+    "step-time": Metric("Step time", "ms", "lower",
+        "Mean interval between batch ends after the first two; faults and recovery excluded.", lambda r: r.steady.step / MS),
+    "throughput": Metric("Throughput", "samples/s", "higher",
+        "Samples trained per second in the steady state.", lambda r: r.machinery.scenario.data.batch_size / r.steady.step),
+    "elapsed": Metric("Elapsed", "s", "lower",
+        "Simulated time of the whole run, faults and recoveries included.", lambda r: r.elapsed),
+    "energy": Metric("Energy", "J", "lower",
+        "All powered devices for the whole run, at machine.energy_level.", lambda r: r.joules),
+    "energy-useful": Metric("Useful energy", "J", "neither",
+        "Of batches that stay, up to what they take without a fault, checkpoints apart.", lambda r: r.books.joules["useful"]),
+    "energy-checkpoint": Metric("Checkpoint energy", "J", "lower",
+        "Of the checkpoints of batches that stay, and of what waits for them.", lambda r: r.books.joules["checkpoint"]),
+    "energy-lost": Metric("Lost energy", "J", "lower",
+        "Of work that was thrown away, and of waiting for slow devices.",
+        lambda r: r.books.joules["lost"] + r.books.joules["stalled"]),
+    "energy-recovery": Metric("Recovery energy", "J", "lower",
+        "Of detection, repair, restart, restore and replay.", lambda r: sum(r.books.joules[name] for name in RECOVERY)),
+    "energy-per-batch": Metric("Energy per batch", "J", "lower",
+        "Energy of a steady-state batch, all powered devices, at machine.energy_level.", lambda r: r.steady.energy),
+    "average-power": Metric("Average power", "W", "lower",
+        "Energy over elapsed time.", lambda r: r.joules / r.elapsed if r.elapsed else None),
+    "checkpoint-overhead": Metric("Checkpoint overhead", "%", "lower",
+        "Exposed checkpoint time over the rest of the step.", _checkpoint_overhead),
+    "effective-training-time-ratio": Metric("Effective training time ratio", "", "higher",
+        "Share of the elapsed time that trained for good: without exposed checkpoints, lost work, recovery and replay.",
+        lambda r: max(r.books.seconds["useful"], 0.0) / r.elapsed if r.elapsed else None),
+    "goodput": Metric("Goodput", "samples/s", "higher",
+        "Samples trained for good per second of the whole run, faults included.",
+        lambda r: r.batches * r.machinery.scenario.data.batch_size / r.elapsed if r.elapsed else None),
+    "faults": Metric("Faults", "", "lower", "Faults that struck, in recoveries too.", lambda r: float(r.strikes)),
+    "lost-batches": Metric("Lost batches", "", "lower",
+        "Batches that had begun and were run again after a fault.", lambda r: float(sum(crash.lost for crash in r.crashes))),
+    "lost-work": Metric("Lost work", "s", "lower",
+        "Training time that faults undid: thrown away, or spent a second time.",
+        lambda r: r.books.seconds["lost"] + r.books.seconds["replay"]),
+    "rpo-embeddings": Metric("RPO embeddings", "batches", "lower",
+        "Most batches of embedding updates that one fault undid.",
+        lambda r: max((float(crash.begun - crash.embedding_batch) for crash in r.crashes), default=None)),
+    "rpo-mlp": Metric("RPO MLP", "batches", "lower",
+        "Most batches of MLP updates that one fault undid.",
+        lambda r: max((float(crash.begun - crash.mlp_batch) for crash in r.crashes), default=None)),
+    "unrecoverable": Metric("Unrecoverable", "", "lower",
+        "1 if the run ended without its result, else 0.", lambda r: float(r.unrecoverable)),
+    "undetected-corruptions": Metric("Undetected corruptions", "", "lower",
+        "Bits that flipped where no checksum covers them: in tables and MLPs.", lambda r: float(r.unnoticed)),
+    "recovery-time": Metric("Recovery time", "s", "lower",
+        "Detection, repair, restart and restore, mean over faults; replay excluded.",
+        _mean_of_faults("detect", "repair", "restart", "restore")),
+    "detection-time": Metric("Detection time", "s", "lower",
+        "From the fault to its notice, mean over faults.", _mean_of_faults("detect")),
+    "repair-time": Metric("Repair time", "s", "lower",
+        "From the notice to the restart, mean over faults.", _mean_of_faults("repair")),
+    "restart-time": Metric("Restart time", "s", "lower",
+        "Process start before the restore, mean over faults.", _mean_of_faults("restart")),
+    "restore-time": Metric("Restore time", "s", "lower",
+        "Reading logs and putting rows back, mean over faults.", _mean_of_faults("restore")),
+    "replay-time": Metric("Replay time", "s", "lower",
+        "Batches that had ended and are run again, mean over faults.", _mean_of_faults("replay")),
+    "mlp-staleness": Metric("MLP staleness", "batches", "lower",
+        "Largest age of the newest complete MLP log at a commit.", lambda r: None if r.staleness is None else float(r.staleness)),
+    "pmem-written": Metric("PMEM written", "GB", "lower",
+        "Bytes stored into persistent memory: updates and logs.",
+        lambda r: r.pmem_written / GB if "pmem" in r.machinery.devices else None),
+    "pmem-media-written": Metric("PMEM media written", "GB", "lower",
+        "Bytes that the media stores, whole lines and rewrites; they wear it out.",
+        lambda r: r.pmem_media_written / GB if "pmem" in r.machinery.devices else None),
+    "pmem-modules": Metric("PMEM modules", "", "lower",
+        "Modules that the PMEM capacity takes; they set bandwidth, idle power and price.",
+        lambda r: float(r.machinery.devices["pmem"].modules) if "pmem" in r.machinery.devices else None),
+    "nodes": Metric("Nodes", "", "lower",
+        "Hosts with their GPUs; with a target throughput, as many as the system needs.",
+        lambda r: float(cluster.nodes(r.machinery.scenario.machine))),
+    "gpu-memory": Metric("GPU memory", "GiB", "lower",
+        "What one GPU holds between batches: rows, index maps and parameters.",
+        lambda r: gpu_bytes(r.machinery.scenario, r.machinery.system) / GiB),
+    "cache-hit-rate": Metric("Cache hit rate", "%", "higher",
+        "Lookups whose row the cache held when their batch began.", lambda r: _percent(r.hit_rate)),
+    "rows-from-drives": Metric("Rows from drives", "%", "lower",
+        "Unique rows of a batch that neither HBM, DRAM nor SCM holds.", lambda r: _percent(r.drives_share)),
+    "capital-cost": Metric("Capital cost", "USD", "lower",
+        "Price of every device, at the year its source gives.",
+        lambda r: sum(device.price for device in r.machinery.devices.values())),
+    "loss": Metric("Loss", "", "lower", "Binary cross-entropy on held-out samples after the run.", lambda r: r.scores.loss),
+    "auc": Metric("AUC", "", "higher", "Area under the ROC curve on held-out samples after the run.", lambda r: r.scores.auc),
+    "accuracy": Metric("Accuracy", "%", "higher",
+        "Held-out samples classified rightly at probability one half.", lambda r: _percent(r.scores.accuracy)),
+    "loss-training": Metric("Loss (training)", "", "lower",
+        "Mean loss of the last pass, as it was trained.", lambda r: r.scores.training_loss),
+    "auc-training": Metric("AUC (training)", "", "higher",
+        "AUC of the predictions of the last pass, as it was trained.", lambda r: r.scores.training_auc),
+}
+# fmt: on
