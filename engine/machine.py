@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engine.catalog import names
 from engine.knobs import knob
 from engine.registry import domain_names
 
@@ -15,7 +16,7 @@ class Machine:
         "choice",
         "GPU",
         "Accelerator that trains the MLPs.",
-        choices=("a100-80", "a100-40", "v100", "h100-sxm", "trainingcxl"),
+        choices=lambda: names("gpu", "gpu-replay"),
     )
     num_gpus: int = knob(1, "int", "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)
     target_throughput: float | None = knob(
@@ -45,7 +46,7 @@ class Machine:
     embedding_servers: int = knob(
         1, "int", "Embedding servers", "Hosts without GPUs that hold the tables of remote systems.", low=1, high=1024
     )
-    host: str = knob("server", "choice", "Host", "Host CPU and board.", choices=("server", "trainingcxl"))
+    host: str = knob("server", "choice", "Host", "Host CPU and board.", choices=lambda: names("host"))
     framework: str = knob(
         "lean",
         "choice",
@@ -62,7 +63,7 @@ class Machine:
         "choice",
         "PMEM media",
         "Persistent memory type.",
-        choices=("optane-100", "optane-200", "battery-dram", "cxl-flash", "trainingcxl"),
+        choices=lambda: names("media"),
     )
     pmem_capacity_GiB: float | None = knob(
         None,
@@ -204,7 +205,7 @@ class Machine:
         "Constant power",
         "For comparison: each powered device draws its full power for the whole run, whatever it does; a GPU its board's limit.",
     )
-    ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=("p5800x", "pm9a3", "trainingcxl"))
+    ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=lambda: names("drive"))
     num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)
     ssd_software: str = knob(
         "io_uring",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Device, Kind, some
@@ -20,23 +21,21 @@ LINE = 64
 class Memory:
     """DDR4 on the host or on an expander."""
 
-    channel: Constant = Constant("channel peak", 25.6, "GB/s", 25.6, 25.6, "vendor", "JEDEC DDR4-3200")
-    efficiency: Constant = Constant("random-line efficiency", 0.8, "of peak", 0.65, 0.9, "derived", "Yang et al., FAST'20")
-    latency: Constant = Constant("random latency", 102, "ns", 81, 140, "measured", "Yang et al., FAST'20")
-    energy: Constant = Constant("access energy", 20, "pJ/bit", 14, 39, "derived", "DRAMsim3 and XHarvest", "random 64 B with I/O")
-    background: Constant = Constant(
-        "background power", 0.06, "W/GB", 0.05, 0.284, "derived", "DRAMsim3", "dies; a fleet rule says 0.284"
-    ).disputed(
-        "dram_static_power_source",
-        dies=(0.06, 0.05, 0.08, "derived", "DRAMsim3: 8 Gb dies in standby with refresh, no register or regulator"),
-        fleet=(0.284, 0.1, 0.375, "secondary", "Boavizta's rule for a fleet of small and old modules"),
-    )
-    price: Constant = Constant("price", 11.13, "USD/GB", 5, 37, "stated", "BaM, ASPLOS'23, retail 2022")
+    channel: Constant = quantity("channel peak", "GB/s")
+    efficiency: Constant = quantity("random-line efficiency", "of peak")
+    latency: Constant = quantity("random latency", "ns")
+    energy: Constant = quantity("access energy", "pJ/bit")
+    background: Constant = quantity("background power", "W/GB", switch="dram_static_power_source", choices=("dies", "fleet"))
+    price: Constant = quantity("price", "USD/GB")
+
+
+MEMORY = Catalogue("dram", Memory)
+USED = "ddr4-3200"
 
 
 def build(machine: Machine) -> Device:
     """Build the DRAM; its bandwidth is linear in channels, its static power and price in capacity."""
-    memory = assumed(machine, "dram", Memory())
+    memory = assumed(machine, "dram", MEMORY[USED])
     rate = machine.dram_channels * memory.channel.value * memory.efficiency.value * GB
     gigabytes = machine.dram_capacity_GiB * GiB / GB
 
@@ -70,7 +69,7 @@ def build(machine: Machine) -> Device:
 DEVICE = Kind(
     "DRAM",
     build,
-    lambda: {"": fields_of(Memory())},
+    lambda: {"": fields_of(MEMORY[USED])},
     knobs=("machine.dram_capacity_GiB", "machine.dram_channels", "machine.dram_static_power_source"),
     copies=nodes,
 )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Device, Kind
@@ -18,16 +19,20 @@ from engine.work import RowReads, RowUpdates
 class Card:
     """How many reads are under way at once, how long one takes, and what the card draws."""
 
-    reads: Constant = Constant("reads in flight", 64, "reads", 32, 256, "unsourced", "PCIe allows 32, or 256 with extended tags")
-    trip: Constant = Constant("read round trip", 0.91, "us", 0.9, 1.2, "measured", "NVIDIA/gdrcopy, PCIe 3")
-    active: Constant = Constant("active power", 75, "W", 5, 225, "unsourced", "Alveo-class card")
-    idle: Constant = Constant("idle power", 30, "W", 1, 60, "unsourced", "Alveo-class card")
-    price: Constant = Constant("price", 4000, "USD", 1000, 8000, "unsourced", "Alveo-class card")
+    reads: Constant = quantity("reads in flight", "reads")
+    trip: Constant = quantity("read round trip", "us")
+    active: Constant = quantity("active power", "W")
+    idle: Constant = quantity("idle power", "W")
+    price: Constant = quantity("price", "USD")
+
+
+CARDS = Catalogue("gather-card", Card)
+USED = "alveo"
 
 
 def build(machine: Machine) -> Device:
     """Build the card; its link is as fast as the GPUs'."""
-    card = assumed(machine, "gatherer", Card())
+    card = assumed(machine, "gatherer", CARDS[USED])
     link = machine.pcie_bandwidth_GBps * GB
 
     def gather(work: RowReads) -> Any:
@@ -45,4 +50,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Gather card", build, lambda: {"": fields_of(Card())}, knobs=("machine.pcie_bandwidth_GBps",), copies=nodes)
+DEVICE = Kind("Gather card", build, lambda: {"": fields_of(CARDS[USED])}, knobs=("machine.pcie_bandwidth_GBps",), copies=nodes)

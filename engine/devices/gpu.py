@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.cluster import gpus
 from engine.constants import Constant
 from engine.device import Device, Kind, some
-from engine.gpus import ACCELERATORS, REPLAY, Accelerator, Replay
 from engine.machine import Machine
 from engine.units import FLOAT32, GB, US
 from engine.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
@@ -19,14 +19,54 @@ SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
 
 
+@dataclass(frozen=True)
+class Accelerator:
+    """One GPU whose layers are computed from first principles."""
+
+    peak: Constant = quantity("fp32 peak", "TFLOPS")
+    tensor: Constant = quantity("tf32 peak", "TFLOPS")
+    bandwidth: Constant = quantity("memory bandwidth", "GB/s")
+    flop_share: Constant = quantity("GEMM share of peak", "of peak")
+    byte_share: Constant = quantity("GEMM share of bandwidth", "of bandwidth")
+    fixed: Constant = quantity("GEMM fixed time", "us")
+    rows: Constant = quantity("GEMM extra rows", "rows")
+    idle: Constant = quantity("power with a context held", "W")
+    limit: Constant = quantity("board limit", "W")
+    memory: Constant = quantity("memory", "GB")
+    price: Constant = quantity("price", "USD")
+    launch: Constant = quantity("kernel launch", "us")
+    flop_energy: Constant = quantity("fp32 energy", "pJ/FLOP")
+    byte_energy: Constant = quantity("memory path energy", "pJ/B", switch="gpu_memory_energy_source", choices=("device", "board"))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A GPU that replays measured times, as the TrainingCXL prototype's soft one does."""
+
+    bottom: Constant = quantity("bottom MLP per parameter", "ps")
+    forward: Constant = quantity("bottom MLP forward share", "of both")
+    top: Constant = quantity("top part fixed time", "ms")
+    rate: Constant = quantity("top part per parameter", "ps", zero=True)
+    samples: Constant = quantity("batch of the replay", "samples")
+    idle: Constant = quantity("power with a context held", "W")
+    busy: Constant = quantity("power in small layers", "W")
+    bandwidth: Constant = quantity("memory bandwidth", "GB/s")
+    memory: Constant = quantity("memory", "GB")
+    price: Constant = quantity("price", "USD")
+
+
+ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",))
+REPLAYS = Catalogue("gpu-replay", Replay, uses=("fabric",))
+
+
 def memory_bytes(machine: Machine) -> float:
     """Return the GPU's memory in bytes."""
     return _part(machine).memory.value * GB
 
 
 def _part(machine: Machine) -> Accelerator | Replay:
-    if machine.gpu == "trainingcxl":
-        return assumed(machine, "gpu", REPLAY)
+    if machine.gpu in REPLAYS:
+        return assumed(machine, "gpu", REPLAYS[machine.gpu])
     chosen = assumed(machine, "gpu", ACCELERATORS[machine.gpu])
     return replace(chosen, peak=chosen.tensor) if machine.matrix_precision == "tf32" else chosen
 
@@ -168,7 +208,7 @@ def build(machine: Machine) -> Device:
 
 def parts() -> dict[str, tuple[Constant, ...]]:
     """Return the constants of every GPU."""
-    return {**{name: fields_of(gpu) for name, gpu in ACCELERATORS.items()}, "trainingcxl": fields_of(REPLAY)}
+    return {name: fields_of(gpu) for name, gpu in (*ACCELERATORS.items(), *REPLAYS.items())}
 
 
 DEVICE = Kind(

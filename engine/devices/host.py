@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Device, Kind
@@ -11,9 +12,6 @@ from engine.machine import Machine
 from engine.units import GB, MS, NS, US
 from engine.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
 
-FIT = "fitted to TrainingCXL RM1 and RM4 by scripts/calibrate_trainingcxl.py"
-ACME = "AcmeTrace fleet telemetry"
-CACHED = "hpcaitech/CachedEmbedding run logs, A100 host"
 ROW = 512
 
 
@@ -23,55 +21,34 @@ LOOPS = {
 }
 
 
-# An eager framework's CPU path of embeddings, table by table: TrainingCXL's host ran one, and its fit is reused unchanged.
-EAGER = {
-    "fixed": Constant("embedding software per batch", 6914, "us", 5000, 8000, "calibrated", FIT, "lookup and update together"),
-    "per_lookup": Constant("embedding software per lookup", 38.1, "ns", 30, 50, "calibrated", FIT, "before deduplication"),
-}
-
-
 @dataclass(frozen=True)
 class Host:
     """One host: software cost of embedding work, its own arithmetic, power of board and CPU."""
 
-    fixed: Constant
-    per_lookup: Constant
-    gather: Constant
-    idle: Constant
-    active: Constant
-    price: Constant
-    take: Constant = Constant("row gather", 60, "ns", 47, 73, "measured", CACHED, "a 512 B row into one buffer")
-    put: Constant = Constant("row scatter", 61, "ns", 45, 78, "measured", CACHED, "a 512 B row back to its table")
-    gemm: Constant = Constant(
-        "fp32 layer rate", 0.23, "TFLOPS", 0.047, 1.5, "measured", "facebookresearch/param", "1024 x 1024 layers, batches to 512"
-    )
-    cache: Constant = Constant("software cache per batch", 2, "ms", 1, 3, "measured", CACHED, "besides its rows")
+    fixed: Constant = quantity("embedding software per batch", "us")
+    per_lookup: Constant = quantity("embedding software per lookup", "ns", zero=True)
+    gather: Constant = quantity("EmbeddingBag rate", "GB/s")
+    idle: Constant = quantity("idle power", "W")
+    active: Constant = quantity("active power", "W")
+    price: Constant = quantity("price", "USD")
+    take: Constant = quantity("row gather", "ns")
+    put: Constant = quantity("row scatter", "ns")
+    gemm: Constant = quantity("fp32 layer rate", "TFLOPS")
+    cache: Constant = quantity("software cache per batch", "ms")
     loop: Constant = LOOPS["lean"]
 
 
-HOSTS = {
-    "server": Host(
-        Constant("embedding software per batch", 500, "us", 100, 5000, "unsourced", "framework dispatch, lookup and update"),
-        Constant("embedding software per lookup", 0, "ns", 0, 40, "unsourced", "within the gather rate"),
-        Constant("EmbeddingBag rate", 28, "GB/s", 13.6, 28, "measured", "facebookresearch/param"),
-        Constant("idle power", 522, "W", 522, 534, "measured", ACME, "two-socket CPU node with its memory"),
-        Constant("active power", 960, "W", 700, 960, "measured", ACME, "largest seen"),
-        Constant("price", 10_000, "USD", 5000, 20_000, "unsourced", "two-socket server without accelerators and memory"),
-    ),
-    "trainingcxl": Host(
-        EAGER["fixed"],
-        EAGER["per_lookup"],
-        Constant("EmbeddingBag rate", 1e6, "GB/s", 1, 1e6, "unsourced", "within the cost per lookup"),
-        Constant("idle power", 89, "W", 51, 183, "unsourced", "board 70 W, i5-9600K idle 15 W, DRAM 4 W"),
-        Constant("active power", 169, "W", 108, 268, "unsourced", "the same with the CPU at 95 W"),
-        Constant("price", 1200, "USD", 800, 2000, "unsourced", "desktop board and CPU"),
-    ),
-}
+HOSTS = Catalogue("host", Host, uses=("copy-path",))
+
+
+def _eager() -> dict[str, Constant]:
+    """An eager framework's CPU path of embeddings, table by table: the prototype's host ran one, and its fit is reused."""
+    return {name: getattr(HOSTS["trainingcxl"], name) for name in ("fixed", "per_lookup")}
 
 
 def build(machine: Machine) -> Device:
     """Build the host."""
-    eager = EAGER if machine.framework == "pytorch" else {}
+    eager = _eager() if machine.framework == "pytorch" else {}
     host = assumed(machine, "host", replace(HOSTS[machine.host], loop=LOOPS[machine.framework], **eager))
 
     def embedding(work: HostEmbedding) -> Any:
@@ -108,7 +85,7 @@ def build(machine: Machine) -> Device:
 
 def parts() -> dict[str, tuple[Constant, ...]]:
     """Return the constants of every host, and the training loops that can drive it."""
-    software = {"lean": (LOOPS["lean"],), "pytorch": (LOOPS["pytorch"], *EAGER.values())}
+    software = {"lean": (LOOPS["lean"],), "pytorch": (LOOPS["pytorch"], *_eager().values())}
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 

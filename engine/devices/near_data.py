@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.constants import Constant
 from engine.device import Device, Kind
 from engine.machine import Machine
@@ -15,23 +16,12 @@ SOFT_LOGIC_MHZ = 350.0
 class Logic:
     """How the logic is made."""
 
-    active: Constant
-    idle: Constant
-    price: Constant
+    active: Constant = quantity("active power", "W")
+    idle: Constant = quantity("idle power", "W")
+    price: Constant = quantity("price", "USD")
 
 
-LOGIC = {
-    "fpga": Logic(
-        Constant("active power", 75, "W", 30, 225, "unsourced", "Alveo-class card"),
-        Constant("idle power", 30, "W", 20, 60, "unsourced", "Alveo-class card"),
-        Constant("price", 4000, "USD", 1000, 8000, "unsourced", "Alveo-class card"),
-    ),
-    "asic": Logic(
-        Constant("active power", 5, "W", 1, 30, "unsourced", "adders, multipliers, scratchpad, DMA"),
-        Constant("idle power", 1, "W", 0.2, 5, "unsourced", "leakage and clock"),
-        Constant("price", 100, "USD", 20, 1000, "unsourced", "its share of a controller"),
-    ),
-}
+LOGIC = Catalogue("near-data", Logic)
 
 
 def build(machine: Machine) -> Device:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.cluster import gpus_in_node, nodes
 from engine.constants import Constant
 from engine.device import Device, Kind, some
@@ -11,39 +12,22 @@ from engine.machine import Machine
 from engine.units import GB, US
 from engine.work import AllReduce, AllToAll, Fetch
 
-MADMAX = "MAD-Max (arXiv 2310.02784), DLRM fleets"
-CALCULON = "calculon-ai/calculon, collective constants"
-
 
 @dataclass(frozen=True)
 class Fabric:
     """The links of one node's GPUs, and how much of links DLRM's collectives sustain."""
 
-    link: Constant
-    inside: Constant = Constant("fabric utilisation", 0.667, "of peak", 0.45, 0.92, "stated", MADMAX, "all-to-all and all-reduce")
-    outside: Constant = Constant("network utilisation", 0.56, "of sustained", 0.5, 0.9, "stated", MADMAX, "RoCE")
-    start: Constant = Constant("fabric latency", 10, "us", 5, 10, "stated", CALCULON, "per collective")
-    hop: Constant = Constant("network latency", 20, "us", 10, 20, "stated", CALCULON, "per collective")
-    energy: Constant = Constant("link energy", 7.5, "pJ/bit", 4, 10, "stated", "XHarvest, CXL/PCIe PHY", "counted at both ends")
-    card: Constant = Constant("network card power", 20, "W", 10, 30, "unsourced", "one for each GPU, where there are two nodes")
-    price: Constant = Constant(
-        "network card price", 1500, "USD", 800, 3000, "unsourced", "one for each GPU, with its share of a switch"
-    )
+    link: Constant = quantity("fabric bandwidth", "GB/s")
+    inside: Constant = quantity("fabric utilisation", "of peak")
+    outside: Constant = quantity("network utilisation", "of sustained")
+    start: Constant = quantity("fabric latency", "us")
+    hop: Constant = quantity("network latency", "us")
+    energy: Constant = quantity("link energy", "pJ/bit")
+    card: Constant = quantity("network card power", "W")
+    price: Constant = quantity("network card price", "USD")
 
 
-def _link(value: float, low: float, source: str) -> Fabric:
-    return Fabric(Constant("fabric bandwidth", value, "GB/s", low, value, "vendor", source, "one direction, each GPU"))
-
-
-FABRICS = {
-    "v100": _link(150, 110, "NVLink 2"),
-    "a100-40": _link(300, 276, "NVLink 3; nvbandwidth measures 276"),
-    "a100-80": _link(300, 276, "NVLink 3; nvbandwidth measures 276"),
-    "h100-sxm": _link(450, 335, "NVLink 4; health checks ask 335"),
-    "trainingcxl": Fabric(
-        Constant("fabric bandwidth", 13, "GB/s", 9, 26, "unsourced", "a PCIe 3 desktop; the prototype has one GPU")
-    ),
-}
+FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
 
 
 def build(machine: Machine) -> Device:

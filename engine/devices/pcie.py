@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.cluster import gpus
 from engine.constants import Constant
 from engine.device import Device, Kind
@@ -11,39 +12,18 @@ from engine.machine import Machine
 from engine.units import GB, US
 from engine.work import Copy, Direct
 
-FIT = "fitted to TrainingCXL RM1 and RM4 by scripts/calibrate_trainingcxl.py"
-PHY = Constant("link energy", 7.5, "pJ/bit", 4, 10, "stated", "XHarvest, CXL/PCIe PHY", "counted at both ends")
-
 
 @dataclass(frozen=True)
 class Path:
     """The software path of a host's copies."""
 
-    handoff: Constant
-    phy: Constant = PHY
-    pageable: Constant = Constant(
-        "unpinned copy rate",
-        4,
-        "GB/s",
-        2.4,
-        6.4,
-        "measured",
-        "hpcaitech/CachedEmbedding run logs, A100",
-        "GPU to unpinned memory",
-    )
-    direct: Constant = Constant(
-        "zero-copy share", 0.7, "of copy rate", 0.3, 0.9, "unsourced", "GPU threads reading rows of some 512 B in host memory"
-    )
+    handoff: Constant = quantity("software hand-off", "us")
+    phy: Constant = quantity("link energy", "pJ/bit")
+    pageable: Constant = quantity("unpinned copy rate", "GB/s")
+    direct: Constant = quantity("zero-copy share", "of copy rate")
 
 
-PATHS = {
-    "server": Path(
-        Constant("software hand-off", 40, "us", 20, 100, "derived", "te42kyfo/gpu-benches", "sync, copy call, dispatch")
-    ),
-    "trainingcxl": Path(
-        Constant("software hand-off", 372.4, "us", 300, 420, "calibrated", FIT, "outside the range of real systems")
-    ),
-}
+PATHS = Catalogue("copy-path", Path, of=("host",))
 
 
 def build(machine: Machine) -> Device:

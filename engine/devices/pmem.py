@@ -1,21 +1,56 @@
 """Persistent memory: modules that bring capacity and bandwidth together, in the media's own line size."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 import numpy as np
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, Quantity, quantity
 from engine.cluster import nodes
 from engine.constants import Constant
 from engine.device import Cost, Device, Kind, some
 from engine.machine import Machine
-from engine.media import MEDIA, Media
 from engine.units import GB, NS, GiB
 from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 
 CROWD = 12  # writers per module, the most that were measured
+
+
+def _rate(name: str, unit: str = "GB/s") -> Any:
+    """A constant of which sources contradict each other, for Optane and for the prototype that emulates it."""
+    return quantity(name, unit, switch="pmem_bandwidth_source", choices=("paper", "measured", "random"))
+
+
+@dataclass(frozen=True)
+class Media:
+    """One module of a media type; rates in GB/s, each direction apart.
+
+    Energy and wear count whole lines of the media, time whole accesses of the size that the rates were measured at.
+    """
+
+    module: Constant = quantity("module capacity", "GB")
+    line: Constant = quantity("media line", "B")
+    access: Constant = _rate("timed access", "B")
+    read: Constant = _rate("read rate")
+    update: Constant = _rate("in-place update rate")
+    log: Constant = _rate("row log rate")
+    stream: Constant = _rate("sequential write rate")
+    latency: Constant = quantity("random read latency", "ns")
+    persist: Constant = quantity("64 B persist", "ns", switch="pmem_write_latency_source", choices=("media", "visible"))
+    raw: Constant = quantity("read-after-write stall", "ns", zero=True)
+    idle: Constant = quantity("module idle power", "W")
+    read_energy: Constant = quantity("read energy", "nJ/B")
+    write_energy: Constant = quantity("write energy", "nJ/B")
+    price: Constant = quantity("price", "USD/GB")
+    writers: Constant = quantity("writers without loss", "writers")
+    crowded: Constant = quantity("write share of 12 writers", "of the rate")
+
+
+ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
+MEDIA = Catalogue("media", Media, aside=(ENDURANCE,))
 
 
 def module_bytes(machine: Machine) -> float:

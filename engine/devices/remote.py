@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.constants import Constant
 from engine.device import Device, Kind, some
 from engine.machine import Machine
 from engine.units import GB, NS, US, GiB
 from engine.work import HostRows, Stream
 
-CACHED = "hpcaitech/CachedEmbedding run logs, A100 host"
 ROW = 512
 
 
@@ -18,21 +18,23 @@ ROW = 512
 class Server:
     """One server: what a call and a row cost, its network card, power and price."""
 
-    call: Constant = Constant("remote call", 1000, "us", 200, 5000, "unsourced", "dispatch, tensor packing, thread hand-over")
-    take: Constant = Constant("row gather", 60, "ns", 47, 73, "measured", CACHED, "a row of up to 512 B into one buffer")
-    put: Constant = Constant("row scatter", 61, "ns", 45, 78, "measured", CACHED, "a row of up to 512 B back to its table")
-    card: Constant = Constant(
-        "network card", 2.8, "GB/s", 1.1, 11, "vendor", "AWS c5.18xlarge, 25 Gb/s", "sustained, one direction"
-    )
-    idle: Constant = Constant("idle power", 522, "W", 522, 534, "measured", "AcmeTrace fleet telemetry", "two-socket CPU node")
-    active: Constant = Constant("active power", 960, "W", 700, 960, "measured", "AcmeTrace fleet telemetry", "largest seen")
-    price: Constant = Constant("price", 10_000, "USD", 5000, 20_000, "unsourced", "two-socket server without accelerators")
-    memory: Constant = Constant("memory price", 11.13, "USD/GB", 5, 37, "stated", "BaM, ASPLOS'23, retail 2022")
+    call: Constant = quantity("remote call", "us")
+    take: Constant = quantity("row gather", "ns")
+    put: Constant = quantity("row scatter", "ns")
+    card: Constant = quantity("network card", "GB/s")
+    idle: Constant = quantity("idle power", "W")
+    active: Constant = quantity("active power", "W")
+    price: Constant = quantity("price", "USD")
+    memory: Constant = quantity("memory price", "USD/GB")
+
+
+SERVERS = Catalogue("embedding-server", Server)
+USED = "two-socket"
 
 
 def build(machine: Machine) -> Device:
     """Build one server with as much DRAM as the machine's hosts have."""
-    server = assumed(machine, "remote", Server())
+    server = assumed(machine, "remote", SERVERS[USED])
 
     def rows(work: HostRows) -> Any:
         """Small rows cost a whole access, larger ones their bytes."""
@@ -54,7 +56,7 @@ def build(machine: Machine) -> Device:
 DEVICE = Kind(
     "Embedding servers",
     build,
-    lambda: {"": fields_of(Server())},
+    lambda: {"": fields_of(SERVERS[USED])},
     knobs=("machine.embedding_servers", "machine.dram_capacity_GiB"),
     copies=lambda machine: machine.embedding_servers,
     apart=True,

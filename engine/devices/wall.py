@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.assumptions import assumed, fields_of
+from engine.catalog import Catalogue, quantity
 from engine.constants import Constant
 from engine.device import Device, Kind
 from engine.machine import Machine
@@ -12,13 +13,17 @@ from engine.machine import Machine
 class Supply:
     """What stands between the devices and the electricity meter."""
 
-    efficiency: Constant = Constant("psu efficiency", 0.93, "of input", 0.9, 0.96, "unsourced", "power supplies at half load")
-    pue: Constant = Constant("pue", 1.3, "x", 1.1, 1.6, "unsourced", "power usage effectiveness: cooling and distribution")
+    efficiency: Constant = quantity("psu efficiency", "of input")
+    pue: Constant = quantity("pue", "x")
+
+
+SUPPLIES = Catalogue("supply", Supply)
+USED = "server-room"
 
 
 def build(machine: Machine) -> Device:
     """Build the supply; it does no work, but every device's joule is drawn from the wall with its losses."""
-    supply = assumed(machine, "wall", Supply())
+    supply = assumed(machine, "wall", SUPPLIES[USED])
     drawn = supply.pue.value / supply.efficiency.value
     return Device(
         name="wall",
@@ -29,4 +34,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Supplies and cooling", build, lambda: {"": fields_of(Supply())}, knobs=("machine.energy_level",))
+DEVICE = Kind("Supplies and cooling", build, lambda: {"": fields_of(SUPPLIES[USED])}, knobs=("machine.energy_level",))

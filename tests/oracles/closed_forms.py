@@ -7,13 +7,14 @@ bottom MLP's two directions, T the top part, EL and EU embedding lookup and upda
 from dataclasses import dataclass
 from itertools import pairwise
 
+from engine.devices.gpu import REPLAYS
 from engine.devices.host import HOSTS
 from engine.devices.pcie import PATHS
 from engine.devices.pmem import MEDIA
 from engine.devices.ssd import DRIVES
-from engine.gpus import REPLAY
 from engine.scenario import Scenario, per_table
 
+REPLAY = REPLAYS["trainingcxl"]
 NEAR_DATA = 4 * 64 * 250e6
 HOP = 75e-9
 FLAGS = 4

@@ -1,0 +1,235 @@
+"""The catalogue of hardware parts: a TOML file each, whose every constant has a value, unit, range, confidence and source.
+
+A part's kind is its folder. How a kind's constants are called and in which unit each is, says the dataclass that a device reads.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache, lru_cache
+from pathlib import Path
+from tomllib import loads
+from typing import Any, Generic, NoReturn, TypeVar, cast, get_args
+
+from engine.constants import Confidence, Constant, Said
+from engine.errors import BadFile, nearest
+
+FOLDERS: tuple[Path, ...] = (Path(__file__).parent / "hardware" / "catalog",)
+ORDER = "order"  # not a part: which ones lists show first
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")  # what links, CSV cells and lists of choices can carry
+MOST = 1e12
+MOST_BYTES, MOST_LETTERS = 1_000_000, 300
+NUMBERS = ("value", "low", "high")
+SAID = (*NUMBERS, "confidence", "source")
+Part = TypeVar("Part")
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What a kind of part has to say: a constant's name and unit, whether it can be 0, and which `choices` of a knob `switch`
+    stand for other sources."""
+
+    name: str
+    unit: str
+    zero: bool = False
+    switch: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The name of the constant's table, as `machine.assume` has it behind the device."""
+        return self.name.replace(" ", "-")
+
+
+def quantity(name: str, unit: str, **more: Any) -> Any:
+    """Declare a dataclass field that is a constant of a part's file; see Quantity for the keywords."""
+    return field(metadata={"quantity": Quantity(name, unit, **more)})
+
+
+class Catalogue(Mapping[str, Part], Generic[Part]):
+    """All parts of a kind by name, each read when it is first asked for; raises BadFile with a sentence.
+
+    With `of`, kinds of parts that each name one of this kind, it is by their names. `uses` are the kinds of which each part
+    here names one; `aside` are constants that a file may have and that belong to no device.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        shape: type[Part],
+        *,
+        of: tuple[str, ...] = (),
+        uses: tuple[str, ...] = (),
+        aside: tuple[Quantity, ...] = (),
+    ) -> None:
+        """Declare the kind; nothing is read yet."""
+        self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
+        declared = {one.name: one.metadata.get("quantity") for one in fields(cast(Any, shape))}
+        self._fields: dict[str, Quantity] = {name: one for name, one in declared.items() if one}
+        self._read: dict[Path, tuple[Part, Mapping[str, Constant]]] = {}
+
+    def __getitem__(self, name: str) -> Part:
+        """Return a part."""
+        return self._entry(name)[0]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names in the order of lists."""
+        return iter(names(*(self.of or (self.kind,))))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(names(*(self.of or (self.kind,))))
+
+    def aside(self, name: str) -> Mapping[str, Constant]:
+        """Return the constants by name that a part's file has beside those of its device."""
+        return self._entry(name)[1]
+
+    def _entry(self, name: str) -> tuple[Part, Mapping[str, Constant]]:
+        path = _files(FOLDERS, self.of or (self.kind,))[name]
+        if self.of:
+            path = _files(FOLDERS, (self.kind,))[_used(path, _content(path), self.kind)]
+        if path not in self._read:
+            self._read[path] = self._parsed(path, _content(path))
+        return self._read[path]
+
+    def _parsed(self, path: Path, content: Table) -> tuple[Part, Mapping[str, Constant]]:
+        own = {one.key: one for one in self._fields.values()}
+        asked = {**own, **{one.key: one for one in self._aside}}
+        _known(path, "", content, ("title", "summary", *self.uses, *asked))
+        for word in ("title", "summary"):
+            _text(path, word, content.get(word))
+        for kind in self.uses:
+            _used(path, content, kind)
+        missing = [key for key in own if key not in content]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            _refuse(path, f"lacks {missing[0]} [{own[missing[0]].unit}]{more}; add a table of {_words(SAID)} for each.")
+        found = {key: _constant(path, one, content[key]) for key, one in asked.items() if key in content}
+        part = self.shape(**{name: found[one.key] for name, one in self._fields.items()})
+        return part, {one.name: found[one.key] for one in self._aside if one.key in found}
+
+
+def names(*kinds: str) -> tuple[str, ...]:
+    """Return the names of all parts of some kinds, in the order of lists: choices of a knob follow from the files."""
+    return tuple(_files(FOLDERS, kinds))
+
+
+def summaries() -> Iterator[tuple[str, str, str, str]]:
+    """Yield kind, name, title and summary of every part."""
+    for kind in sorted({path.name for folder in FOLDERS for path in folder.iterdir() if path.is_dir()}):
+        for name, path in _files(FOLDERS, (kind,)).items():
+            title, summary = (_text(path, word, _content(path).get(word)) for word in ("title", "summary"))
+            yield kind, name, title, summary
+
+
+@lru_cache(maxsize=256)
+def _files(folders: tuple[Path, ...], kinds: tuple[str, ...]) -> Mapping[str, Path]:
+    """Return the file of each part by name, the first folder's first, and in each those first that its order names."""
+    found: dict[str, Path] = {}
+    for kind in kinds:
+        for folder in folders:
+            first = _order(folder).get(kind, [])
+            paths = {path.stem: path for path in (folder / kind).glob("*.toml")}
+            for name in (*(one for one in first if one in paths), *sorted(paths.keys() - set(first))):
+                if not NAME.fullmatch(name):
+                    _refuse(paths[name], "cannot name a part; a name is of at most 40 small letters, digits, '.' and '-'.")
+                if name in found:
+                    _refuse(paths[name], f"has the name of a part in {found[name]}; give the file another name.")
+                found[name] = paths[name]
+    return found
+
+
+@cache
+def _order(folder: Path) -> Table:
+    path = folder / f"{ORDER}.toml"
+    return _content(path) if path.exists() else {}
+
+
+@cache
+def _content(path: Path) -> Table:
+    """Return what a file says; raises BadFile."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            _refuse(path, f"is longer than {MOST_BYTES:,} bytes; a part takes a few thousand.")
+        return loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        _refuse(path, f"cannot be read: {error.strerror}; make it a text file that you may read.")
+    except (ValueError, RecursionError) as error:
+        _refuse(path, f"is not valid TOML: {str(error).rstrip('.')}; correct it there.")
+
+
+def _used(path: Path, content: Table, kind: str) -> str:
+    """Return which part of another kind a part names."""
+    name = content.get(kind)
+    if name not in names(kind):
+        said = f"names the {kind} {name!r}, which has no file" if kind in content else f"does not name its {kind}"
+        _refuse(path, f'{said}; write {kind} = "NAME"; {nearest(str(name), names(kind))}')
+    return str(name)
+
+
+def _constant(path: Path, one: Quantity, table: Any) -> Constant:
+    """Read a constant's table, and in its `others` what other sources say."""
+    switched = ("others",) if one.switch else ()
+    _known(path, one.key, table, (*SAID, "unit", "note", *switched), (*SAID, "unit"))
+    if table["unit"] != one.unit:
+        _refuse(path, f"gives {one.key} in {table['unit']!r}, but it is taken in {one.unit!r}; convert it.")
+    if (note := table.get("note", "")) != "":
+        _text(path, f"{one.key}.note", note)
+    found = Constant(one.name, *_numbers(path, one, one.key, table), *_source(path, one.key, table), note)
+    others = table.get("others", {})
+    _known(path, f"{one.key}.others", others, one.choices)
+    said = {choice: _other(path, one, choice, table) for choice, table in others.items()}
+    return found.disputed(one.switch, **said) if said else found
+
+
+def _other(path: Path, one: Quantity, choice: str, table: Any) -> Said:
+    key = f"{one.key}.others.{choice}"
+    _known(path, key, table, SAID, SAID)
+    value, _, low, high = _numbers(path, one, key, table)
+    return value, low, high, *_source(path, key, table)
+
+
+def _numbers(path: Path, one: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
+    """Return value, unit, low and high."""
+    for word in NUMBERS:
+        number, least = table[word], "from 0" if one.zero else "above 0 and up"
+        right = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
+        if not right or (number == 0 and not one.zero):
+            _refuse(path, f"gives {key}.{word} = {number!r}; write a number {least} to {MOST:g}, in {one.unit}.")
+    value, low, high = (table[word] for word in NUMBERS)
+    if not low <= value <= high:
+        _refuse(path, f"gives {key} = {value} {one.unit} outside its range of {low} to {high}; widen low to high around it.")
+    return value, one.unit, low, high
+
+
+def _source(path: Path, key: str, table: Table) -> tuple[Confidence, str]:
+    if (sure := table["confidence"]) not in get_args(Confidence):
+        _refuse(path, f"gives {key}.confidence = {sure!r}; {nearest(str(sure), get_args(Confidence))}")
+    return sure, _text(path, f"{key}.source", table["source"])
+
+
+def _known(path: Path, where: str, table: Any, known: Sequence[str], needed: Sequence[str] = ()) -> None:
+    """Refuse what is no table, has an unknown key, or lacks a needed one."""
+    if not isinstance(table, dict):
+        _refuse(path, f"gives {where} = {table!r:.40}, which is no table; write [{where}] and below it {_words(known)}.")
+    for key in table:
+        if key not in known:
+            _refuse(path, f"says {key!r:.60}{where and f' of {where}'}, which is not known; {nearest(key, tuple(known))}")
+    for key in needed:
+        if key not in table:
+            _refuse(path, f"does not say {key} of {where}; a constant has {_words(needed)}.")
+
+
+def _text(path: Path, key: str, text: Any) -> str:
+    if not isinstance(text, str) or not 0 < len(text) <= MOST_LETTERS or not text.isprintable():
+        _refuse(path, f"must say {key} in one line of 1 to {MOST_LETTERS} printable letters.")
+    return text
+
+
+def _words(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _refuse(path: Path, sentence: str) -> NoReturn:
+    raise BadFile(f"{path} {sentence}")

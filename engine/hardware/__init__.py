@@ -1,0 +1,1 @@
+"""Devices, and the catalogue of the parts that they are built from."""
