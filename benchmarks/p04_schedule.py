@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.benchmark import Benchmark, interleaved
+from engine.core.graph import Demand, Task, TaskGraph
+from engine.core.work import Move
 from engine.device import Device
-from engine.graph import Demand, Task, TaskGraph
 from engine.schedule import advance
 from engine.timeline import timeline
-from engine.work import Move
 
 TASKS, DEVICES, BATCHES = 50, 8, 100
 

@@ -10,10 +10,10 @@ from benchmarks.p07_sweep import BASE
 from benchmarks.simpy_peer import ends
 from engine.axes import Axis
 from engine.calm import planned
+from engine.core.threads import single_thread
 from engine.machinery import schedule
 from engine.presets import preset
 from engine.scenario import with_values
-from engine.single_thread import single_thread
 from engine.sweep import Sweep
 from engine.together import RUNS, Point, each, ready
 

@@ -6,8 +6,8 @@ from time import process_time
 import numpy as np
 
 from benchmarks.benchmark import ROUNDS, Benchmark
-from engine import seen
 from engine.axes import Axis
+from engine.core import memo
 from engine.estimate import estimate
 from engine.many import estimates
 from engine.presets import preset
@@ -26,7 +26,7 @@ def run() -> tuple[float, float, bool]:
     found, times = estimates(points), []
     equal = all(_anew(points[i]) == found[i].results for i in range(0, len(points), len(points) // ALONE))
     for _ in range(ROUNDS):
-        seen.forget()
+        memo.forget()
         start = process_time()
         estimates(points)
         times.append(process_time() - start)
@@ -34,7 +34,7 @@ def run() -> tuple[float, float, bool]:
 
 
 def _anew(scenario: Scenario) -> object:
-    seen.forget()
+    memo.forget()
     return estimate(scenario).results
 
 

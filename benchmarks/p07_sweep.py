@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.benchmark import Benchmark
 from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
-from engine import seen
 from engine.axes import Axis
+from engine.core import memo
 from engine.counts import counted
 from engine.machinery import machinery, schedule
 from engine.presets import preset
@@ -53,7 +53,7 @@ def measure() -> Measured:
     """Run all points ourselves, from nothing, and some of them by the peers."""
     asked = points()
     runs(asked[:20])
-    seen.forget()
+    memo.forget()
     start = process_time()
     found = runs(asked)
     ours = process_time() - start

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.graph import TaskGraph
+from engine.core.graph import TaskGraph
 
 
 def ends(graph: TaskGraph, seconds: np.ndarray) -> np.ndarray:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from engine.commands.parser import Parser
-from engine.errors import BadInput, CannotRun, NoRoom
-from engine.own_memory import TOO_LARGE
+from .commands.parser import Parser
+from .core.memory_limit import TOO_LARGE
+from .errors import BadInput, CannotRun, NoRoom
 
 COMMANDS = ("list", "run", "sweep", "search", "validate", "workload", "campaign", "study", "crashcheck", "bench", "serve")
 MODULES = {"list": "listing"}  # where a command's module is called otherwise

@@ -13,16 +13,16 @@ from math import factorial, lgamma
 
 import numpy as np
 
-from engine.presets import preset
-from engine.scenario import Scenario, per_table, with_values
-from engine.stack import curve
-from engine.workload.accesses import expected, expected_misses, lookups
-from engine.workload.arrays import Floats
-from engine.workload.cells import cells
-from engine.workload.expectation import HALVINGS, hit_rate
-from engine.workload.popularity import Popularity, fits, popularities
-from engine.workload.source import source
-from engine.workload.spectrum import head_mass, id_space, spectrum
+from .core.arrays import Floats
+from .presets import preset
+from .scenario import Scenario, per_table, with_values
+from .stack import curve
+from .workload.accesses import expected, expected_misses, lookups
+from .workload.cells import cells
+from .workload.expectation import HALVINGS, hit_rate
+from .workload.popularity import Popularity, fits, popularities
+from .workload.source import source
+from .workload.spectrum import head_mass, id_space, spectrum
 
 KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, 45_840_617
 TERABYTE_ROWS, TERABYTE_SAMPLES = 177_944_275, 4_195_197_692

@@ -20,10 +20,10 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib._dask import DaskDistributedBackend
 
-from engine import claims, progress, trainings, version
-from engine.errors import BadInput, CannotRun
-from engine.pool import Call, Late, Note, Pool, Store, Task
-from engine.worker import Chunk, Ended, endings
+from . import claims, progress, trainings, version
+from .errors import BadInput, CannotRun
+from .pool import Call, Late, Note, Pool, Store, Task
+from .worker import Chunk, Ended, endings
 
 TOPIC = "emberpool progress"
 CONNECT_SECONDS, TELL_SECONDS, LOOK_SECONDS, GONE_SECONDS = 10.0, 2.0, 1.0, 20.0

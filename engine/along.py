@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import takewhile
 
-from engine.keys import texts
-from engine.queue import Point, Turn
-from engine.scenario import Scenario
-from engine.worker import Chunk, Ended
+from .keys import texts
+from .queue import Point, Turn
+from .scenario import Scenario
+from .worker import Chunk, Ended
 
 CHUNK_SECONDS = 0.25
 MOST = 64  # so that little is computed again after a crash

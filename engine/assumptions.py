@@ -6,9 +6,9 @@ A name is the device and the constant, as in `pmem.read-rate`; it applies to whi
 from dataclasses import replace
 from typing import TypeVar
 
-from engine.constants import Constant
-from engine.errors import BadKnob, nearest
-from engine.machine import Machine
+from .core.constants import Constant
+from .errors import BadKnob, nearest
+from .machine import Machine
 
 Part = TypeVar("Part")
 Assumptions = tuple[tuple[str, float], ...]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from engine import knobs
-from engine.errors import BadKnob
-from engine.knobs import Knob
-from engine.scenario import known
+from . import knobs
+from .errors import BadKnob
+from .knobs import Knob
+from .scenario import known
 
 MOST_POINTS = 100_000
 WRITTEN = re.compile(r"\s*([\w.]+)\s*[=:](.*)", re.DOTALL)

@@ -4,11 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.graph import Demand, Persists, Task, TaskGraph, check
-from engine.scenario import Scenario
-from engine.system import Recovery, System, ways
-from engine.traffic import Traffic, top_widths
-from engine.work import (
+from .core.graph import Demand, Persists, Task, TaskGraph, check
+from .core.work import (
     Amount,
     BottomMLP,
     Copy,
@@ -23,6 +20,9 @@ from engine.work import (
     Stream,
     TopPart,
 )
+from .scenario import Scenario
+from .system import Recovery, System, ways
+from .traffic import Traffic, top_widths
 
 Names = tuple[str, ...]
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before

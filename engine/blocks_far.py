@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from engine import blocks, blocks_gpu
-from engine.graph import Demand, Task
-from engine.scenario import Scenario
-from engine.traffic import Traffic
-from engine.work import Amount, Copy, Pool, RowReads, RowUpdates
+from . import blocks, blocks_gpu
+from .core.graph import Demand, Task
+from .core.work import Amount, Copy, Pool, RowReads, RowUpdates
+from .scenario import Scenario
+from .traffic import Traffic
 
 Names = tuple[str, ...]
 ENDS = ("Embedding update", "Bottom MLP backward")

@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-from engine import blocks
-from engine.graph import Demand, Stage, Task
-from engine.scenario import Scenario
-from engine.traffic import Traffic, top_widths
-from engine.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
+from . import blocks
+from .core.graph import Demand, Stage, Task
+from .core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
+from .scenario import Scenario
+from .traffic import Traffic, top_widths
 
 Names = tuple[str, ...]
 LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from engine import blocks, blocks_gpu
-from engine.graph import Demand, Task
-from engine.scenario import Scenario
-from engine.traffic import Traffic
-from engine.work import Amount, Copy, HostEmbedding, RowReads, RowUpdates
+from . import blocks, blocks_gpu
+from .core.graph import Demand, Task
+from .core.work import Amount, Copy, HostEmbedding, RowReads, RowUpdates
+from .scenario import Scenario
+from .traffic import Traffic
 
 Names = tuple[str, ...]
 CPU = ""  # the host's one lane, for its software and its arithmetic

@@ -1,9 +1,9 @@
 """Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
 
-from engine import blocks_gpu
-from engine.graph import Demand, Task
-from engine.traffic import INDEX_BYTES, Traffic
-from engine.work import Amount, Copy, Fetch, HostRows, Stream
+from . import blocks_gpu
+from .core.graph import Demand, Task
+from .core.work import Amount, Copy, Fetch, HostRows, Stream
+from .traffic import INDEX_BYTES, Traffic
 
 Names = tuple[str, ...]
 FROM, TO = "from servers", "to servers"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine import blocks
-from engine.graph import Demand, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import Ways
-from engine.traffic import Traffic
-from engine.work import Move, Pool, Stream
+from . import blocks
+from .core.graph import Demand, Task, TaskGraph
+from .core.work import Move, Pool, Stream
+from .scenario import Scenario
+from .system import Ways
+from .traffic import Traffic
 
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import energy
-from engine.course import Segment
-from engine.device import Device
-from engine.run import Run
-from engine.timeline import Timeline
-from engine.workload.arrays import Row
+from . import energy
+from .core.arrays import Row
+from .course import Segment
+from .device import Device
+from .run import Run
+from .timeline import Timeline
 
 Floats = NDArray[np.float64]
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import CannotRun
-from engine.registry import every
-from engine.workload.arrays import Floats, Ints
+from .core.arrays import Floats, Ints
+from .errors import CannotRun
+from .registry import every
 
 COUNTS = 6
 

@@ -2,20 +2,20 @@
 
 from math import inf
 
-from engine.ahead import Ahead
-from engine.books import undisturbed
-from engine.counts import Hear, counted, unheard
-from engine.finding import finding
-from engine.metric import measure
-from engine.report import Report
-from engine.result import Result
-from engine.run import UNDISTURBED
-from engine.scenario import Scenario
-from engine.seen import remembered
-from engine.story import warnings
-from engine.tables import device_rows, timeline_rows
-from engine.together import Observed, Plan, Point, Whole, plan
-from engine.workload.criteo import CriteoFile
+from .ahead import Ahead
+from .books import undisturbed
+from .core.memo import remembered
+from .counts import Hear, counted, unheard
+from .finding import finding
+from .metric import measure
+from .report import Report
+from .result import Result
+from .run import UNDISTURBED
+from .scenario import Scenario
+from .story import warnings
+from .tables import device_rows, timeline_rows
+from .together import Observed, Plan, Point, Whole, plan
+from .workload.criteo import CriteoFile
 
 
 def calm(point: Point, seen: Observed) -> bool:

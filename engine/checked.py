@@ -6,11 +6,11 @@ They are held against the estimate, which is what the page shows; `validate` hol
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from engine.presets import preset, preset_names
-from engine.published import Claim, claims
-from engine.result import Result
-from engine.scenario import KNOBS, Scenario, values
-from engine.validate import Point, measure, run
+from .presets import preset, preset_names
+from .published import Claim, claims
+from .result import Result
+from .scenario import KNOBS, Scenario, values
+from .validate import Point, measure, run
 
 # What a machine is made of: its catalogue parts, not their number or speed.
 PARTS = tuple(path for path, knob in KNOBS.items() if path.startswith("machine.") and knob.kind == "choice")

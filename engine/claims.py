@@ -13,12 +13,12 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 
-from engine.kept import keep
-from engine.own_memory import REMEDY
-from engine.progress import Progress
-from engine.queue import begin
-from engine.soundness import sound
-from engine.store import transaction
+from .core.memory_limit import REMEDY
+from .kept import keep
+from .progress import Progress
+from .queue import begin
+from .soundness import sound
+from .store import transaction
 
 # A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
 Ending = tuple[str, str, str]

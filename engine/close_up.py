@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isnan
 
-from engine.course import Segment
-from engine.errors import CannotRun
-from engine.expected import expected_traffic
-from engine.fault_knobs import Faults
-from engine.run import Crash, Run, machinery, run, schedule
-from engine.scenario import Scenario
-from engine.settle import settle
-from engine.simulate import untrained
-from engine.units import MS
-from engine.workload.arrays import Row
+from .core.arrays import Row
+from .course import Segment
+from .errors import CannotRun
+from .expected import expected_traffic
+from .fault_knobs import Faults
+from .run import Crash, Run, machinery, run, schedule
+from .scenario import Scenario
+from .settle import settle
+from .simulate import untrained
+from .units import MS
 
 BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5
 LANES = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.device import Device
-from engine.machine import Machine
+from .device import Device
+from .machine import Machine
 
 SHARED = ("rows", "nbytes", "lookups", "flags")
 

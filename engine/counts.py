@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.found import finder
-from engine.registry import load
-from engine.scenario import Scenario, per_table
-from engine.seen import remembered
-from engine.serving import served, warm
-from engine.system import System, cache_policy
-from engine.traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic
-from engine.workload.criteo import CriteoFile
-from engine.workload.hot import hot_set, popular
-from engine.workload.recency import MOST_LOOKUPS, Distances, distances, moved
-from engine.workload.recent import recent, tally
-from engine.workload.source import Source, num_batches, source
+from .core.memo import remembered
+from .found import finder
+from .registry import load
+from .scenario import Scenario, per_table
+from .serving import served, warm
+from .system import System, cache_policy
+from .traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic
+from .workload.criteo import CriteoFile
+from .workload.hot import hot_set, popular
+from .workload.recency import MOST_LOOKUPS, Distances, distances, moved
+from .workload.recent import recent, tally
+from .workload.source import Source, num_batches, source
 
 Hear = Callable[[str, bool], None]  # told what was done, and whether that finishes a batch; it may raise Cancelled
 MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count

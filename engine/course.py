@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.ahead import FULL_SPEED, Ahead, fills, flips, slows
-from engine.blocks import full_checkpoint
-from engine.cut import Cut, begun_before, cut, newest_commit
-from engine.fault import Strike
-from engine.machinery import Machinery, schedule
-from engine.slow import slow_devices
-from engine.timeline import Slow, Timeline, timeline
-from engine.traffic import Traffic, part
+from .ahead import FULL_SPEED, Ahead, fills, flips, slows
+from .blocks import full_checkpoint
+from .cut import Cut, begun_before, cut, newest_commit
+from .fault import Strike
+from .machinery import Machinery, schedule
+from .slow import slow_devices
+from .timeline import Slow, Timeline, timeline
+from .traffic import Traffic, part
 
 SPARE = 16  # batches scheduled beyond the expected ones
 

@@ -7,27 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.course import Segment
-from engine.damage import Bit, flip_log, keep_flipped, poison, poisoned, turned
-from engine.domain import domain
-from engine.errors import CannotRun
-from engine.machinery import Machinery
-from engine.outage import Outage, persistence_model
-from engine.persistence import (
-    BatchChange,
-    CrashMedia,
-    Layout,
-    PersistEvent,
-    Position,
-    PowerLost,
-    Recovered,
-    Start,
-    recover,
-    survive,
-)
-from engine.persistence.media import LINE
-from engine.persistence.pending import at_random
-from engine.persistence.recovery import Scan
+from .course import Segment
+from .damage import Bit, flip_log, keep_flipped, poison, poisoned, turned
+from .domain import domain
+from .errors import CannotRun
+from .machinery import Machinery
+from .outage import Outage, persistence_model
+from .persistence import BatchChange, CrashMedia, Layout, PersistEvent, Position, PowerLost, Recovered, Start, recover, survive
+from .persistence.media import LINE
+from .persistence.pending import at_random
+from .persistence.recovery import Scan
 
 PURPOSE = 102
 MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each leaves what the one before it left

@@ -8,17 +8,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.course import Flip
-from engine.fault import Strike
-from engine.hazard import generator
-from engine.outage import Outage
-from engine.persistence import CrashMedia, Layout
-from engine.persistence.layout import Slot
-from engine.persistence.media import LINE, Octets
-from engine.persistence.records import read
-from engine.persistence.recovery import ROW_LOG, survey
-from engine.scenario import Scenario, per_table
-from engine.traffic import INDEX_BYTES
+from .course import Flip
+from .fault import Strike
+from .hazard import generator
+from .outage import Outage
+from .persistence import CrashMedia, Layout
+from .persistence.layout import Slot
+from .persistence.media import LINE, Octets
+from .persistence.records import read
+from .persistence.recovery import ROW_LOG, survey
+from .scenario import Scenario, per_table
+from .traffic import INDEX_BYTES
 
 Bit = tuple[int, int, int]  # of a table: row, byte, and the byte's bit as a number from 1 to 128
 Where = Literal["logged row", "other row", "row log", "mlp log"]

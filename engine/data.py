@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.knobs import knob
+from .knobs import knob
 
 
 @dataclass(frozen=True, slots=True)

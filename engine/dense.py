@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.workload.arrays import Ints
+from .core.arrays import Ints
 
 SPREAD, FEW = 8, 2**20  # with more rows than so many an id, an array over all rows would be mostly empty
 MOST_IDS = 2**31 - 1

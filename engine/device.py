@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.constants import Constant
-from engine.machine import Machine
-from engine.work import Work
+from .core.constants import Constant
+from .core.work import Work
+from .machine import Machine
 
 Cost = Callable[[Any], Any]
 

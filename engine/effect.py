@@ -11,14 +11,14 @@ from itertools import chain
 from math import isclose
 from typing import Any
 
-from engine.errors import BadInput
-from engine.estimate import estimate
-from engine.fault import asked
-from engine.knobs import Knob, check
-from engine.parts import constants, powered, readers
-from engine.registry import load
-from engine.scenario import KNOBS, Scenario, values, with_values
-from engine.serving import warm
+from .errors import BadInput
+from .estimate import estimate
+from .fault import asked
+from .knobs import Knob, check
+from .parts import constants, powered, readers
+from .registry import load
+from .scenario import KNOBS, Scenario, values, with_values
+from .serving import warm
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from engine.functional_class import functional_class
-from engine.groups import Model
-from engine.keys import How
-from engine.scenario import Scenario, per_table
+from .functional_class import functional_class
+from .groups import Model
+from .keys import How
+from .scenario import Scenario, per_table
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
 MULTIPLICATIONS_PER_SECOND = 50e9

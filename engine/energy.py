@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device import Device
-from engine.timeline import Timeline
-from engine.work import Amount, Work, written
+from .core.work import Amount, Work, written
+from .device import Device
+from .timeline import Timeline
 
 Floats = NDArray[np.float64]
 Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended

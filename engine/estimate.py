@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from engine.many import reports, told
-from engine.report import Report
-from engine.result import Result
-from engine.scenario import Scenario
-from engine.settle import expected_line
-from engine.story import cannot_run
-from engine.tables import device_rows, timeline_rows
-from engine.together import Misfit, Refused
+from .many import reports, told
+from .report import Report
+from .result import Result
+from .scenario import Scenario
+from .settle import expected_line
+from .story import cannot_run
+from .tables import device_rows, timeline_rows
+from .together import Misfit, Refused
 
 
 def estimate(scenario: Scenario) -> Result:

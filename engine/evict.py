@@ -12,11 +12,11 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from engine.cache import COUNTS, Cache, Moves, Room, moves, too_small
-from engine.dense import dense_rows
-from engine.slots import CAPACITY, FILLED, NONE, ROW, TURN, USED, Held, find, hang, unhang, with_room
-from engine.workload.arrays import Ints
-from engine.workload.hashing import GOLDEN
+from .cache import COUNTS, Cache, Moves, Room, moves, too_small
+from .core.arrays import Ints
+from .core.hashing import GOLDEN
+from .dense import dense_rows
+from .slots import CAPACITY, FILLED, NONE, ROW, TURN, USED, Held, find, hang, unhang, with_room
 
 Step = Callable[..., Any]
 UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, HELD, REFUSED = range(COUNTS)

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from engine.placement import levels
-from engine.registry import load
-from engine.scenario import Scenario
-from engine.seen import remembered
-from engine.system import System, cache_policy
-from engine.traffic import Traffic, traffic
-from engine.traffic import steady as repeated
-from engine.workload.accesses import expected
-from engine.workload.caching import NOTHING, expected_moves, popular_share
+from .core.memo import remembered
+from .placement import levels
+from .registry import load
+from .scenario import Scenario
+from .system import System, cache_policy
+from .traffic import Traffic, traffic
+from .traffic import steady as repeated
+from .workload.accesses import expected
+from .workload.caching import NOTHING, expected_moves, popular_share
 
 
 def expected_traffic(s: Scenario, batches: int) -> Traffic:

@@ -7,12 +7,12 @@ from heapq import merge
 from itertools import islice
 from typing import Literal
 
-from engine import cluster, hazard
-from engine.fault_rates import mtbfs
-from engine.fault_trace import replay
-from engine.registry import load, names
-from engine.scenario import Scenario
-from engine.units import HOUR
+from . import cluster, hazard
+from .fault_rates import mtbfs
+from .fault_trace import replay
+from .registry import load, names
+from .scenario import Scenario
+from .units import HOUR
 
 # fail-stop ends the job; fail-slow slows it; damage spoils what memory holds; a report destroys nothing.
 Kind = Literal["fail-stop", "fail-slow", "damage", "report"]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from engine.knobs import knob
-from engine.registry import NO_RATES, rate_names
+from .knobs import knob
+from .registry import NO_RATES, rate_names
 
 MOST = 1e12
 

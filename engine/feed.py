@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 
-from engine import claims, effort
-from engine.along import MOST, Along
-from engine.keys import How
-from engine.pool import Pool, Task, napping
-from engine.queue import Point, Turn, open_points, suspects, turns
-from engine.trainings import load
-from engine.worker import Chunk, Ended
+from . import claims, effort
+from .along import MOST, Along
+from .keys import How
+from .pool import Pool, Task, napping
+from .queue import Point, Turn, open_points, suspects, turns
+from .trainings import load
+from .worker import Chunk, Ended
 
 CHUNK_SECONDS = 0.25
 FIRST_CHUNK, LARGEST_CHUNK = 64, 4096

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from engine.report import Report
+from .report import Report
 
 
 def finding(report: Report) -> str:

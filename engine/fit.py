@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from math import ceil
 
-from engine.cluster import nodes
-from engine.devices.gpu import memory_bytes
-from engine.devices.pmem import module_bytes, modules
-from engine.devices.ssd import DRIVES
-from engine.registry import load
-from engine.scenario import KNOBS, Scenario, per_table, with_values
-from engine.seen import remembered
-from engine.system import System
-from engine.traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
-from engine.units import FLOAT32, GB, GiB
-from engine.workload.caching import expected_unique
+from .cluster import nodes
+from .core.memo import remembered
+from .devices.gpu import memory_bytes
+from .devices.pmem import module_bytes, modules
+from .devices.ssd import DRIVES
+from .registry import load
+from .scenario import KNOBS, Scenario, per_table, with_values
+from .system import System
+from .traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
+from .units import FLOAT32, GB, GiB
+from .workload.caching import expected_unique
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 MOST_GIB = 1e6  # of PMEM in one machine, as its knob allows

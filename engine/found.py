@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.inclusive import no_rows, serve
-from engine.placement import placement
-from engine.scenario import Scenario
-from engine.slots import with_room
-from engine.traffic import LEVELS, row_bytes
-from engine.workload.arrays import Floats, Ints
-from engine.workload.batch import bag_layout
-from engine.workload.begun import before
+from .core.arrays import Floats, Ints
+from .inclusive import no_rows, serve
+from .placement import placement
+from .scenario import Scenario
+from .slots import with_room
+from .traffic import LEVELS, row_bytes
+from .workload.batch import bag_layout
+from .workload.begun import before
 
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
 Finder = Callable[[int, Ints, Ints], Floats]

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
-from engine import version
-from engine.data import Data
-from engine.domain import by_word, domain
-from engine.errors import BadKnob
-from engine.fault import asked, strikes
-from engine.fault_knobs import Faults
-from engine.groups import Model, Run
-from engine.keys import texts
-from engine.registry import every, load
-from engine.scenario import Scenario
-from engine.system import Ways, ways
+from . import version
+from .data import Data
+from .domain import by_word, domain
+from .errors import BadKnob
+from .fault import asked, strikes
+from .fault_knobs import Faults
+from .groups import Model, Run
+from .keys import texts
+from .registry import every, load
+from .scenario import Scenario
+from .system import Ways, ways
 
 READ = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})

@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from engine.errors import CannotRun
-from engine.estimate import estimate
-from engine.presets import preset
-from engine.scenario import with_values
-from engine.simulate import simulate
+from .errors import CannotRun
+from .estimate import estimate
+from .presets import preset
+from .scenario import with_values
+from .simulate import simulate
 
 METRICS = ("Step time [ms]", "Energy per batch [J]")
 TIMING = {"run.training": False, "faults.power_loss_at_seconds": (), "faults.power_loss_mtbf_hours": None}

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from engine.knobs import knob
-from engine.registry import names
+from .knobs import knob
+from .registry import names
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.errors import BadInput
-from engine.workload.arrays import Floats
+from .core.arrays import Floats
+from .errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import kept, knobs, links
-from engine.errors import BadInput, EmberpoolError
-from engine.keys import How
-from engine.quota import shrink
-from engine.result import Result
-from engine.scenario import KNOBS, Scenario, known, with_values
-from engine.store import FAILED, KEPT, OPEN, opened, transaction
-from engine.sweep import Sweep
+from . import kept, knobs, links
+from .errors import BadInput, EmberpoolError
+from .keys import How
+from .quota import shrink
+from .result import Result
+from .scenario import KNOBS, Scenario, known, with_values
+from .store import FAILED, KEPT, OPEN, opened, transaction
+from .sweep import Sweep
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from engine.slots import FILLED, NONE, OWN, OWN_STATE, ROW, TURN, USED, Held, empty, find, hang
+from .slots import FILLED, NONE, OWN, OWN_STATE, ROW, TURN, USED, Held, empty, find, hang
 
 NEWER, OLDER, LEVEL = range(OWN, OWN + 3)
 EVERY = 2**62  # rows whose place is known: all

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from engine.template import Floats, Ints, State, Template
+from .template import Floats, Ints, State, Template
 
 LANES = 16  # machines at once; their times stand side by side
 WRONG, RIGHT, SURE = range(3)  # ties: the other one is first; this one is, among tasks ready in one round; both always are

@@ -12,12 +12,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from engine import version
-from engine.keys import How, Written, differing, key, written
-from engine.quota import USE_SECONDS, touch
-from engine.result import Result, from_json
-from engine.scenario import Scenario
-from engine.store import opened, transaction
+from . import version
+from .keys import How, Written, differing, key, written
+from .quota import USE_SECONDS, touch
+from .result import Result, from_json
+from .scenario import Scenario
+from .store import opened, transaction
 
 
 def result_text(result: Result) -> str:

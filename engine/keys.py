@@ -10,8 +10,8 @@ from itertools import compress
 from operator import attrgetter, is_not, ne
 from typing import Any, Literal, NamedTuple
 
-from engine import knobs, version
-from engine.scenario import GROUPS, KNOBS, Scenario
+from . import knobs, version
+from .scenario import GROUPS, KNOBS, Scenario
 
 How = Literal["full", "estimate"]
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device import Device, joules, seconds, stored
-from engine.graph import STAGES, Demand, Task, TaskGraph
-from engine.windows import Accounts
-from engine.work import Work, written
+from .core.graph import STAGES, Demand, Task, TaskGraph
+from .core.work import Work, written
+from .device import Device, joules, seconds, stored
+from .windows import Accounts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

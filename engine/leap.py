@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.period import (
+from .period import (
     ADVANCED,
     ALIKE,
     CHECKS,
@@ -18,7 +18,7 @@ from engine.period import (
     same_batches,
     same_log,
 )
-from engine.template import ACTIVE, NEWEST, READY, WAITING, kernel
+from .template import ACTIVE, NEWEST, READY, WAITING, kernel
 
 
 @kernel

@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.course import Flip, Segment
-from engine.crash import Before, events, survived
-from engine.damage import Bit
-from engine.errors import CannotRun
-from engine.hazard import generator
-from engine.machinery import Machinery
-from engine.outage import Outage
-from engine.persistence import BatchChange
-from engine.run import Found
-from engine.scenario import Scenario
-from engine.training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
-from engine.units import FLOAT32
-from engine.workload.batch import Batch
-from engine.workload.source import Source
+from .course import Flip, Segment
+from .crash import Before, events, survived
+from .damage import Bit
+from .errors import CannotRun
+from .hazard import generator
+from .machinery import Machinery
+from .outage import Outage
+from .persistence import BatchChange
+from .run import Found
+from .scenario import Scenario
+from .training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
+from .units import FLOAT32
+from .workload.batch import Batch
+from .workload.source import Source
 
 BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silent_corruption_where."
 

@@ -7,18 +7,18 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.course import Segment
-from engine.learner import Learner, advance, crash, learner, score
-from engine.machinery import Machinery
-from engine.meter import Meter
-from engine.outage import Outage
-from engine.run import Found
-from engine.scenario import Scenario
-from engine.scores import Scores
-from engine.training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
-from engine.training.lookup import LocalBatch
-from engine.workload.arrays import Ints, Row
-from engine.workload.source import Source
+from .core.arrays import Ints, Row
+from .course import Segment
+from .learner import Learner, advance, crash, learner, score
+from .machinery import Machinery
+from .meter import Meter
+from .outage import Outage
+from .run import Found
+from .scenario import Scenario
+from .scores import Scores
+from .training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
+from .training.lookup import LocalBatch
+from .workload.source import Source
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
 MOST_PREDICTIONS = 10_000

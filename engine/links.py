@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import get_args
 from urllib.parse import parse_qsl, quote
 
-from engine import axes as sweep_axes
-from engine import knobs, version
-from engine.errors import BadLink
-from engine.keys import How
-from engine.presets import DEFAULT, preset
-from engine.scenario import KNOBS, Scenario, known, values, with_values
-from engine.sweep import sampling
+from . import axes as sweep_axes
+from . import knobs, version
+from .errors import BadLink
+from .keys import How
+from .presets import DEFAULT, preset
+from .scenario import KNOBS, Scenario, known, values, with_values
+from .sweep import sampling
 
 MOST_CHARACTERS = 8000
 MOST_BOUNDS, MOST_PINS, MOST_RUNS = 20, 8, 8

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from engine.catalog import names
-from engine.knobs import knob
-from engine.registry import domain_names
+from .core.catalog import names
+from .knobs import knob
+from .registry import domain_names
 
 
 @dataclass(frozen=True, slots=True)

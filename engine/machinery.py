@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 
-from engine import assumptions, system
-from engine.device import Device
-from engine.graph import check
-from engine.machine import Machine
-from engine.parts import built, powered
-from engine.power import counted, within_host
-from engine.registry import every, load
-from engine.scenario import Scenario
-from engine.seen import remembered
-from engine.system import System, Ways
-from engine.timeline import Slow, Timeline, timeline
-from engine.traffic import Traffic
+from . import assumptions, system
+from .core.graph import check
+from .core.memo import remembered
+from .device import Device
+from .machine import Machine
+from .parts import built, powered
+from .power import counted, within_host
+from .registry import every, load
+from .scenario import Scenario
+from .system import System, Ways
+from .timeline import Slow, Timeline, timeline
+from .traffic import Traffic
 
 
 @dataclass(frozen=True)

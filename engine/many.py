@@ -1,27 +1,27 @@
 """Estimates of many design points at once: what points share is computed once, the rest for all of them in one kernel.
 
-A point is settled, given its devices and its plan, each of them remembered by the knobs that it depends on (`engine/seen.py`);
+A point is settled, given its devices and its plan, each of them remembered by the knobs that it depends on (`core/memo.py`);
 points with the same plan are then scheduled and averaged together. One point alone goes the same way.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 
-from engine import blas
-from engine.books import Books, undisturbed
-from engine.expected import expected_amounts
-from engine.finding import finding
-from engine.metric import measure
-from engine.registry import load
-from engine.report import Report
-from engine.result import Result
-from engine.scenario import Scenario
-from engine.seen import remembered
-from engine.settle import window
-from engine.steady import Steady
-from engine.story import ESTIMATED, passes, unmade
-from engine.system import ways
-from engine.together import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
-from engine.traffic import steady as repeated
+from .books import Books, undisturbed
+from .core import blas
+from .core.memo import remembered
+from .expected import expected_amounts
+from .finding import finding
+from .metric import measure
+from .registry import load
+from .report import Report
+from .result import Result
+from .scenario import Scenario
+from .settle import window
+from .steady import Steady
+from .story import ESTIMATED, passes, unmade
+from .system import ways
+from .together import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
+from .traffic import steady as repeated
 
 blas.spare()
 

@@ -2,9 +2,9 @@
 
 from time import monotonic
 
-from engine.errors import Cancelled
-from engine.progress import Progress, Watcher
-from engine.workload.arrays import Row
+from .core.arrays import Row
+from .errors import Cancelled
+from .progress import Progress, Watcher
 
 INTERVAL = 0.3
 SHOWN = 300

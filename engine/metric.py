@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from engine.registry import rows
-from engine.report import Report
+from .registry import rows
+from .report import Report
 
 
 @dataclass(frozen=True)

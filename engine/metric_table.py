@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from engine import cluster
-from engine.books import RECOVERY
-from engine.fit import gpu_bytes
-from engine.metric import Metric
-from engine.report import Report
-from engine.units import GB, MS, GiB
+from . import cluster
+from .books import RECOVERY
+from .fit import gpu_bytes
+from .metric import Metric
+from .report import Report
+from .units import GB, MS, GiB
 
 
 def _percent(share: float | None) -> float | None:

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.run import machinery
-from engine.scenario import Scenario
-from engine.settle import expected_line, settle
-from engine.steady import ran
-from engine.work import (
+from .core.work import (
     AllReduce,
     AllToAll,
     Amount,
@@ -30,6 +26,10 @@ from engine.work import (
     Work,
     written,
 )
+from .run import machinery
+from .scenario import Scenario
+from .settle import expected_line, settle
+from .steady import ran
 
 
 @dataclass(frozen=True)

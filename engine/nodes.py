@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.fit import Fit, fit
-from engine.registry import load
-from engine.scenario import KNOBS, Scenario, with_values
+from .fit import Fit, fit
+from .registry import load
+from .scenario import KNOBS, Scenario, with_values
 
 MOST_NODES = 128
 PATIENCE = 2  # nodes are added until this many times the best count has brought no more

@@ -6,17 +6,17 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ahead import Ahead
-from engine.blocks import recover
-from engine.course import Segment
-from engine.domain import domain
-from engine.fault import Strike
-from engine.hazard import generator
-from engine.machinery import Machinery
-from engine.scenario import Scenario
-from engine.system import Recovery
-from engine.timeline import Timeline, timeline
-from engine.traffic import INDEX_BYTES, Traffic, table_bytes
+from .ahead import Ahead
+from .blocks import recover
+from .course import Segment
+from .domain import domain
+from .fault import Strike
+from .hazard import generator
+from .machinery import Machinery
+from .scenario import Scenario
+from .system import Recovery
+from .timeline import Timeline, timeline
+from .traffic import INDEX_BYTES, Traffic, table_bytes
 
 MOST_ATTEMPTS = 10_000
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from engine.assumptions import name_of
-from engine.cluster import folded
-from engine.constants import Constant
-from engine.device import Device, Kind
-from engine.machine import Machine
-from engine.registry import every, load
-from engine.scenario import Scenario
-from engine.seen import remembered
-from engine.system import System
+from .assumptions import name_of
+from .cluster import folded
+from .core.constants import Constant
+from .core.memo import remembered
+from .device import Device, Kind
+from .machine import Machine
+from .registry import every, load
+from .scenario import Scenario
+from .system import System
 
 # Knobs of the machine that belong to no single device.
 SHARED = (

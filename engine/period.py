@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, Floats, Ints, kernel
+from .template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, Floats, Ints, kernel
 
 DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 READY_AGO, LEFT = range(2)

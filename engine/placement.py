@@ -5,17 +5,17 @@ Bandwidth density is lookups per sample and row: rows of small tables are asked 
 
 from typing import NamedTuple
 
-from engine.cluster import nodes
-from engine.constants import Constant
-from engine.devices.gpu import memory_bytes
-from engine.fit import activation_bytes
-from engine.scenario import Scenario, per_table
-from engine.seen import remembered
-from engine.traffic import mlp_bytes, row_bytes, table_bytes
-from engine.units import GiB
-from engine.work import Amount
-from engine.workload.accesses import expected
-from engine.workload.caching import expected_moves
+from .cluster import nodes
+from .core.constants import Constant
+from .core.memo import remembered
+from .core.work import Amount
+from .devices.gpu import memory_bytes
+from .fit import activation_bytes
+from .scenario import Scenario, per_table
+from .traffic import mlp_bytes, row_bytes, table_bytes
+from .units import GiB
+from .workload.accesses import expected
+from .workload.caching import expected_moves
 
 USABLE = Constant("memory for tables", 0.9, "of what is left", 0.7, 0.95, "unsourced", "the rest: buffers, fragments, the host")
 Tables = tuple[int, ...]

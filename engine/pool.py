@@ -19,9 +19,9 @@ from joblib.executor import get_memmapping_executor
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import BACKENDS
 
-from engine import claims
-from engine.errors import CannotRun
-from engine.worker import NAP_SECONDS, Chunk, Ended, compute_chunk, nap, settle
+from . import claims
+from .errors import CannotRun
+from .worker import NAP_SECONDS, Chunk, Ended, compute_chunk, nap, settle
 
 START_REMEDY = "free some space in /dev/shm and some memory, or start fewer with --jobs"
 Task = tuple[Callable[..., Ended], tuple[Any, ...], dict[str, Any]]

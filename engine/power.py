@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from engine.device import Cost, Device
-from engine.machine import Machine
+from .device import Cost, Device
+from .machine import Machine
 
 
 def counted(machine: Machine, device: Device, factor: float) -> Device:

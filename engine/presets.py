@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.errors import BadFile, BadKnob, nearest
-from engine.registry import read_toml
-from engine.scenario import Scenario, with_values
+from .errors import BadFile, BadKnob, nearest
+from .registry import read_toml
+from .scenario import Scenario, with_values
 
 FOLDER = Path(__file__).parent.parent / "presets"
 DEFAULT = "dlrm-kaggle"

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.scenario import Scenario, per_table
-from engine.stack import curve
-from engine.workload.accesses import expected
-from engine.workload.arrays import Floats, Ints
-from engine.workload.batch import bag_layout
-from engine.workload.expectation import hit_rate
-from engine.workload.popularity import popularities
-from engine.workload.spectrum import Spectrum, head_mass, id_space, spectrum
+from .core.arrays import Floats, Ints
+from .scenario import Scenario, per_table
+from .stack import curve
+from .workload.accesses import expected
+from .workload.batch import bag_layout
+from .workload.expectation import hit_rate
+from .workload.popularity import popularities
+from .workload.spectrum import Spectrum, head_mass, id_space, spectrum
 
 SHARES = np.geomspace(1e-4, 1.0, 17)
 BATCH_SIZES = (128, 512, 2048, 8192, 32768)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from engine.constants import Constant
-from engine.scenario import Scenario
+from .core.constants import Constant
+from .scenario import Scenario
 
 # exact: as if nothing had happened; lossy: training goes on with old or rounded parts; older: it goes back to a rarer copy;
 # lost: it starts again at batch 0.

@@ -9,12 +9,12 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-from engine.errors import BadFile, nearest
-from engine.graph import STAGES
-from engine.metric import metrics
-from engine.presets import Preset, preset, preset_names
-from engine.registry import names
-from engine.scenario import KNOBS
+from .core.graph import STAGES
+from .errors import BadFile, nearest
+from .metric import metrics
+from .presets import Preset, preset, preset_names
+from .registry import names
+from .scenario import KNOBS
 
 FORMS: Mapping[str, Callable[[float, float], float]] = {
     "value": lambda ours, base: ours,

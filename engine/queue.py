@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine import version
-from engine.keys import How
-from engine.store import OPEN
+from . import version
+from .keys import How
+from .store import OPEN
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.store import opened, transaction
-from engine.units import GiB
+from .store import opened, transaction
+from .units import GiB
 
 DEFAULT_GiB = 10.0
 SETTING = "quota [B]"

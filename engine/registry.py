@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from engine.errors import BadFile
+from .errors import BadFile
 
 HERE = Path(__file__).parent
 NO_RATES = "none"

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from engine import energy
-from engine.ahead import FULL_SPEED
-from engine.books import Books, books
-from engine.device import stored
-from engine.machinery import Machinery
-from engine.run import Crash, Run
-from engine.scores import Scores
-from engine.steady import Steady
-from engine.timeline import Timeline
+from . import energy
+from .ahead import FULL_SPEED
+from .books import Books, books
+from .device import stored
+from .machinery import Machinery
+from .run import Crash, Run
+from .scores import Scores
+from .steady import Steady
+from .timeline import Timeline
 
 DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
 

@@ -13,13 +13,13 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
-from engine import effort, version
-from engine.errors import BadInput
-from engine.functional_class import functional_class
-from engine.keys import How, Written, differing, key_of, texts, written
-from engine.scenario import Scenario
-from engine.store import KEPT, OPEN, crc, opened, transaction
-from engine.units import HOUR
+from . import effort, version
+from .errors import BadInput
+from .functional_class import functional_class
+from .keys import How, Written, differing, key_of, texts, written
+from .scenario import Scenario
+from .store import KEPT, OPEN, crc, opened, transaction
+from .units import HOUR
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine import links, version
-from engine.scenario import Scenario, values
-from engine.workload.arrays import Row
+from . import links, version
+from .core.arrays import Row
+from .scenario import Scenario, values
 
 COUNTED = {
     "device": "Energy is counted at the devices, without supplies and cooling.",
@@ -63,7 +63,7 @@ class Result:
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
     """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
-    from engine.scenario import with_values
+    from .scenario import with_values
 
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "books", "timeline", "warnings")

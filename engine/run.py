@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from engine.ahead import Ahead
-from engine.course import Course, Segment, follow
-from engine.fault import Strike
-from engine.machinery import Machinery, machinery, schedule
-from engine.outage import MOST_ATTEMPTS, Outage, outage
-from engine.timeline import Timeline
-from engine.traffic import Traffic
+from .ahead import Ahead
+from .course import Course, Segment, follow
+from .fault import Strike
+from .machinery import Machinery, machinery, schedule
+from .outage import MOST_ATTEMPTS, Outage, outage
+from .timeline import Timeline
+from .traffic import Traffic
 
 __all__ = ["Crash", "Found", "Machinery", "Resolve", "Run", "Segment", "machinery", "run", "schedule"]
 

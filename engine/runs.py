@@ -6,16 +6,16 @@ point then costs one schedule. A point that trains, is struck, or reads a file r
 
 from collections.abc import Sequence
 
-from engine.calm import calm, planned, told
-from engine.errors import Cancelled, CannotRun, EmberpoolError
-from engine.meter import Meter
-from engine.progress import Watcher
-from engine.result import Result
-from engine.scenario import Scenario
-from engine.simulate import simulate
-from engine.single_thread import single_thread
-from engine.story import cannot_run, unmade
-from engine.together import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
+from .calm import calm, planned, told
+from .core.threads import single_thread
+from .errors import Cancelled, CannotRun, EmberpoolError
+from .meter import Meter
+from .progress import Watcher
+from .result import Result
+from .scenario import Scenario
+from .simulate import simulate
+from .story import cannot_run, unmade
+from .together import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
 
 
 def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:

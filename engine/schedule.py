@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.leap import leap
-from engine.period import LEAPT, nothing_kept
-from engine.template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, State, Template, begin, kernel
+from .leap import leap
+from .period import LEAPT, nothing_kept
+from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, State, Template, begin, kernel
 
 
 @kernel

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import cache
 
-from engine.parts import readers
-from engine.registry import every, load
+from .parts import readers
+from .registry import every, load
 
 OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
 

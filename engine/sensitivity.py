@@ -6,12 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.constants import Constant
-from engine.errors import CannotRun
-from engine.estimate import estimate
-from engine.fit import fit
-from engine.parts import constants
-from engine.scenario import Scenario, with_values
+from .core.constants import Constant
+from .errors import CannotRun
+from .estimate import estimate
+from .fit import fit
+from .parts import constants
+from .scenario import Scenario, with_values
 
 PURPOSE = 103
 SAMPLES = 64

@@ -15,16 +15,16 @@ from typing import IO
 
 from joblib import cpu_count
 
-from engine import claims, queue
-from engine.errors import BadFile, CannotRun
-from engine.feed import Feed
-from engine.owner import AlreadyOwned, await_workers, is_owned, owning
-from engine.pool import Patience, Pool, local
-from engine.quota import Room
-from engine.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
-from engine.status import Failure, Running, Status, failures, has_ended, status
-from engine.store import opened, real
-from engine.worker import COMPUTE, Ended, compute_chunk
+from . import claims, queue
+from .errors import BadFile, CannotRun
+from .feed import Feed
+from .owner import AlreadyOwned, await_workers, is_owned, owning
+from .pool import Patience, Pool, local
+from .quota import Room
+from .requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
+from .status import Failure, Running, Status, failures, has_ended, status
+from .store import opened, real
+from .worker import COMPUTE, Ended, compute_chunk
 
 __all__ = [
     "FOR_PAGES",
@@ -100,7 +100,7 @@ def _seldom(condition: Condition) -> Condition:
 
 
 def _cluster(address: str) -> Pool:
-    from engine.afar import cluster  # imports Dask, which few need
+    from .afar import cluster  # imports Dask, which few need
 
     return cluster(address)
 

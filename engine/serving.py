@@ -4,22 +4,22 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from engine import evict
-from engine.cache import COUNTS, Room
-from engine.caches import lfu, set_associative, set_associative_lfu
-from engine.errors import CannotRun
-from engine.fit import too_small
-from engine.inclusive import no_rows
-from engine.inclusive import serve as use
-from engine.scenario import Scenario
-from engine.slots import with_room
-from engine.system import Cache, cache_policy
-from engine.workload import ranks, shelf
-from engine.workload.arrays import Ints
-from engine.workload.begun import before
-from engine.workload.lru import admit, lru
-from engine.workload.shelf import Moves
-from engine.workload.source import Source
+from . import evict
+from .cache import COUNTS, Room
+from .caches import lfu, set_associative, set_associative_lfu
+from .core.arrays import Ints
+from .errors import CannotRun
+from .fit import too_small
+from .inclusive import no_rows
+from .inclusive import serve as use
+from .scenario import Scenario
+from .slots import with_room
+from .system import Cache, cache_policy
+from .workload import ranks, shelf
+from .workload.begun import before
+from .workload.lru import admit, lru
+from .workload.shelf import Moves
+from .workload.source import Source
 
 Server = Callable[[int, Ints], Moves]
 NOTHING = Moves(0, 0, 0, 0)

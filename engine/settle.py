@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.expected import expected_traffic
-from engine.fit import Fit
-from engine.machinery import Machinery, machinery, schedule
-from engine.nodes import sized
-from engine.scenario import Scenario, with_checked
-from engine.seen import Seen, remembered
-from engine.steady import steady
-from engine.system import Ways
-from engine.timeline import Timeline
+from .core.memo import Seen, remembered
+from .expected import expected_traffic
+from .fit import Fit
+from .machinery import Machinery, machinery, schedule
+from .nodes import sized
+from .scenario import Scenario, with_checked
+from .steady import steady
+from .system import Ways
+from .timeline import Timeline
 
 WINDOW, TURNS, LONGEST = 64, 3, 2048
 

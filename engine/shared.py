@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from engine.errors import CannotRun
-from engine.functional_class import FunctionalClass
-from engine.lessons import Learned, Prediction, last_pass, pupil, scores
-from engine.meter import Meter
-from engine.run import Run
-from engine.scores import Scores
-from engine.training import Evaluation, Step, boundaries, scale_note, train
-from engine.training.lookup import LocalBatch
-from engine.workload.arrays import Row
-from engine.workload.criteo import CriteoFile
-from engine.workload.source import num_batches, source
+from .core.arrays import Row
+from .errors import CannotRun
+from .functional_class import FunctionalClass
+from .lessons import Learned, Prediction, last_pass, pupil, scores
+from .meter import Meter
+from .run import Run
+from .scores import Scores
+from .training import Evaluation, Step, boundaries, scale_note, train
+from .training.lookup import LocalBatch
+from .workload.criteo import CriteoFile
+from .workload.source import num_batches, source
 
 
 @dataclass(frozen=True)

@@ -6,29 +6,29 @@ the log protocol, which decides where training resumes.
 
 from pathlib import Path
 
-from engine import blas
-from engine.calm import calm, planned, told
-from engine.counts import counted
-from engine.crash import in_miniature
-from engine.errors import CannotRun
-from engine.functional_class import functional_class, strikes_matter
-from engine.lessons import Learned, first_lesson, follow, learned
-from engine.meter import Meter
-from engine.outage import Outage
-from engine.progress import Watcher
-from engine.report import report
-from engine.result import Result
-from engine.run import Found, Machinery, Resolve, Run, Segment, machinery, run
-from engine.scenario import Scenario, with_values
-from engine.settle import settle
-from engine.shared import Shelf, shared
-from engine.single_thread import single_thread
-from engine.steady import steady
-from engine.story import cannot_run, tell
-from engine.together import TIMELINES, Point, alone
-from engine.traffic import Traffic
-from engine.workload.criteo import CriteoFile, read
-from engine.workload.source import Source, num_batches, source
+from .calm import calm, planned, told
+from .core import blas
+from .core.threads import single_thread
+from .counts import counted
+from .crash import in_miniature
+from .errors import CannotRun
+from .functional_class import functional_class, strikes_matter
+from .lessons import Learned, first_lesson, follow, learned
+from .meter import Meter
+from .outage import Outage
+from .progress import Watcher
+from .report import report
+from .result import Result
+from .run import Found, Machinery, Resolve, Run, Segment, machinery, run
+from .scenario import Scenario, with_values
+from .settle import settle
+from .shared import Shelf, shared
+from .steady import steady
+from .story import cannot_run, tell
+from .together import TIMELINES, Point, alone
+from .traffic import Traffic
+from .workload.criteo import CriteoFile, read
+from .workload.source import Source, num_batches, source
 
 blas.spare()
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.workload.arrays import Ints, Slots
-from engine.workload.hashing import GOLDEN
+from .core.arrays import Ints, Slots
+from .core.hashing import GOLDEN
 
 NONE = -1
 FEWEST = 1024

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.device import Device
-from engine.machinery import Machinery
+from .device import Device
+from .machinery import Machinery
 
 AMOUNTS = ("rows", "nbytes", "lookups", "samples")  # what takes longer the more there is of it
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from engine import slots
-from engine.dense import dense_rows
-from engine.slots import FILLED, NONE, ROW, USED, Held, find, hang
-from engine.workload.arrays import Floats, Ints, Words
+from . import slots
+from .core.arrays import Floats, Ints, Words
+from .dense import dense_rows
+from .slots import FILLED, NONE, ROW, USED, Held, find, hang
 
 NOW = slots.OWN_STATE
 CHUNK = 2**16

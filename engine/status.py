@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.errors import BadInput
-from engine.keys import How
-from engine.progress import Progress, from_json
-from engine.remaining import seconds_left
-from engine.store import OPEN, opened
+from .errors import BadInput
+from .keys import How
+from .progress import Progress, from_json
+from .remaining import seconds_left
+from .store import OPEN, opened
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 ENDED = ("done", "cancelled", "failed")

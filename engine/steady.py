@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device import Device, stored
-from engine.energy import pmem_work
-from engine.layout import accounts_of
-from engine.timeline import Timeline
-from engine.windows import Averages, average, averages
-from engine.work import Amount, Work, written
-from engine.workload.arrays import Row
+from .core.arrays import Row
+from .core.work import Amount, Work, written
+from .device import Device, stored
+from .energy import pmem_work
+from .layout import accounts_of
+from .timeline import Timeline
+from .windows import Averages, average, averages
 
 Cell = tuple[str, str, float, float, float]
 

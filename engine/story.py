@@ -2,15 +2,15 @@
 
 from operator import attrgetter
 
-from engine import tables
-from engine.finding import finding
-from engine.metric import measure, metrics
-from engine.report import Report
-from engine.result import Result
-from engine.run import Run
-from engine.scenario import KNOBS, Scenario
-from engine.together import Misfit, Refused
-from engine.workload.arrays import Row
+from . import tables
+from .core.arrays import Row
+from .finding import finding
+from .metric import measure, metrics
+from .report import Report
+from .result import Result
+from .run import Run
+from .scenario import KNOBS, Scenario
+from .together import Misfit, Refused
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.template import Floats
+from .template import Floats
 
 SECONDS, JOULES, STORED = range(3)
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.constants import Constant
-from engine.errors import BadKnob
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.traffic import Traffic
+from .core.constants import Constant
+from .core.graph import TaskGraph
+from .errors import BadKnob
+from .scenario import Scenario
+from .traffic import Traffic
 
 Log = Literal["", "undo", "redo"]
 KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}

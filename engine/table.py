@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from engine import version
-from engine.errors import BadFile
-from engine.keys import How, key_of_texts, texts
-from engine.parts import constants
-from engine.result import Result
-from engine.scenario import Scenario
+from . import version
+from .errors import BadFile
+from .keys import How, key_of_texts, texts
+from .parts import constants
+from .result import Result
+from .scenario import Scenario
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 MOST_IN_MEMORY = 2**24  # bytes of rows that wait for the header

@@ -5,15 +5,15 @@ from math import isnan
 
 import numpy as np
 
-from engine.ahead import FULL_SPEED
-from engine.cut import begun
-from engine.fault import Strike
-from engine.report import Report
-from engine.run import Crash, Run
-from engine.slow import slow_devices
-from engine.timeline import Line, Timeline, batch_ends
-from engine.units import MS
-from engine.workload.arrays import Row
+from .ahead import FULL_SPEED
+from .core.arrays import Row
+from .cut import begun
+from .fault import Strike
+from .report import Report
+from .run import Crash, Run
+from .slow import slow_devices
+from .timeline import Line, Timeline, batch_ends
+from .units import MS
 
 SHOWN_BATCHES = 3
 FROM_BATCH = 4

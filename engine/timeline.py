@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.critical_path import exposed
-from engine.device import Device, joules, seconds
-from engine.graph import Demand, Task, TaskGraph
-from engine.schedule import advance
-from engine.template import State, Template, stretches
+from .core.graph import Demand, Task, TaskGraph
+from .critical_path import exposed
+from .device import Device, joules, seconds
+from .schedule import advance
+from .template import State, Template, stretches
 
 Floats = NDArray[np.float64]
 

@@ -8,21 +8,21 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from engine.device import Device
-from engine.errors import Cancelled, EmberpoolError
-from engine.graph import check
-from engine.layout import Layout, laid_out, with_log_queued_at
-from engine.machinery import Machinery, machinery
-from engine.parts import named
-from engine.registry import load
-from engine.scenario import Scenario
-from engine.settle import settle
-from engine.steady import Steady, steadies
-from engine.system import System, ways
-from engine.timeline import Line, template_of
-from engine.totals import Totals, totals
-from engine.traffic import Traffic
-from engine.windows import EXPOSED, Averages, Taken, observe
+from .core.graph import check
+from .device import Device
+from .errors import Cancelled, EmberpoolError
+from .layout import Layout, laid_out, with_log_queued_at
+from .machinery import Machinery, machinery
+from .parts import named
+from .registry import load
+from .scenario import Scenario
+from .settle import settle
+from .steady import Steady, steadies
+from .system import System, ways
+from .timeline import Line, template_of
+from .totals import Totals, totals
+from .traffic import Traffic
+from .windows import EXPOSED, Averages, Taken, observe
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 

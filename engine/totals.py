@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.sums import JOULES, SECONDS, STORED
-from engine.template import Floats
+from .sums import JOULES, SECONDS, STORED
+from .template import Floats
 
 
 class Totals(NamedTuple):

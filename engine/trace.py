@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from engine.result import Result
+from .result import Result
 
 
 def chrome_trace(result: Result) -> str:

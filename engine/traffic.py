@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scenario import Scenario, per_table
-from engine.seen import remembered
-from engine.units import FLOAT32, MiB
-from engine.work import mlp_parameters
+from .core.memo import remembered
+from .core.work import mlp_parameters
+from .scenario import Scenario, per_table
+from .units import FLOAT32, MiB
 
 Floats = NDArray[np.float64]
 INDEX_BYTES = 8

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from engine import version
-from engine.kept import checksum
-from engine.scores import Scores
-from engine.shared import Training
-from engine.store import transaction
+from . import version
+from .kept import checksum
+from .scores import Scores
+from .shared import Training
+from .store import transaction
 
 
 class StoreShelf:

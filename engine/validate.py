@@ -10,14 +10,14 @@ from functools import lru_cache
 from statistics import fmean, geometric_mean
 from typing import Any, NamedTuple
 
-from engine.errors import BadFile, CannotRun
-from engine.estimate import estimate
-from engine.graph import STAGES
-from engine.presets import preset, preset_names
-from engine.published import FORMS, Claim, Knobs, claims
-from engine.result import Result
-from engine.scenario import Scenario, values, with_values
-from engine.simulate import simulate
+from .core.graph import STAGES
+from .errors import BadFile, CannotRun
+from .estimate import estimate
+from .presets import preset, preset_names
+from .published import FORMS, Claim, Knobs, claims
+from .result import Result
+from .scenario import Scenario, values, with_values
+from .simulate import simulate
 
 
 class Point(NamedTuple):

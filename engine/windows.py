@@ -9,13 +9,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from engine.critical_path import exposed
-from engine.inorder import LANES, Order, draw, follow, lanes, order, ordered, tell
-from engine.period import forget, nothing_kept
-from engine.schedule import _advance, refusal
-from engine.sums import means, sums
-from engine.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, State, Template, begin, stretches
-from engine.totals import Totals, enter, total
+from .critical_path import exposed
+from .inorder import LANES, Order, draw, follow, lanes, order, ordered, tell
+from .period import forget, nothing_kept
+from .schedule import _advance, refusal
+from .sums import means, sums
+from .template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, State, Template, begin, stretches
+from .totals import Totals, enter, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)

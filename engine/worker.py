@@ -19,18 +19,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from engine import claims, knobs
-from engine.errors import BadFile, Cancelled, EmberpoolError
-from engine.kept import row_text
-from engine.keys import How
-from engine.own_memory import TOO_LARGE
-from engine.owner import enlist
-from engine.progress import Progress, Watcher
-from engine.result import Result
-from engine.scenario import KNOBS, Scenario, with_values
-from engine.shared import Shelf
-from engine.store import opened
-from engine.trainings import StoreShelf
+from . import claims, knobs
+from .core.memory_limit import TOO_LARGE
+from .errors import BadFile, Cancelled, EmberpoolError
+from .kept import row_text
+from .keys import How
+from .owner import enlist
+from .progress import Progress, Watcher
+from .result import Result
+from .scenario import KNOBS, Scenario, with_values
+from .shared import Shelf
+from .store import opened
+from .trainings import StoreShelf
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.worker:computed"
@@ -83,11 +83,11 @@ class Ended:
 def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
     """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
     if how == "estimate":
-        from engine.estimate import estimate
+        from .estimate import estimate
 
         quick: Result = estimate(scenario)
         return quick
-    from engine.simulate import simulate
+    from .simulate import simulate
 
     full: Result = simulate(scenario, data, progress, shelf)
     return full
@@ -161,10 +161,10 @@ def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], 
 
 def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
     if how == "estimate":
-        from engine.many import estimates
+        from .many import estimates
 
         return dict(zip(scenarios, estimates(list(scenarios.values())), strict=True))
-    from engine.runs import goes_along, runs
+    from .runs import goes_along, runs
 
     some = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
     return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}

@@ -14,9 +14,9 @@ from trainingcxl_figure import DIGITISED
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from engine.core.graph import STAGES
 from engine.devices import gpu, host, pcie, pmem
 from engine.estimate import estimate
-from engine.graph import STAGES
 from engine.presets import preset
 from engine.scenario import with_values
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from engine.progress import Progress, Watcher
 from engine.result import Result
 from engine.scenario import Scenario

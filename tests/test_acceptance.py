@@ -9,7 +9,8 @@ import pytest
 from engine import acceptance
 from engine.__main__ import main
 from engine.acceptance import KAGGLE_ROWS, KAGGLE_SAMPLES, Figure
-from engine.workload import draw, hashing
+from engine.core import hashing
+from engine.workload import draw
 from engine.workload.popularity import Popularity
 
 

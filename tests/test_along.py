@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, feed, kept, requests, seen, worker
+from engine import claims, feed, kept, requests, worker
 from engine.along import MOST, Along, kind
+from engine.core import memo
 from engine.errors import EmberpoolError
 from engine.kept import result_text
 from engine.keys import key
@@ -39,7 +40,7 @@ def chunk_of(path: Path, asked: Sequence[Scenario]) -> worker.Chunk:
 
 def alone(scenario: Scenario) -> str:
     """Return what a run says when nothing is remembered, or the sentence that refuses it."""
-    seen.forget()
+    memo.forget()
     try:
         return result_text(simulate(scenario))
     except EmberpoolError as error:
@@ -66,7 +67,7 @@ def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancel
     def watcher(name):
         return lambda progress: told.append(progress.note) or name not in wanted
 
-    seen.forget()
+    memo.forget()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.meter.INTERVAL", 0.0)
         ended = worker.endings(chunk, chunk.keys, watcher)

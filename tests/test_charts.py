@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from engine.presets import preset
 from engine.scenario import KNOBS, with_values
 from engine.study import kept

@@ -9,8 +9,8 @@ from machines import scenario
 from streamlit.testing.v1 import AppTest
 
 from engine import links
+from engine.core.graph import STAGES
 from engine.estimate import estimate
-from engine.graph import STAGES
 from engine.registry import load, names
 from engine.system import Ways
 from pages.parts import compare_charts, compare_tables, comparison, estimates, knob_widgets, palette, tables

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
 
 from engine import energy
+from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
 from engine.device import joules, seconds
 from engine.estimate import estimate
 from engine.report import report
@@ -16,7 +17,6 @@ from engine.scores import Scores
 from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate, untrained
 from engine.steady import steady
-from engine.work import Copy, HomeWrites, Move, RowUpdates, Stream
 
 BATCHES = 12
 MACHINES = dict(every_machine())

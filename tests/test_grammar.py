@@ -6,12 +6,12 @@ import pytest
 from machines import LOGGING, flow, ready, scenario
 
 from engine import blocks, together
-from engine.graph import Demand, Task, TaskGraph, check
+from engine.core.graph import Demand, Task, TaskGraph, check
+from engine.core.work import Stream
 from engine.registry import load, names
 from engine.run import schedule
 from engine.scenario import with_values
 from engine.system import System, Ways
-from engine.work import Stream
 
 IDLE = (Demand("pmem", Stream(0.0)),)
 

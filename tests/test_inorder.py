@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_schedule import _demand, random_graphs, seconds
 
-from engine import seen, windows
-from engine.graph import Task, TaskGraph
+from engine import windows
+from engine.core import memo
+from engine.core.graph import Task, TaskGraph
 from engine.kept import result_text
 from engine.layout import accounts_of
 from engine.presets import preset
@@ -102,6 +103,6 @@ def test_points_say_in_company_what_they_say_alone(system):
 def test_machines_whose_links_alone_differ_follow_one_order_unless_work_in_the_background_yields(system, most, monkeypatch):
     held, real = [], windows._follow
     monkeypatch.setattr(windows, "_follow", lambda *given: held.append(real(*given)) or held[-1])
-    seen.forget()
+    memo.forget()
     runs(sweep(system))
     assert sum(some.sum() for some in held) == max(most - 1, 0), "one shows the others the order"

@@ -7,6 +7,7 @@ from math import ceil, prod
 import pytest
 from machines import PRESETS, ready, scenario
 
+from engine.core.work import Persist, RowLog, RowReads, TopPart
 from engine.device import seconds
 from engine.errors import CannotRun
 from engine.estimate import estimate
@@ -18,7 +19,6 @@ from engine.insight.saturation import saturation
 from engine.scenario import with_values
 from engine.simulate import simulate
 from engine.traffic import mlp_bytes, top_widths
-from engine.work import Persist, RowLog, RowReads, TopPart
 from engine.workload.accesses import expected
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"

@@ -11,11 +11,13 @@ from machines import every_machine
 from strategies import changes
 from test_schedule import BENCH, random_graphs, seconds
 
-from engine import kept, requests, seen, worker
+from engine import kept, requests, worker
+from engine.core import memo
+from engine.core.graph import TaskGraph
+from engine.core.work import Stream
 from engine.effect import moved
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.graph import TaskGraph
 from engine.keys import key
 from engine.machinery import machinery
 from engine.many import estimates
@@ -28,14 +30,13 @@ from engine.settle import expected_line, settle
 from engine.steady import steady
 from engine.store import opened
 from engine.timeline import timeline
-from engine.work import Stream
 
 STEP = "Step time [ms]"
 
 
 def anew(scenario):
     """Return what an estimate says when nothing is remembered."""
-    seen.forget()
+    memo.forget()
     try:
         found = estimate(scenario)
         return found.results, found.outcome, found.warnings, found.finding

@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 from machines import PRESETS, SYSTEMS, scenario
 
+from engine.core.work import HomeWrites, RowUpdates
 from engine.estimate import estimate
 from engine.moves import moves, payload
 from engine.registry import names
 from engine.run import machinery
 from engine.simulate import simulate
 from engine.units import GB
-from engine.work import HomeWrites, RowUpdates
 from engine.workload.accesses import expected
 
 B, T, D, L = 128, 26, 16, 26  # preset dlrm-kaggle: samples, tables, elements of a vector, lookups of a sample

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine.acceptance import META_REUSE, reuse_shares
+from engine.core.hashing import Purpose, key
 from engine.devices.gpu import memory_bytes
 from engine.estimate import estimate
 from engine.fit import activation_bytes, fit
@@ -17,7 +18,6 @@ from engine.settle import settle
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GiB
 from engine.workload.draw import draw, sampler
-from engine.workload.hashing import Purpose, key
 from engine.workload.popularity import popularities
 
 MTRAINS = preset("mtrains-capacity").scenario

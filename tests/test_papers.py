@@ -11,8 +11,8 @@ import pytest
 from machines import SYSTEMS, flow, line, ready, scenario
 from oracles.closed_forms import Parts, step
 
+from engine.core.graph import STAGES
 from engine.estimate import estimate
-from engine.graph import STAGES
 from engine.result import Result
 from engine.run import schedule
 from engine.scenario import with_values

@@ -5,10 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.device import joules, seconds, stored
-from engine.machine import Machine
-from engine.registry import load, names
-from engine.work import (
+from engine.core.work import (
     BottomMLP,
     Copy,
     HomeWrites,
@@ -22,6 +19,9 @@ from engine.work import (
     Stream,
     TopPart,
 )
+from engine.device import joules, seconds, stored
+from engine.machine import Machine
+from engine.registry import load, names
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128e9 / GiB  # GiB of one Optane module

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from engine.acceptance import KAGGLE_SAMPLES, distinct
+from engine.core import hashing
 from engine.presets import preset
 from engine.scenario import per_table, with_values
-from engine.workload import batch, cells, draw, hashing, popularity, spectrum
+from engine.workload import batch, cells, draw, popularity, spectrum
 from engine.workload.popularity import Popularity
 
 MASK = 2**64 - 1

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import validate
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from engine.presets import preset, preset_names
 from engine.published import Claim
 from engine.scenario import with_values

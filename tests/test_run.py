@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from machines import PRESETS, STRICT, SYSTEMS, scenario
 
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from engine.metric import metrics
 from engine.result import from_json
 from engine.scenario import with_values

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.__main__ import main
+from engine.core.graph import check
+from engine.core.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
-from engine.graph import check
 from engine.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
 from engine.presets import preset
 from engine.registry import load
@@ -17,7 +18,6 @@ from engine.settle import settle
 from engine.simulate import simulate
 from engine.systems.mtrains import COMPACTION, scm_rows
 from engine.traffic import cached_rows, row_bytes, table_bytes
-from engine.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.workload.accesses import expected
 from engine.workload.tiers import hot_split
 from tests.machines import counted, flow

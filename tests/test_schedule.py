@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from machines import every_machine, flow, ready, uneven
 from oracles import simpy_machine
 
+from engine.core.graph import Demand, Task, TaskGraph
+from engine.core.work import Stream
 from engine.device import Device
-from engine.graph import Demand, Task, TaskGraph
 from engine.run import schedule
 from engine.timeline import timeline
-from engine.work import Stream
 
 BATCHES = 16
 MACHINES = dict(every_machine())

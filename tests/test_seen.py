@@ -2,10 +2,10 @@
 
 import pytest
 
+from engine.core.memo import forget, remembered
 from engine.errors import BadKnob
 from engine.presets import preset
 from engine.scenario import with_values
-from engine.seen import forget, remembered
 
 BASE = preset("tiny").scenario
 LANES, HOPS, BATCH = "machine.cxl_lanes", "machine.cxl_switch_hops", "data.batch_size"

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from machines import counted, ready, scenario
 from strategies import scenarios
 
-from engine import counts, seen
+from engine import counts
 from engine import functional_class as sharing
+from engine.core import memo
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
 from engine.machinery import schedule
@@ -142,7 +143,7 @@ def test_a_run_that_comes_to_no_end_is_trained_by_itself(trained: list[int]) -> 
 
 
 def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen.forget()
+    memo.forget()
     tallied, followed = watched(monkeypatch, "tally"), watched(monkeypatch, "served")
     smaller = {"policy.cache_load_factor": 0.3, "policy.hot_rows_MiB": 0.02, "machine.dram_capacity_GiB": 8.0}
     near = [name for name in names("systems") if (s := load("systems", name)).cache or s.hot]
@@ -162,7 +163,7 @@ def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alo
     mixed = [tiny("mtrains", **short, **{"machine.pmem_capacity_GiB": room, **wide}) for room in (None, 1.0)]
     found += [result_text(simulate(one)) for one in mixed]
     for one, wanted in zip([*asked, *mixed], found, strict=True):
-        seen.forget()
+        memo.forget()
         assert result_text(simulate(one)) == wanted
 
 

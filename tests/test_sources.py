@@ -7,6 +7,7 @@ import pytest
 from machines import scenario
 
 from engine.commands.listing import LISTS, _catalogue
+from engine.core.work import Persist, RowReads, RowUpdates, Stream
 from engine.device import joules, seconds
 from engine.estimate import estimate
 from engine.links import link, read
@@ -14,7 +15,6 @@ from engine.machine import Machine
 from engine.registry import every, load
 from engine.scenario import KNOBS
 from engine.sensitivity import uncertain
-from engine.work import Persist, RowReads, RowUpdates, Stream
 
 GB, MODULE = 1e9, 128e9 / 2**30
 DISPUTED = [

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.cache import Room, caches
+from engine.core.work import Direct
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.presets import preset
@@ -17,7 +18,6 @@ from engine.scenario import with_values
 from engine.serving import served
 from engine.simulate import simulate
 from engine.validate import points
-from engine.work import Direct
 from engine.workload import lru, ranks, shelf
 from engine.workload.batch import offsets
 from engine.workload.caching import conflicts

@@ -5,9 +5,10 @@ import pytest
 from machines import scenario
 
 from engine.__main__ import main
+from engine.core.graph import check
+from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
 from engine.fit import fit
-from engine.graph import check
 from engine.presets import preset
 from engine.registry import load
 from engine.run import machinery, schedule
@@ -15,7 +16,6 @@ from engine.scenario import with_values
 from engine.simulate import simulate
 from engine.steady import steady
 from engine.traffic import traffic
-from engine.work import HostEmbedding, TopPart
 
 FAMILY = ("cpu-only", "cpu-gpu", "fae", "hotline")
 KAGGLE = {"machine.gpu": "v100", "machine.pcie_bandwidth_GBps": 12.35, "data.batch_size": 1024, "run.training": False}

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from machines import counted, ready, scenario
 
+from engine.core.work import written
 from engine.device import joules, seconds, stored
 from engine.persistence import Layout, TimedMedia, redo, undo
 from engine.persistence.records import Stamp
 from engine.system import System
 from engine.traffic import num_rows, table_bytes
-from engine.work import written
 
 REGION = {
     "embedding log": "row log",

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from training_models import made_up_run, model
 
+from engine.core.hashing import GOLDEN, mix
 from engine.errors import CannotRun
 from engine.training import copy, initial, layers, local, localise, revert, revert_mlp, step, touched
 from engine.training.rows import distinct
 from engine.training.shape import mlp_size
-from engine.workload.hashing import GOLDEN, mix
 
 
 def test_a_row_starts_the_same_whatever_other_rows_exist():

@@ -5,10 +5,10 @@ All of it works on columns: numbers of many points under a result's name or a kn
 time, `search` looks for the front without computing every point.
 """
 
-from engine.answers.choice import COST, Choice, cheapest, kept, top
-from engine.answers.matters import Share, shares
-from engine.answers.objective import Columns, Constraint, Objective, column, constraint, objective, objectives
-from engine.answers.pareto import finding, knee, ranks
+from .choice import COST, Choice, cheapest, kept, top
+from .matters import Share, shares
+from .objective import Columns, Constraint, Objective, column, constraint, objective, objectives
+from .pareto import finding, knee, ranks
 
 __all__ = [
     "COST",

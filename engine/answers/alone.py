@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.answers.evaluated import evaluated, number
-from engine.answers.matters import DRAWS, PURPOSE, QUANTILES, Share
-from engine.answers.objective import Array, said, short
-from engine.axes import Axis
-from engine.errors import CannotRun
-from engine.result import Result
-from engine.scenario import Scenario, known
-from engine.sweep import Refused, Sampling, made, shares_of
+from ..axes import Axis
+from ..errors import CannotRun
+from ..result import Result
+from ..scenario import Scenario, known
+from ..sweep import Refused, Sampling, made, shares_of
+from .evaluated import evaluated, number
+from .matters import DRAWS, PURPOSE, QUANTILES, Share
+from .objective import Array, said, short
 
 Settings = Sequence[tuple[str, Any]]
 LEAST_ROWS = 16

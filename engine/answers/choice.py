@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.answers.objective import Array, Columns, Constraint, Objective, numbers, said, short
+from .objective import Array, Columns, Constraint, Objective, numbers, said, short
 
 COST = "Capital cost [USD]"
 

@@ -1,9 +1,9 @@
 """Numbers of points, the one place where answers ask for estimates."""
 
-from engine.answers.weeks import WEEKS, over_weeks
-from engine.many import estimates as evaluated
-from engine.result import Result
-from engine.scenario import KNOBS, values
+from ..many import estimates as evaluated
+from ..result import Result
+from ..scenario import KNOBS, values
+from .weeks import WEEKS, over_weeks
 
 __all__ = ["evaluated", "number"]
 

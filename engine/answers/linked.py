@@ -1,9 +1,9 @@
 """What a link means: its bounds and objectives name results, its crash state can be replayed; `links` checks its form."""
 
-from engine import links
-from engine.answers.objective import constraint, objectives
-from engine.crashcheck.view import view
-from engine.errors import BadInput
+from .. import links
+from ..crashcheck.view import view
+from ..errors import BadInput
+from .objective import constraint, objectives
 
 
 def read(url: str) -> links.Opened:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.answers.objective import Array, short
-from engine.scenario import KNOBS, known
-from engine.sweep import Sweep
+from ..scenario import KNOBS, known
+from ..sweep import Sweep
+from .objective import Array, short
 
 PURPOSE = 107
 DRAWS = 200

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.answers.weeks import WEEKS
-from engine.errors import BadInput, nearest
-from engine.metric import metrics
-from engine.scenario import KNOBS
+from ..errors import BadInput, nearest
+from ..metric import metrics
+from ..scenario import KNOBS
+from .weeks import WEEKS
 
 Array = np.ndarray
 Columns = Mapping[str, Sequence[float | None] | Array]  # numbers of many points by name; None and NaN are none

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.answers.fronts import fronts
-from engine.answers.objective import Array, Columns, Objective, said, short
+from .fronts import fronts
+from .objective import Array, Columns, Objective, said, short
 
 DIGITS = 12
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.answers.choice import kept
-from engine.answers.evaluated import evaluated, number
-from engine.answers.objective import NUMERIC, Array, Constraint, Objective
-from engine.answers.pareto import different, ranks
-from engine.axes import Axis
-from engine.errors import BadInput
-from engine.result import Result
-from engine.scenario import Scenario, known
-from engine.sweep import Refused, made
+from ..axes import Axis
+from ..errors import BadInput
+from ..result import Result
+from ..scenario import Scenario, known
+from ..sweep import Refused, made
+from .choice import kept
+from .evaluated import evaluated, number
+from .objective import NUMERIC, Array, Constraint, Objective
+from .pareto import different, ranks
 
 GENERATIONS = 12  # about so many, each of LEAST to MOST points
 LEAST, MOST = 16, 100

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from engine import knobs
-from engine.answers.choice import COST
-from engine.answers.evaluated import evaluated
-from engine.axes import Axis
-from engine.registry import every
-from engine.scenario import Scenario, known, values, with_values
-from engine.sweep import Refused, made
+from .. import knobs
+from ..axes import Axis
+from ..registry import every
+from ..scenario import Scenario, known, values, with_values
+from ..sweep import Refused, made
+from .choice import COST
+from .evaluated import evaluated
 
 MOST_POINTS = 2048
 TIME = "Step time [ms]"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from engine.campaign import Campaign, campaign, trace
-from engine.errors import EmberpoolError
-from engine.scenario import Scenario
-from engine.units import DAY, HOUR, MINUTE
+from ..campaign import Campaign, campaign, trace
+from ..errors import EmberpoolError
+from ..scenario import Scenario
+from ..units import DAY, HOUR, MINUTE
 
 
 class Week(NamedTuple):

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine import evict
-from engine.slots import FILLED, OWN, OWN_STATE, TURN, USED, Held, empty
+from .. import evict
+from ..slots import FILLED, OWN, OWN_STATE, TURN, USED, Held, empty
 
 MARKED, HAND = OWN, OWN_STATE
 ABSENT, HELD, AGAIN = range(3)

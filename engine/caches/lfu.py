@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine import evict
-from engine.slots import NONE, OWN, OWN_STATE, TURN, USED, Held, empty
+from .. import evict
+from ..slots import NONE, OWN, OWN_STATE, TURN, USED, Held, empty
 
 EARLIER, LATER, GROUP = range(OWN, OWN + 3)
 COUNT, FIRST, LAST, LOWER, HIGHER = range(OWN + 3, OWN + 8)  # of group g, in cell[g]: there are never more groups than slots

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from engine.cache import COUNTS, Cache, Moves, Room, moves, too_small
-from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, UNIQUE
-from engine.slots import NONE
-from engine.workload.arrays import Ints
+from ..cache import COUNTS, Cache, Moves, Room, moves, too_small
+from ..core.arrays import Ints
+from ..evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, UNIQUE
+from ..slots import NONE
 
 
 def run(batches: Sequence[Ints], room: Room) -> Moves:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine import evict
-from engine.slots import NONE, OWN, OWN_STATE, Held, empty
+from .. import evict
+from ..slots import NONE, OWN, OWN_STATE, Held, empty
 
 NEWER, OLDER = OWN, OWN + 1
 NEWEST, OLDEST = OWN_STATE, OWN_STATE + 1

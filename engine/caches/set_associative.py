@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from engine.cache import COUNTS, Cache, Moves, Room, moves
-from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, is_new
-from engine.slots import NONE
-from engine.workload.arrays import Ints
-from engine.workload.hashing import GOLDEN, fold, mix
+from ..cache import COUNTS, Cache, Moves, Room, moves
+from ..core.arrays import Ints
+from ..core.hashing import GOLDEN, fold, mix
+from ..evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, is_new
+from ..slots import NONE
 
 EMPTY = 0
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.cache import COUNTS, Cache, Moves, Room, moves
-from engine.caches.set_associative import set_of, sets
-from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
-from engine.slots import FILLED, NONE, OWN, ROW, TURN, USED, Held, empty, find, hang, with_room
-from engine.workload.arrays import Ints
+from ..cache import COUNTS, Cache, Moves, Room, moves
+from ..core.arrays import Ints
+from ..evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
+from ..slots import FILLED, NONE, OWN, ROW, TURN, USED, Held, empty, find, hang, with_room
+from .set_associative import set_of, sets
 
 COUNT, WAY = OWN, OWN + 1
 EVERY = 2**62  # rows whose counts are kept: all

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from engine.cache import COUNTS, Cache, Moves, Room, moves
-from engine.errors import BadInput
-from engine.evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, is_new
-from engine.slots import NONE, Held, find, holding
-from engine.workload.arrays import Ints
+from ..cache import COUNTS, Cache, Moves, Room, moves
+from ..core.arrays import Ints
+from ..errors import BadInput
+from ..evict import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, is_new
+from ..slots import NONE, Held, find, holding
 
 
 def run(batches: Sequence[Ints], room: Room) -> Moves:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from engine.protection import Plan, Protection
-from engine.registry import load
-from engine.study import effects, kept
-from engine.study.effects import Effect
-from engine.study.findings import findings
-from engine.study.protections import parsed
+from ..protection import Plan, Protection
+from ..registry import load
+from ..study import effects, kept
+from ..study.effects import Effect
+from ..study.findings import findings
+from ..study.protections import parsed
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import floor
 
-from engine.protection import Plan
+from ..protection import Plan
 
 # A share of a batch or a cycle that is nothing but rounding.
 GRAIN = 1e-9

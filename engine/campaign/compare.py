@@ -7,17 +7,17 @@ from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from engine.campaign import trace
-from engine.campaign.closed_form import daly, effective, young
-from engine.campaign.fold import Terms
-from engine.campaign.simulate import Campaign, campaign, struck, terms_of
-from engine.campaign.wear import wear
-from engine.errors import BadKnob, CannotRun
-from engine.hazard import Hazard
-from engine.registry import load
-from engine.scenario import Scenario
-from engine.study.paired import quantile
-from engine.units import GB, HOUR
+from ..errors import BadKnob, CannotRun
+from ..hazard import Hazard
+from ..registry import load
+from ..scenario import Scenario
+from ..study.paired import quantile
+from ..units import GB, HOUR
+from . import trace
+from .closed_form import daly, effective, young
+from .fold import Terms
+from .simulate import Campaign, campaign, struck, terms_of
+from .wear import wear
 
 Row = Mapping[str, Any]
 NORMAL = 1.959964  # encloses 95 % of a normal distribution

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.campaign.books import Ledger
-from engine.campaign.clock import Done, done, until, whole
-from engine.protection import KEEPS, Keeps, Plan, Protection
+from ..protection import KEEPS, Keeps, Plan, Protection
+from .books import Ledger
+from .clock import Done, done, until, whole
 
 
 class Blow(NamedTuple):

@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from engine import blocks, energy
-from engine.errors import CannotRun
-from engine.graph import Task, TaskGraph
-from engine.machinery import Machinery, machinery
-from engine.protection import Pace
-from engine.scenario import Scenario, with_values
-from engine.settle import expected_line, settle
-from engine.slow import slow_devices
-from engine.steady import steady
-from engine.system import Recovery, System, Ways
-from engine.timeline import timeline
-from engine.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
-from engine.workload.accesses import expected
+from .. import blocks, energy
+from ..core.graph import Task, TaskGraph
+from ..errors import CannotRun
+from ..machinery import Machinery, machinery
+from ..protection import Pace
+from ..scenario import Scenario, with_values
+from ..settle import expected_line, settle
+from ..slow import slow_devices
+from ..steady import steady
+from ..system import Recovery, System, Ways
+from ..timeline import timeline
+from ..traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
+from ..workload.accesses import expected
 
 
 @dataclass(frozen=True)

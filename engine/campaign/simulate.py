@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
 
-from engine.campaign import pace, trace
-from engine.campaign.books import closed
-from engine.campaign.fold import Blow, Event, Recovery, State, Terms, fold
-from engine.campaign.site import site
-from engine.errors import BadKnob, nearest
-from engine.hazard import Hazard
-from engine.protection import Plan, Protection, Site
-from engine.registry import load, names
-from engine.scenario import Scenario
-from engine.units import HOUR
+from ..errors import BadKnob, nearest
+from ..hazard import Hazard
+from ..protection import Plan, Protection, Site
+from ..registry import load, names
+from ..scenario import Scenario
+from ..units import HOUR
+from . import pace, trace
+from .books import closed
+from .fold import Blow, Event, Recovery, State, Terms, fold
+from .site import site
 
 MOST_HOURS = 1e6
 

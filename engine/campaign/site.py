@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.assumptions import assumed
-from engine.campaign import pace
-from engine.cluster import gpus_in_node, nodes
-from engine.device import Device
-from engine.devices.network import FABRICS
-from engine.devices.ssd import DRIVES
-from engine.machinery import Machinery
-from engine.protection import STORE, Pace, Path, Site
-from engine.scenario import Scenario
-from engine.traffic import mlp_bytes, table_bytes
-from engine.units import GB
-from engine.work import Copy, Move, Stream, Work
+from ..assumptions import assumed
+from ..cluster import gpus_in_node, nodes
+from ..core.work import Copy, Move, Stream, Work
+from ..device import Device
+from ..devices.network import FABRICS
+from ..devices.ssd import DRIVES
+from ..machinery import Machinery
+from ..protection import STORE, Pace, Path, Site
+from ..scenario import Scenario
+from ..traffic import mlp_bytes, table_bytes
+from ..units import GB
+from . import pace
 
 PROBE = 1e9
 

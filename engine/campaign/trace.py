@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import takewhile
 
-from engine.campaign import pace
-from engine.campaign.fold import Blow
-from engine.cluster import gpus_in_node, nodes
-from engine.errors import BadKnob, nearest
-from engine.fault import mtbf
-from engine.fault_trace import replay
-from engine.hazard import Hazard, strikes
-from engine.registry import load, names
-from engine.scenario import Scenario
-from engine.units import HOUR
+from ..cluster import gpus_in_node, nodes
+from ..errors import BadKnob, nearest
+from ..fault import mtbf
+from ..fault_trace import replay
+from ..hazard import Hazard, strikes
+from ..registry import load, names
+from ..scenario import Scenario
+from ..units import HOUR
+from . import pace
+from .fold import Blow
 
 MOST_BLOWS = 200_000
 SITE = frozenset({"gpu", "host"})

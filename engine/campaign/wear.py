@@ -2,9 +2,9 @@
 
 from math import inf
 
-from engine.devices.pmem import ENDURANCE, MEDIA
-from engine.protection import Site
-from engine.units import GiB
+from ..devices.pmem import ENDURANCE, MEDIA
+from ..protection import Site
+from ..units import GiB
 
 
 def wear(site: Site, nbytes: float) -> float:

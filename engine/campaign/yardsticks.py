@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from engine.campaign.closed_form import daly, effective
-from engine.constants import Constant
-from engine.protection import Plan
-from engine.units import HOUR
+from ..core.constants import Constant
+from ..protection import Plan
+from ..units import HOUR
+from .closed_form import daly, effective
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine import knobs, links
-from engine.answers import (
+from .. import knobs, links
+from ..answers import (
     COST,
     Columns,
     Constraint,
@@ -26,14 +26,14 @@ from engine.answers import (
     shares,
     suggested,
 )
-from engine.answers.objective import Array, numbers
-from engine.answers.weeks import WEEKS
-from engine.axes import Axis, parse
-from engine.commands.choosing import Chosen
-from engine.commands.parser import points
-from engine.errors import BadInput
-from engine.scenario import known
-from engine.sweep import KINDS, Sampling, Sweep, sampling
+from ..answers.objective import Array, numbers
+from ..answers.weeks import WEEKS
+from ..axes import Axis, parse
+from ..errors import BadInput
+from ..scenario import known
+from ..sweep import KINDS, Sampling, Sweep, sampling
+from .choosing import Chosen
+from .parser import points
 
 USUAL = "Step time [ms],Capital cost [USD]"
 

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any
 
-from engine.commands import output
-from engine.commands.parser import Subparsers
-from engine.errors import BadInput, nearest
+from ..errors import BadInput, nearest
+from . import output
+from .parser import Subparsers
 
 Row = dict[str, Any]
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine import links, version
-from engine.campaign import many, trace
-from engine.campaign.yardsticks import YARDSTICKS, llama
-from engine.commands import choosing, output
-from engine.commands.parser import Subparsers, whole
-from engine.errors import BadInput, nearest
-from engine.hazard import Hazard
-from engine.registry import names
-from engine.scenario import Scenario
-from engine.units import HOUR
+from .. import links, version
+from ..campaign import many, trace
+from ..campaign.yardsticks import YARDSTICKS, llama
+from ..errors import BadInput, nearest
+from ..hazard import Hazard
+from ..registry import names
+from ..scenario import Scenario
+from ..units import HOUR
+from . import choosing, output
+from .parser import Subparsers, whole
 
 COLUMNS = {
     "Effective training time ratio": ("useful", "9.4f"),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine import knobs, links
-from engine.answers import linked
-from engine.errors import BadFile, BadInput
-from engine.presets import DEFAULT, preset, scenario_file
-from engine.scenario import Scenario, known, values, with_values
+from .. import knobs, links
+from ..answers import linked
+from ..errors import BadFile, BadInput
+from ..presets import DEFAULT, preset, scenario_file
+from ..scenario import Scenario, known, values, with_values
 
 DIGEST = "data.digest"
 

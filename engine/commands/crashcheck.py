@@ -4,12 +4,12 @@ import argparse
 import json
 from typing import Any
 
-from engine.commands import bar, output
-from engine.commands.parser import Subparsers, whole
-from engine.crashcheck import bugs, ladder, lines
-from engine.crashcheck.report import Report
-from engine.crashcheck.whole import check
-from engine.domain import domain
+from ..crashcheck import bugs, ladder, lines
+from ..crashcheck.report import Report
+from ..crashcheck.whole import check
+from ..domain import domain
+from . import bar, output
+from .parser import Subparsers, whole
 
 INCONSISTENT, INTERRUPTED = 3, 130
 STATES = 40_000

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine import fault_rates, knobs, presets, registry
-from engine.commands import output
-from engine.commands.parser import Subparsers
-from engine.device import Kind
-from engine.scenario import KNOBS
-from engine.units import HOUR
+from .. import fault_rates, knobs, presets, registry
+from ..device import Kind
+from ..scenario import KNOBS
+from ..units import HOUR
+from . import output
+from .parser import Subparsers
 
 Entry = dict[str, Any]
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.errors import BadFile, BadInput
-from engine.table import check_writable, write_atomically
+from ..errors import BadFile, BadInput
+from ..table import check_writable, write_atomically
 
 STANDARD = "-"
 

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine.errors import BadInput
-from engine.store import DEFAULT
+from ..errors import BadInput
+from ..store import DEFAULT
 
 Subparsers = Any  # argparse keeps this type private
 

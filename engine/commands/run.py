@@ -5,18 +5,18 @@ import json
 
 from threadpoolctl import threadpool_limits
 
-from engine.commands import bar, choosing, output
-from engine.commands.interrupt import at_once
-from engine.commands.parser import Subparsers, add_outputs
-from engine.commands.summary import summary
-from engine.errors import BadInput
-from engine.kept import result_text
-from engine.keys import How
-from engine.progress import Progress
-from engine.result import Result
-from engine.table import csv_text
-from engine.trace import chrome_trace
-from engine.worker import computed
+from ..errors import BadInput
+from ..kept import result_text
+from ..keys import How
+from ..progress import Progress
+from ..result import Result
+from ..table import csv_text
+from ..trace import chrome_trace
+from ..worker import computed
+from . import bar, choosing, output
+from .interrupt import at_once
+from .parser import Subparsers, add_outputs
+from .summary import summary
 
 CANNOT_RUN = 3
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import kept, table
-from engine.answers import cheapest, finding, knee, objective
-from engine.answers.evaluated import evaluated, number
-from engine.answers.objective import Constraint, Objective, constraint
-from engine.answers.search import Found, search
-from engine.answers.weeks import WEEKS
-from engine.axes import Axis
-from engine.commands import asking, bar, choosing, output
-from engine.commands.parser import Subparsers, add_outputs, add_store, points
-from engine.commands.sweep import computed
-from engine.errors import BadInput, CannotRun
-from engine.result import Result
-from engine.scenario import Scenario, values
+from .. import kept, table
+from ..answers import cheapest, finding, knee, objective
+from ..answers.evaluated import evaluated, number
+from ..answers.objective import Constraint, Objective, constraint
+from ..answers.search import Found, search
+from ..answers.weeks import WEEKS
+from ..axes import Axis
+from ..errors import BadInput, CannotRun
+from ..result import Result
+from ..scenario import Scenario, values
+from . import asking, bar, choosing, output
+from .parser import Subparsers, add_outputs, add_store, points
+from .sweep import computed
 
 EVALUATIONS = 500
 INTERRUPTED = 130

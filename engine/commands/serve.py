@@ -3,11 +3,11 @@
 import argparse
 import sys
 
-from engine import quota
-from engine.commands.parser import Subparsers, add_store, gibibytes, seconds
-from engine.quota import DEFAULT_GiB
-from engine.salvage import salvage
-from engine.service import IDLE_EXIT_SECONDS, serve
+from .. import quota
+from ..quota import DEFAULT_GiB
+from ..salvage import salvage
+from ..service import IDLE_EXIT_SECONDS, serve
+from .parser import Subparsers, add_store, gibibytes, seconds
 
 
 def add(commands: Subparsers) -> None:

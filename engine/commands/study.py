@@ -11,11 +11,11 @@ from typing import Any
 
 from joblib import cpu_count
 
-from engine.commands import bar, output
-from engine.commands.parser import Subparsers, jobs, whole
-from engine.presets import preset_names
-from engine.study import accuracy, effects, findings, kept, protections
-from engine.study.kept import KINDS
+from ..presets import preset_names
+from ..study import accuracy, effects, findings, kept, protections
+from ..study.kept import KINDS
+from . import bar, output
+from .parser import Subparsers, jobs, whole
 
 SEEDS = {"accuracy": 24, "protections": 10}
 CHECKS: Mapping[str, Callable[[Any], None]] = {"accuracy": accuracy.check, "protections": protections.check}

@@ -6,15 +6,15 @@ from itertools import islice
 
 import numpy as np
 
-from engine import knobs, table
-from engine.answers.evaluated import number
-from engine.axes import Array
-from engine.commands.asking import Asked
-from engine.keys import How, texts
-from engine.many import estimates
-from engine.result import Result
-from engine.scenario import Scenario, known
-from engine.sweep import Sweep
+from .. import knobs, table
+from ..answers.evaluated import number
+from ..axes import Array
+from ..keys import How, texts
+from ..many import estimates
+from ..result import Result
+from ..scenario import Scenario, known
+from ..sweep import Sweep
+from .asking import Asked
 
 TOGETHER = 256  # points that are estimated together
 Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenarios in order; None where there is none (yet)

@@ -11,16 +11,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import effort, history, kept, service, table
-from engine.commands import asking, bar, choosing, output, surveying
-from engine.commands.parser import Subparsers, add_outputs, add_store
-from engine.errors import BadInput, CannotRun, EmberpoolError
-from engine.keys import How
-from engine.owner import AlreadyOwned
-from engine.result import Result
-from engine.scenario import Scenario
-from engine.store import DEFAULT
-from engine.sweep import Sweep
+from .. import effort, history, kept, service, table
+from ..errors import BadInput, CannotRun, EmberpoolError
+from ..keys import How
+from ..owner import AlreadyOwned
+from ..result import Result
+from ..scenario import Scenario
+from ..store import DEFAULT
+from ..sweep import Sweep
+from . import asking, bar, choosing, output, surveying
+from .parser import Subparsers, add_outputs, add_store
 
 TICK_SECONDS = 0.5
 A_BUG, BAD_INPUT, CANNOT_RUN = 1, 2, 3

@@ -4,12 +4,12 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from engine.commands import output
-from engine.commands.parser import Subparsers
-from engine.errors import BadKnob, nearest
-from engine.gaps import Gap, gaps
-from engine.presets import preset_names
-from engine.validate import Verdict, validate
+from ..errors import BadKnob, nearest
+from ..gaps import Gap, gaps
+from ..presets import preset_names
+from ..validate import Verdict, validate
+from . import output
+from .parser import Subparsers
 
 FAILED = 3
 

@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from engine.acceptance import Figure, acceptance
-from engine.commands import output
-from engine.commands.parser import Subparsers
+from ..acceptance import Figure, acceptance
+from . import output
+from .parser import Subparsers
 
 FAILED = 3
 

@@ -5,13 +5,13 @@ is asked of it), `visit`, `deeper` and `search` (one configuration), `whole` (al
 `bugs` and `ladder` (the checker checked), `leash` (an end to what has none).
 """
 
-from engine.crashcheck.bugs import broken, hunt
-from engine.crashcheck.lines import read, replay
-from engine.crashcheck.report import Failure, Report
-from engine.crashcheck.search import explore
-from engine.crashcheck.story import Configuration, configuration, configurations
-from engine.crashcheck.visit import Effort
-from engine.crashcheck.whole import check
+from .bugs import broken, hunt
+from .lines import read, replay
+from .report import Failure, Report
+from .search import explore
+from .story import Configuration, configuration, configurations
+from .visit import Effort
+from .whole import check
 
 __all__ = [
     "Configuration",

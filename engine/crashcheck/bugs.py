@@ -15,12 +15,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from engine.crashcheck.report import Report
-from engine.crashcheck.search import explore
-from engine.crashcheck.story import Configuration, Wrap, configuration, configurations
-from engine.crashcheck.visit import Effort
-from engine.crashcheck.whole import Told
-from engine.errors import BadFile, BadInput
+from ..errors import BadFile, BadInput
+from .report import Report
+from .search import explore
+from .story import Configuration, Wrap, configuration, configurations
+from .visit import Effort
+from .whole import Told
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
 STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))

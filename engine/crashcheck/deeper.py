@@ -6,15 +6,15 @@ from random import Random
 
 import numpy as np
 
-from engine.crashcheck import judge, states
-from engine.crashcheck.leash import BREAKS
-from engine.crashcheck.states import Counts, Observer, Point
-from engine.crashcheck.story import Journal, Story, Wrap, train
-from engine.crashcheck.visit import Search, look, power
-from engine.domain import domain
-from engine.errors import CannotRun
-from engine.persistence import CrashMedia, recover
-from engine.persistence.media import HEALTH
+from ..domain import domain
+from ..errors import CannotRun
+from ..persistence import CrashMedia, recover
+from ..persistence.media import HEALTH
+from . import judge, states
+from .leash import BREAKS
+from .states import Counts, Observer, Point
+from .story import Journal, Story, Wrap, train
+from .visit import Search, look, power
 
 AFTERWARDS = 1  # batches of training in which power may be lost the second time
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.crashcheck.story import Journal, Story
-from engine.errors import CannotRun
-from engine.persistence import CrashMedia, records
-from engine.persistence.digest import MODULUS, row_digests, table_digest
-from engine.persistence.layout import DATA, Slot
-from engine.persistence.media import LINE, Media
-from engine.persistence.pending import Write
-from engine.persistence.protocol import Rows
-from engine.persistence.records import Kind, Record
-from engine.persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
+from ..errors import CannotRun
+from ..persistence import CrashMedia, records
+from ..persistence.digest import MODULUS, row_digests, table_digest
+from ..persistence.layout import DATA, Slot
+from ..persistence.media import LINE, Media
+from ..persistence.pending import Write
+from ..persistence.protocol import Rows
+from ..persistence.records import Kind, Record
+from ..persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
+from .story import Journal, Story
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from struct import unpack_from
 
 import numpy as np
 
-from engine.crashcheck.leash import BREAKS, Leash, afresh
-from engine.crashcheck.story import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
-from engine.errors import CannotRun
-from engine.persistence import CrashMedia, FunctionalMedia, Power, protocol, records, recover
-from engine.persistence.layout import DATA
-from engine.persistence.media import HEALTH, LINE, Media
-from engine.persistence.recovery import Recovered, Scan
+from ..errors import CannotRun
+from ..persistence import CrashMedia, FunctionalMedia, Power, protocol, records, recover
+from ..persistence.layout import DATA
+from ..persistence.media import HEALTH, LINE, Media
+from ..persistence.recovery import Recovered, Scan
+from .leash import BREAKS, Leash, afresh
+from .story import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
 
 Places = tuple[int, ...]
 LOGS = (records.Kind.UNDO_ROWS, records.Kind.REDO_ROWS, records.Kind.MLP)

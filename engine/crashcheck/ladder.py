@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from engine.crashcheck.bugs import Broken
-from engine.crashcheck.search import explore
-from engine.crashcheck.visit import Effort
-from engine.crashcheck.whole import Told
+from .bugs import Broken
+from .search import explore
+from .visit import Effort
+from .whole import Told
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from engine.persistence.media import Media, Octets
+from ..persistence.media import Media, Octets
 
 MOST_OPERATIONS = 20_000  # a recovery or a run of the explorer's size takes some hundred
 

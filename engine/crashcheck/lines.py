@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.crashcheck import deeper, judge, visit
-from engine.crashcheck.judge import Verdict
-from engine.crashcheck.states import Counts, Point
-from engine.crashcheck.story import Configuration, Wrap, configuration, story
-from engine.domain import domain
-from engine.errors import BadInput
+from ..domain import domain
+from ..errors import BadInput
+from . import deeper, judge, visit
+from .judge import Verdict
+from .states import Counts, Point
+from .story import Configuration, Wrap, configuration, story
 
 LINE = re.compile(
     r"v1:(?P<of>[a-z-]{3,60})~(?P<model>[a-z_]{2,20})(?P<grain>64|256)?(~(?P<bug>\w{1,80}))?"

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from random import Random
 from time import perf_counter
 
-from engine.crashcheck import deeper, states
-from engine.crashcheck.leash import Stuck, patience
-from engine.crashcheck.report import Report
-from engine.crashcheck.states import Counts, Point
-from engine.crashcheck.story import Configuration, Wrap, configuration, story
-from engine.crashcheck.visit import USUAL, Effort, Search, look, observed
-from engine.domain import domain
-from engine.registry import domain_names
+from ..domain import domain
+from ..registry import domain_names
+from . import deeper, states
+from .leash import Stuck, patience
+from .report import Report
+from .states import Counts, Point
+from .story import Configuration, Wrap, configuration, story
+from .visit import USUAL, Effort, Search, look, observed
 
 PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
 

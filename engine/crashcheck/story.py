@@ -8,14 +8,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.crashcheck.sizes import SIZES, Size
-from engine.errors import BadInput, nearest
-from engine.persistence import digest, protocol
-from engine.persistence.cut import LOGS, BatchChange
-from engine.persistence.layout import Layout, layout
-from engine.persistence.media import Media, NearData, octets
-from engine.persistence.protocol import LogName, Position
-from engine.persistence.records import Pending, Stamp
+from ..errors import BadInput, nearest
+from ..persistence import digest, protocol
+from ..persistence.cut import LOGS, BatchChange
+from ..persistence.layout import Layout, layout
+from ..persistence.media import Media, NearData, octets
+from ..persistence.protocol import LogName, Position
+from ..persistence.records import Pending, Stamp
+from .sizes import SIZES, Size
 
 SEED = (7, 11)
 BATCH_SIZE = 128

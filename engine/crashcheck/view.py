@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.crashcheck import lines, states, visit
-from engine.crashcheck.judge import Verdict
-from engine.crashcheck.states import Counts, Point
-from engine.crashcheck.story import Configuration, Story, story
-from engine.errors import BadInput
-from engine.persistence import FunctionalMedia, records
-from engine.persistence.layout import DATA
-from engine.persistence.media import LINE
+from ..errors import BadInput
+from ..persistence import FunctionalMedia, records
+from ..persistence.layout import DATA
+from ..persistence.media import LINE
+from . import lines, states, visit
+from .judge import Verdict
+from .states import Counts, Point
+from .story import Configuration, Story, story
 
 KEPT = {"nothing": "none", "everything": "all", "some": ""}
 SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from engine.crashcheck import judge
-from engine.crashcheck.judge import Verdict
-from engine.crashcheck.leash import BREAKS
-from engine.crashcheck.report import Failure, Report
-from engine.crashcheck.states import Counts, Observer, Point
-from engine.crashcheck.story import Journal, Story, Wrap, begin, train
-from engine.domain import domain
-from engine.persistence import CrashMedia, FunctionalMedia, Power
+from ..domain import domain
+from ..persistence import CrashMedia, FunctionalMedia, Power
+from . import judge
+from .judge import Verdict
+from .leash import BREAKS
+from .report import Failure, Report
+from .states import Counts, Observer, Point
+from .story import Journal, Story, Wrap, begin, train
 
 CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium, so that its controllers share every structure
 MOST_FAILURES = 5

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.crashcheck.report import Report
-from engine.crashcheck.search import explore, safe_models
-from engine.crashcheck.story import configurations
-from engine.crashcheck.visit import Effort
+from .report import Report
+from .search import explore, safe_models
+from .story import configurations
+from .visit import Effort
 
 Told = Callable[[float, str], None]
 """Is told the share that is done, and what comes next."""

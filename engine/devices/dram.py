@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.cluster import nodes
-from engine.constants import Constant
-from engine.device import Device, Kind, some
-from engine.machine import Machine
-from engine.units import GB, NS, GiB
-from engine.work import RowReads, RowUpdates, Stream
+from ..assumptions import assumed, fields_of
+from ..cluster import nodes
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import RowReads, RowUpdates, Stream
+from ..device import Device, Kind, some
+from ..machine import Machine
+from ..units import GB, NS, GiB
 
 LINE = 64
 

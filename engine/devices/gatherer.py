@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.cluster import nodes
-from engine.constants import Constant
-from engine.device import Device, Kind
-from engine.machine import Machine
-from engine.units import GB, US
-from engine.work import RowReads, RowUpdates
+from ..assumptions import assumed, fields_of
+from ..cluster import nodes
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import RowReads, RowUpdates
+from ..device import Device, Kind
+from ..machine import Machine
+from ..units import GB, US
 
 
 @dataclass(frozen=True)

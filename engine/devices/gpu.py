@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.cluster import gpus
-from engine.constants import Constant
-from engine.device import Device, Kind, some
-from engine.machine import Machine
-from engine.units import FLOAT32, GB, US
-from engine.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
+from ..assumptions import assumed, fields_of
+from ..cluster import gpus
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
+from ..device import Device, Kind, some
+from ..machine import Machine
+from ..units import FLOAT32, GB, US
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.cluster import nodes
-from engine.constants import Constant
-from engine.device import Device, Kind
-from engine.machine import Machine
-from engine.units import GB, MS, NS, US
-from engine.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
+from ..assumptions import assumed, fields_of
+from ..cluster import nodes
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
+from ..device import Device, Kind
+from ..machine import Machine
+from ..units import GB, MS, NS, US
 
 ROW = 512
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.constants import Constant
-from engine.device import Device, Kind
-from engine.machine import Machine
-from engine.work import Pool
+from ..assumptions import assumed, fields_of
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import Pool
+from ..device import Device, Kind
+from ..machine import Machine
 
 SOFT_LOGIC_MHZ = 350.0
 

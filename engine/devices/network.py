@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.cluster import gpus_in_node, nodes
-from engine.constants import Constant
-from engine.device import Device, Kind, some
-from engine.machine import Machine
-from engine.units import GB, US
-from engine.work import AllReduce, AllToAll, Fetch
+from ..assumptions import assumed, fields_of
+from ..cluster import gpus_in_node, nodes
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import AllReduce, AllToAll, Fetch
+from ..device import Device, Kind, some
+from ..machine import Machine
+from ..units import GB, US
 
 
 @dataclass(frozen=True)

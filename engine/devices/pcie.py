@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.cluster import gpus
-from engine.constants import Constant
-from engine.device import Device, Kind
-from engine.machine import Machine
-from engine.units import GB, US
-from engine.work import Copy, Direct
+from ..assumptions import assumed, fields_of
+from ..cluster import gpus
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import Copy, Direct
+from ..device import Device, Kind
+from ..machine import Machine
+from ..units import GB, US
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, Quantity, quantity
-from engine.cluster import nodes
-from engine.constants import Constant
-from engine.device import Cost, Device, Kind, some
-from engine.machine import Machine
-from engine.units import GB, NS, GiB
-from engine.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
+from ..assumptions import assumed, fields_of
+from ..cluster import nodes
+from ..core.catalog import Catalogue, Quantity, quantity
+from ..core.constants import Constant
+from ..core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
+from ..device import Cost, Device, Kind, some
+from ..machine import Machine
+from ..units import GB, NS, GiB
 
 CROWD = 12  # writers per module, the most that were measured
 

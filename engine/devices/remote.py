@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.constants import Constant
-from engine.device import Device, Kind, some
-from engine.machine import Machine
-from engine.units import GB, NS, US, GiB
-from engine.work import HostRows, Stream
+from ..assumptions import assumed, fields_of
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..core.work import HostRows, Stream
+from ..device import Device, Kind, some
+from ..machine import Machine
+from ..units import GB, NS, US, GiB
 
 ROW = 512
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from engine.assumptions import assumed, fields_of
-from engine.catalog import Catalogue, quantity
-from engine.constants import Constant
-from engine.device import Device, Kind
-from engine.machine import Machine
+from ..assumptions import assumed, fields_of
+from ..core.catalog import Catalogue, quantity
+from ..core.constants import Constant
+from ..device import Device, Kind
+from ..machine import Machine
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.errors import CannotRun
-from engine.fit import fit
-from engine.graph import STAGES
-from engine.run import Machinery, machinery
-from engine.scenario import Scenario
-from engine.settle import expected_line
-from engine.steady import Steady, steady
-from engine.timeline import Timeline
+from ..core.graph import STAGES
+from ..errors import CannotRun
+from ..fit import fit
+from ..run import Machinery, machinery
+from ..scenario import Scenario
+from ..settle import expected_line
+from ..steady import Steady, steady
+from ..timeline import Timeline
 
 
 @dataclass(frozen=True)

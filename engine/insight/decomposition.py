@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.errors import EmberpoolError
-from engine.insight.cost import Cost, cost
-from engine.registry import load
-from engine.scenario import Scenario, with_values
-from engine.system import System
+from ..errors import EmberpoolError
+from ..registry import load
+from ..scenario import Scenario, with_values
+from ..system import System
+from .cost import Cost, cost
 
 BOUND, RELAXED, NEAR = "policy.mlp_staleness_bound_batches", "policy.relaxed_lookup", "machine.near_data_compute"
 START: Mapping[str, Any] = {"system": "pmem", "policy.log": None, BOUND: 0, RELAXED: False}

@@ -10,18 +10,18 @@ from math import ceil, inf
 
 import numpy as np
 
-from engine.device import seconds
-from engine.devices.cxl import joint_rate
-from engine.fit import fit
-from engine.insight.cost import cost, view
-from engine.insight.decomposition import BOUND, RELAXED, asked_of_cxl
-from engine.run import machinery
-from engine.scenario import KNOBS, Scenario, with_values
-from engine.settle import LONGEST
-from engine.timeline import Timeline
-from engine.traffic import mlp_bytes
-from engine.units import GB
-from engine.work import Stream
+from ..core.work import Stream
+from ..device import seconds
+from ..devices.cxl import joint_rate
+from ..fit import fit
+from ..run import machinery
+from ..scenario import KNOBS, Scenario, with_values
+from ..settle import LONGEST
+from ..timeline import Timeline
+from ..traffic import mlp_bytes
+from ..units import GB
+from .cost import cost, view
+from .decomposition import BOUND, RELAXED, asked_of_cxl
 
 SLACK = 0.01  # hidden means: within this share of the step time with a log that nobody waits for
 RATE, LINK = "pmem.sequential-write-rate", "machine.cxl_bandwidth_GBps"

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.device import seconds
-from engine.graph import Task
-from engine.insight.cost import View, cost, view
-from engine.insight.decomposition import BOUND, START, asked_of_cxl
-from engine.insight.relaxation import LINK, WIDEST, relaxable
-from engine.scenario import Scenario, with_values
+from ..core.graph import Task
+from ..device import seconds
+from ..scenario import Scenario, with_values
+from .cost import View, cost, view
+from .decomposition import BOUND, START, asked_of_cxl
+from .relaxation import LINK, WIDEST, relaxable
 
 SYSTEMS = ("cxl-d", "cxl-b", "cxl")
 GAIN = 0.01  # of the step time: a doubling that saves less has stopped helping

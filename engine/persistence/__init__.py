@@ -6,15 +6,15 @@ the media: `functional` (bytes), `pending` and `crash` (bytes and what is on its
 and joules at full size), and `counting` (bytes moved).
 """
 
-from engine.persistence.counting import CountingMedia
-from engine.persistence.crash import CrashMedia, Power
-from engine.persistence.cut import BatchChange, PersistEvent, Start, survive
-from engine.persistence.functional import FunctionalMedia
-from engine.persistence.layout import Layout
-from engine.persistence.media import Media, NearData, PowerLost
-from engine.persistence.protocol import BatchBytes, Position, format_media, log_bytes
-from engine.persistence.recovery import Recovered, recover
-from engine.persistence.timed import TimedMedia
+from .counting import CountingMedia
+from .crash import CrashMedia, Power
+from .cut import BatchChange, PersistEvent, Start, survive
+from .functional import FunctionalMedia
+from .layout import Layout
+from .media import Media, NearData, PowerLost
+from .protocol import BatchBytes, Position, format_media, log_bytes
+from .recovery import Recovered, recover
+from .timed import TimedMedia
 
 __all__ = [
     "BatchBytes",

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from engine.persistence.layout import Layout
-from engine.persistence.media import Media, Octets
+from .layout import Layout
+from .media import Media, Octets
 
 
 class CountingMedia:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.domain import Domain, domain
-from engine.persistence.functional import FunctionalMedia
-from engine.persistence.media import HEALTH, LINE, WORD, Octets, PowerLost
-from engine.persistence.pending import Reach, Write, at_random, nothing, some
+from ..domain import Domain, domain
+from .functional import FunctionalMedia
+from .media import HEALTH, LINE, WORD, Octets, PowerLost
+from .pending import Reach, Write, at_random, nothing, some
 
 INTERLEAVE = 4096  # bytes that one memory controller holds before the next one follows
 

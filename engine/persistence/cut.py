@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import BadInput, nearest
-from engine.persistence import digest, protocol, redo, undo
-from engine.persistence.crash import CrashMedia, Power
-from engine.persistence.layout import Layout
-from engine.persistence.media import WORD, Media, octets
-from engine.persistence.pending import at_random
-from engine.persistence.protocol import LogName, Position, Rows
-from engine.persistence.records import Pending, Stamp
+from ..errors import BadInput, nearest
+from . import digest, protocol, redo, undo
+from .crash import CrashMedia, Power
+from .layout import Layout
+from .media import WORD, Media, octets
+from .pending import at_random
+from .protocol import LogName, Position, Rows
+from .records import Pending, Stamp
 
 LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
 OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.persistence.media import WORD, Octets
+from .media import WORD, Octets
 
 Words = NDArray[np.uint64]
 KEY = 0x656D626572706F6F  # any odd constant: a table of zeros must not have the digest 0

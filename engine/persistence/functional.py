@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.persistence.media import LINE, Octets
+from .media import LINE, Octets
 
 
 class FunctionalMedia:

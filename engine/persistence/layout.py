@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.errors import CannotRun
-from engine.persistence.media import LINE, WORD
+from ..errors import CannotRun
+from .media import LINE, WORD
 
 DATA = 4096  # the table starts on a page of its own
 ROW_SLOTS = 2  # the log being written and the one kept until it is complete

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.persistence.media import LINE, WORD, Octets
+from .media import LINE, WORD, Octets
 
 Reach = Callable[[int, int], int]
 """How many of a stream's pending words became durable: (stream, pending words) -> words.

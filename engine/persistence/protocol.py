@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import BadInput, CannotRun
-from engine.persistence import digest, records
-from engine.persistence.layout import DATA, Layout, Slot
-from engine.persistence.media import HEALTH, LINE, WORD, Media, Octets, octets, put
-from engine.persistence.records import Kind, Pending, Stamp
+from ..errors import BadInput, CannotRun
+from . import digest, records
+from .layout import DATA, Layout, Slot
+from .media import HEALTH, LINE, WORD, Media, Octets, octets, put
+from .records import Kind, Pending, Stamp
 
 LogName = Literal["undo", "redo"]
 Rows = NDArray[np.int64]

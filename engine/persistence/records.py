@@ -12,9 +12,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from engine.errors import CannotRun
-from engine.persistence.layout import Slot
-from engine.persistence.media import LINE, Media, Octets, octets, put
+from ..errors import CannotRun
+from .layout import Slot
+from .media import LINE, Media, Octets, octets, put
 
 MAGIC = int.from_bytes(b"emberlog", "little")
 VEIL = 0xA5C35A3C96E169F0  # over each field: no word of a complete flag is zero, so that a torn one is told from a damaged one

@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import CannotRun
-from engine.persistence import protocol, records
-from engine.persistence.layout import DATA, ROW_ID, Layout, Slot
-from engine.persistence.media import Media, Octets, octets
-from engine.persistence.protocol import LogName, Position, Rows
-from engine.persistence.records import Kind, Record
+from ..errors import CannotRun
+from . import protocol, records
+from .layout import DATA, ROW_ID, Layout, Slot
+from .media import Media, Octets, octets
+from .protocol import LogName, Position, Rows
+from .records import Kind, Record
 
 CHECKPOINTS = (Kind.ROWS_CHECKPOINT, Kind.MLP_CHECKPOINT)
 Scan = Literal["dirty", "always"]

@@ -8,11 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from engine.persistence import protocol
-from engine.persistence.layout import Layout
-from engine.persistence.media import Media
-from engine.persistence.protocol import Rows
-from engine.persistence.records import Kind, Pending, Stamp
+from . import protocol
+from .layout import Layout
+from .media import Media
+from .protocol import Rows
+from .records import Kind, Pending, Stamp
 
 
 def log_rows(media: Media, layout: Layout, batch: int, rows: Rows, new_values: NDArray[Any]) -> Pending:

@@ -6,11 +6,11 @@ It keeps flags alone, since nothing else is read back while training; what a reg
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from engine.device import Device, joules, seconds, stored
-from engine.persistence.layout import Layout
-from engine.persistence.media import LINE, Octets
-from engine.persistence.protocol import LogName
-from engine.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
+from ..core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
+from ..device import Device, joules, seconds, stored
+from .layout import Layout
+from .media import LINE, Octets
+from .protocol import LogName
 
 
 class TimedMedia:

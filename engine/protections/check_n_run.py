@@ -2,13 +2,13 @@
 
 from math import ceil
 
-from engine.campaign.closed_form import CUSTOMARY
-from engine.constants import Constant
-from engine.protection import LOSSES, STORE, Plan, Protection, Site
-from engine.protections.periodic_full import room
-from engine.traffic import INDEX_BYTES, row_bytes
-from engine.units import FLOAT32
-from engine.workload.caching import expected_unique
+from ..campaign.closed_form import CUSTOMARY
+from ..core.constants import Constant
+from ..protection import LOSSES, STORE, Plan, Protection, Site
+from ..traffic import INDEX_BYTES, row_bytes
+from ..units import FLOAT32
+from ..workload.caching import expected_unique
+from .periodic_full import room
 
 SOURCE = "Check-N-Run, NSDI'22 (arXiv 2010.08679)"
 BITS = Constant("quantised weight", 4, "bit", 2, 8, "stated", SOURCE, "its widths are 2, 3, 4 and 8")

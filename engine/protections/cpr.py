@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from engine.constants import Constant
-from engine.errors import BadKnob
-from engine.protection import LOSSES, STORE, Plan, Protection, Site
-from engine.protections.periodic_full import to
+from ..core.constants import Constant
+from ..errors import BadKnob
+from ..protection import LOSSES, STORE, Plan, Protection, Site
+from .periodic_full import to
 
 SOURCE = "CPR, MLSys'21 (arXiv 2011.02999)"
 LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "unsourced", "recalled from CPR's evaluation")

@@ -1,6 +1,6 @@
 """None: nothing is kept, so that every loss of state starts training again."""
 
-from engine.protection import LOSSES, Plan, Protection, Site
+from ..protection import LOSSES, Plan, Protection, Site
 
 
 def plan(site: Site) -> Plan:

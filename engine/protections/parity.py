@@ -1,9 +1,9 @@
 """Parity: every update also goes to a parity of the other parts' rows, from which a lost part is computed."""
 
-from engine.protection import Plan, Protection, Site
-from engine.protections.peer import ON_A_PEER
-from engine.traffic import INDEX_BYTES, row_bytes
-from engine.workload.caching import expected_unique
+from ..protection import Plan, Protection, Site
+from ..traffic import INDEX_BYTES, row_bytes
+from ..workload.caching import expected_unique
+from .peer import ON_A_PEER
 
 SOURCE = "ECRM (arXiv 2104.01981)"
 

@@ -2,11 +2,11 @@
 
 from math import ceil
 
-from engine.constants import Constant
-from engine.errors import BadKnob
-from engine.protection import LOSSES, STORE, Keeps, Plan, Protection, Site
-from engine.protections.periodic_full import room
-from engine.units import HOUR, GiB
+from ..core.constants import Constant
+from ..errors import BadKnob
+from ..protection import LOSSES, STORE, Keeps, Plan, Protection, Site
+from ..units import HOUR, GiB
+from .periodic_full import room
 
 SOURCE = "Gemini, SOSP'23"
 COPIES = 2  # one complete, one being written

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from engine.campaign.closed_form import batches_between
-from engine.protection import LOSSES, STORE, Keeps, Path, Plan, Protection, Site
-from engine.units import GiB
+from ..campaign.closed_form import batches_between
+from ..protection import LOSSES, STORE, Keeps, Path, Plan, Protection, Site
+from ..units import GiB
 
 # A whole copy elsewhere brings everything back; of silent damage, if it is noticed before the next checkpoint.
 COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")

@@ -1,7 +1,7 @@
 """Periodic overlapped: training stands for a copy in host memory, which goes to remote storage while training goes on."""
 
-from engine.protection import STORE, Plan, Protection, Site
-from engine.protections.periodic_full import COPY_ELSEWHERE, to
+from ..protection import STORE, Plan, Protection, Site
+from .periodic_full import COPY_ELSEWHERE, to
 
 
 def plan(site: Site) -> Plan:

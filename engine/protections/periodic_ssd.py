@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from engine.protection import Plan, Protection, Site
-from engine.protections.periodic_full import COPY_ELSEWHERE, to
+from ..protection import Plan, Protection, Site
+from .periodic_full import COPY_ELSEWHERE, to
 
 
 def plan(site: Site) -> Plan:

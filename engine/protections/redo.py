@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.protection import Protection
-from engine.protections.undo import IN_PMEM, TCXL, every_batch, near_data
-from engine.scenario import Scenario
+from ..protection import Protection
+from ..scenario import Scenario
+from .undo import IN_PMEM, TCXL, every_batch, near_data
 
 
 def log(scenario: Scenario) -> Mapping[str, Any]:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.errors import BadKnob
-from engine.protection import Protection
-from engine.protections.undo import IN_PMEM, TCXL, every_batch, near_data
-from engine.scenario import Scenario
+from ..errors import BadKnob
+from ..protection import Protection
+from ..scenario import Scenario
+from .undo import IN_PMEM, TCXL, every_batch, near_data
 
 
 def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
-from engine.protection import STORE, Keeps, Plan, Protection, Site
-from engine.protections.peer import BACKUP
-from engine.protections.relaxed import PROTECTION as RELAXED
-from engine.protections.relaxed import log
-from engine.protections.undo import TCXL, every_batch
-from engine.units import HOUR
+from ..protection import STORE, Keeps, Plan, Protection, Site
+from ..units import HOUR
+from .peer import BACKUP
+from .relaxed import PROTECTION as RELAXED
+from .relaxed import log
+from .undo import TCXL, every_batch
 
 # What the medium itself loses, a log in it cannot give back; the rare copy can.
 KEEPS: dict[str, Keeps] = {loss: "older" if keeps == "lost" else keeps for loss, keeps in RELAXED.keeps.items()}

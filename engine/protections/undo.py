@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.errors import BadKnob
-from engine.protection import Keeps, Plan, Protection, Site
-from engine.scenario import Scenario
+from ..errors import BadKnob
+from ..protection import Keeps, Plan, Protection, Site
+from ..scenario import Scenario
 
 CXL = ("cxl", "cxl-b", "cxl-d")
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023"

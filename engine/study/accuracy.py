@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from engine.errors import BadInput, CannotRun
-from engine.presets import preset
-from engine.scenario import Scenario, with_values
-from engine.single_thread import single_thread
-from engine.training import (
+from ..core.threads import single_thread
+from ..errors import BadInput, CannotRun
+from ..presets import preset
+from ..scenario import Scenario, with_values
+from ..training import (
     Evaluation,
     LocalBatch,
     Shape,
@@ -29,7 +29,7 @@ from engine.training import (
     train,
     twin,
 )
-from engine.workload.source import source
+from ..workload.source import source
 
 STALENESS = (0, 1, 10, 100, 300, 1000)
 BATCHES, CRASH_SHARE, HELD_OUT = 5000, 0.8, 200_000

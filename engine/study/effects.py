@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import stdev
 
-from engine.study import kept
-from engine.study.findings import MEASURES, MOMENTS
-from engine.study.kept import Study
-from engine.study.paired import Paired, paired
-from engine.study.protections import NOTHING, SHARDS, parsed
+from . import kept
+from .findings import MEASURES, MOMENTS
+from .kept import Study
+from .paired import Paired, paired
+from .protections import NOTHING, SHARDS, parsed
 
 WORDS = {
     "cpr": "rows of one shard in {shards} go back {amount:,} batches",

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
-from engine.study.kept import Study
-from engine.study.paired import Paired, paired
+from .kept import Study
+from .paired import Paired, paired
 
 MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
 # Field of a score: its title, the factor to the unit that it is shown in, and that unit.

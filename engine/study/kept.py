@@ -13,12 +13,12 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 
-from engine import version
-from engine.errors import BadFile
-from engine.study import accuracy, protections
-from engine.study.accuracy import Score, Seed
-from engine.table import write_atomically
-from engine.worker import polite
+from .. import version
+from ..errors import BadFile
+from ..table import write_atomically
+from ..worker import polite
+from . import accuracy, protections
+from .accuracy import Score, Seed
 
 STORED = Path(__file__).parent / "accuracy_dlrm_kaggle.jsonl"
 STORED_PROTECTIONS = Path(__file__).parent / "protections_dlrm_kaggle.jsonl"

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import BadInput
-from engine.presets import preset
-from engine.scenario import Scenario, with_values
-from engine.single_thread import single_thread
-from engine.study.accuracy import Seed, score
-from engine.training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, train, twin
-from engine.workload.arrays import Singles
-from engine.workload.source import source
+from ..core.arrays import Singles
+from ..core.threads import single_thread
+from ..errors import BadInput
+from ..presets import preset
+from ..scenario import Scenario, with_values
+from ..training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, train, twin
+from ..workload.source import source
+from .accuracy import Seed, score
 
 VARIANTS = ("cpr-100", "cpr-500", "bits-8", "bits-4", "bits-2", "mlp-100")
 KINDS = ("cpr", "bits", "mlp")

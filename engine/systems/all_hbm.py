@@ -1,10 +1,10 @@
 """All in HBM: tables split over the memories of the GPUs, MLPs replicated; what every cache is measured against."""
 
-from engine import blocks, blocks_gpu
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic, table_bytes
+from .. import blocks, blocks_gpu
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic, table_bytes
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

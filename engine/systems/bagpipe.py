@@ -1,12 +1,12 @@
 """Bagpipe: looking ahead over coming batches, trainers keep a remote row in HBM as long as it will be used again."""
 
-from engine import blocks_gpu, blocks_remote
-from engine.graph import Demand, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import Cache, System, Ways
-from engine.traffic import Traffic, row_bytes, table_bytes
-from engine.work import AllToAll
-from engine.workload.caching import look_ahead_rows, spread
+from .. import blocks_gpu, blocks_remote
+from ..core.graph import Demand, Task, TaskGraph
+from ..core.work import AllToAll
+from ..scenario import Scenario
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, row_bytes, table_bytes
+from ..workload.caching import look_ahead_rows, spread
 
 BULK = 50  # batches between two write-backs
 

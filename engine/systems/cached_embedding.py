@@ -1,13 +1,13 @@
 """CachedEmbedding: all rows in host memory, the most frequent ones cached in HBM, fetched before each batch."""
 
-from engine import blocks_gpu
-from engine.constants import Constant
-from engine.graph import Demand, Stage, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import Cache, System, Ways
-from engine.traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
-from engine.units import GiB
-from engine.work import Copy, HostRows, Pool, Software, Stream
+from .. import blocks_gpu
+from ..core.constants import Constant
+from ..core.graph import Demand, Stage, Task, TaskGraph
+from ..core.work import Copy, HostRows, Pool, Software, Stream
+from ..scenario import Scenario
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
+from ..units import GiB
 
 MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written

@@ -1,11 +1,11 @@
 """Cold rows in DRAM: the most popular rows in HBM, all others read from host memory when their batch needs them."""
 
-from engine import blocks_far
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
-from engine.workload.tiers import hot_split
+from .. import blocks_far
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
+from ..workload.tiers import hot_split
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

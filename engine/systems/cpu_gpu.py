@@ -1,10 +1,10 @@
 """CPU-GPU: tables and their lookups on the host, MLPs on the GPUs, one after the other; the usual hybrid."""
 
-from engine import blocks_host
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic
+from .. import blocks_host
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

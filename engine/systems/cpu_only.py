@@ -1,11 +1,11 @@
 """CPU only: tables, lookups and MLPs all on the host; no GPU at all."""
 
-from engine import blocks, blocks_host
-from engine.graph import Demand, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import Recovery, System, Ways
-from engine.traffic import Traffic
-from engine.work import Stream
+from .. import blocks, blocks_host
+from ..core.graph import Demand, Task, TaskGraph
+from ..core.work import Stream
+from ..scenario import Scenario
+from ..system import Recovery, System, Ways
+from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

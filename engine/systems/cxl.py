@@ -1,7 +1,7 @@
 """CXL: CXL-B with relaxed embedding lookup and an MLP log that may span batches; TrainingCXL itself."""
 
-from engine.blocks_undo import undo_plan
-from engine.system import System, Ways
+from ..blocks_undo import undo_plan
+from ..system import System, Ways
 
 SYSTEM = System(
     title="CXL",

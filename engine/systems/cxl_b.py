@@ -1,7 +1,7 @@
 """CXL-B: CXL-D with an undo log that is written while the top part runs."""
 
-from engine.blocks_undo import undo_plan
-from engine.system import System, Ways
+from ..blocks_undo import undo_plan
+from ..system import System, Ways
 
 SYSTEM = System(
     title="CXL-B",

@@ -3,12 +3,12 @@
 With an undo log instead it is CXL-B: the log is all that the two differ in.
 """
 
-from engine import blocks
-from engine.blocks_undo import undo_plan
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic
+from .. import blocks
+from ..blocks_undo import undo_plan
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

@@ -1,10 +1,10 @@
 """DRAM: CXL with DRAM instead of PMEM and no checkpoint; fast, and everything is lost with the power."""
 
-from engine import blocks
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic
+from .. import blocks
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

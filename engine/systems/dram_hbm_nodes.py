@@ -1,11 +1,11 @@
 """DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
 
-from engine import blocks_far
-from engine.graph import TaskGraph
-from engine.placement import USABLE, hbm_and_dram
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic
+from .. import blocks_far
+from ..core.graph import TaskGraph
+from ..placement import USABLE, hbm_and_dram
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

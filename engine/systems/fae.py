@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from engine import blocks_gpu, blocks_host
-from engine.constants import Constant
-from engine.graph import Demand, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Floats, Traffic, hot_rows, row_bytes, table_bytes
-from engine.work import AllReduce, Copy, Pool, RowUpdates
+from .. import blocks_gpu, blocks_host
+from ..core.constants import Constant
+from ..core.graph import Demand, Task, TaskGraph
+from ..core.work import AllReduce, Copy, Pool, RowUpdates
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Floats, Traffic, hot_rows, row_bytes, table_bytes
 
 GAP = Constant(
     "mini-batches between switches", 1000, "batches", 50, 38_000, "unsourced", "the published code switches once in a pass"

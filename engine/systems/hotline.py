@@ -1,11 +1,11 @@
 """Hotline: popular samples train on the GPUs' own hot rows while a card gathers what the others look up."""
 
-from engine import blocks_gpu
-from engine.graph import Demand, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic, hot_rows, row_bytes, table_bytes
-from engine.work import AllReduce, RowReads, RowUpdates
+from .. import blocks_gpu
+from ..core.graph import Demand, Task, TaskGraph
+from ..core.work import AllReduce, RowReads, RowUpdates
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

@@ -1,15 +1,15 @@
 """MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
 
-from engine import blocks_far, blocks_gpu
-from engine.cluster import nodes
-from engine.constants import Constant
-from engine.graph import Demand, Task, TaskGraph
-from engine.placement import USABLE, Levels, nbytes, placement
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic, cached_rows, row_bytes
-from engine.units import GiB
-from engine.work import Copy, RowReads, RowUpdates, Stream
+from .. import blocks_far, blocks_gpu
+from ..cluster import nodes
+from ..core.constants import Constant
+from ..core.graph import Demand, Task, TaskGraph
+from ..core.work import Copy, RowReads, RowUpdates, Stream
+from ..placement import USABLE, Levels, nbytes, placement
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic, cached_rows, row_bytes
+from ..units import GiB
 
 COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced", "RocksDB-like store; bytes written per byte")
 

@@ -1,10 +1,10 @@
 """PCIe: tables on a PMEM card with near-data logic, data moved by software, redo log at batch end."""
 
-from engine import blocks
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic
+from .. import blocks
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

@@ -1,11 +1,11 @@
 """PMEM: tables in the host's persistent memory, embedding work on the host CPU, redo log at batch end."""
 
-from engine import blocks
-from engine.graph import Demand, TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic
-from engine.work import RowReads, RowUpdates
+from .. import blocks
+from ..core.graph import Demand, TaskGraph
+from ..core.work import RowReads, RowUpdates
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from engine import blocks_far
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import Ways
-from engine.systems.cold_in_dram import SYSTEM as REACTIVE
-from engine.traffic import Traffic, cached_rows
-from engine.workload.tiers import hot_split
+from .. import blocks_far
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import Ways
+from ..traffic import Traffic, cached_rows
+from ..workload.tiers import hot_split
+from .cold_in_dram import SYSTEM as REACTIVE
 
 AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
 

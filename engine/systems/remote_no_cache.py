@@ -1,11 +1,11 @@
 """Remote tables without a cache: every batch fetches its rows from embedding servers and sends their gradients back."""
 
-from engine import blocks_gpu, blocks_remote
-from engine.graph import TaskGraph
-from engine.scenario import Scenario
-from engine.system import System, Ways
-from engine.traffic import Traffic, table_bytes
-from engine.workload.caching import spread
+from .. import blocks_gpu, blocks_remote
+from ..core.graph import TaskGraph
+from ..scenario import Scenario
+from ..system import System, Ways
+from ..traffic import Traffic, table_bytes
+from ..workload.caching import spread
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

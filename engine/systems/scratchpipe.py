@@ -1,11 +1,11 @@
 """ScratchPipe: a scratchpad in HBM that sees coming batches, filled by a pipeline, so that training always hits."""
 
-from engine import blocks_gpu
-from engine.graph import Demand, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import Cache, System, Ways
-from engine.traffic import Traffic, cached_rows, row_bytes, table_bytes
-from engine.work import Copy, HostRows, Pool, Stream
+from .. import blocks_gpu
+from ..core.graph import Demand, Task, TaskGraph
+from ..core.work import Copy, HostRows, Pool, Stream
+from ..scenario import Scenario
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 AHEAD = 4  # stages before training, each with a batch of its own
 WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming

@@ -1,11 +1,11 @@
 """SSD: tables on NVMe drives with host DRAM as a row cache, embedding work on the host, redo log at batch end."""
 
-from engine import blocks
-from engine.graph import Demand, TaskGraph
-from engine.scenario import Scenario
-from engine.system import Cache, System, Ways
-from engine.traffic import Traffic, cached_rows
-from engine.work import RowReads, RowUpdates
+from .. import blocks
+from ..core.graph import Demand, TaskGraph
+from ..core.work import RowReads, RowUpdates
+from ..scenario import Scenario
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, cached_rows
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

@@ -1,11 +1,11 @@
 """TorchRec with UVM caching: a 32-way set-associative cache in HBM over tables in host memory, filled while GPUs train."""
 
-from engine import blocks, blocks_gpu
-from engine.graph import Demand, Task, TaskGraph
-from engine.scenario import Scenario
-from engine.system import Cache, System, Ways
-from engine.traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
-from engine.work import Amount, Direct, Pool
+from .. import blocks, blocks_gpu
+from ..core.graph import Demand, Task, TaskGraph
+from ..core.work import Amount, Direct, Pool
+from ..scenario import Scenario
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was

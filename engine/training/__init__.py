@@ -9,15 +9,15 @@ and `fold` (many batches).
     trained = train(shape, initial(shape, seen, seed), source.batch, 0, 1000, held_out=held_out)
 """
 
-from engine.training.evaluate import Evaluation, auc, evaluate
-from engine.training.fold import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
-from engine.training.lookup import LocalBatch, Uses, localise, look_up, uses
-from engine.training.revert import revert, revert_mlp
-from engine.training.rows import rows_of, touched
-from engine.training.shape import Shape
-from engine.training.step import Early, Step, step
-from engine.training.twin import full, scale_note, twin
-from engine.training.weights import Layer, Weights, copy, initial, layers, local
+from .evaluate import Evaluation, auc, evaluate
+from .fold import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
+from .lookup import LocalBatch, Uses, localise, look_up, uses
+from .revert import revert, revert_mlp
+from .rows import rows_of, touched
+from .shape import Shape
+from .step import Early, Step, step
+from .twin import full, scale_note, twin
+from .weights import Layer, Weights, copy, initial, layers, local
 
 __all__ = [
     "Early",

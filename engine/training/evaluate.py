@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.training.lookup import LocalBatch, look_up
-from engine.training.loss import losses
-from engine.training.shape import Shape
-from engine.training.step import forward_pass
-from engine.training.weights import Weights
-from engine.workload.arrays import Singles
+from ..core.arrays import Singles
+from .lookup import LocalBatch, look_up
+from .loss import losses
+from .shape import Shape
+from .step import forward_pass
+from .weights import Weights
 
 CHUNK = 2048  # samples at a time: their activations stay near the processor
 

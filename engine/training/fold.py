@@ -6,15 +6,15 @@ from math import isfinite
 
 import numpy as np
 
-from engine.errors import Cancelled, CannotRun
-from engine.training.evaluate import Evaluation, evaluate
-from engine.training.guide import Locals
-from engine.training.lookup import LocalBatch, localise
-from engine.training.shape import Shape
-from engine.training.step import Early, Step, relaxed_allowed, step
-from engine.training.weights import Weights, copy
-from engine.workload.arrays import Singles
-from engine.workload.batch import Batch
+from ..core.arrays import Singles
+from ..errors import Cancelled, CannotRun
+from ..workload.batch import Batch
+from .evaluate import Evaluation, evaluate
+from .guide import Locals
+from .lookup import LocalBatch, localise
+from .shape import Shape
+from .step import Early, Step, relaxed_allowed, step
+from .weights import Weights, copy
 
 OnBatch = Callable[[int, Step, LocalBatch, Evaluation | None], bool | None]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from engine.workload.arrays import Ints
+from ..core.arrays import Ints
 
 Locals = NDArray[np.uint32]
 LEAST_BUCKETS = 1024

@@ -7,8 +7,8 @@ the dense vector and the products of vectors i > j in row order, as in the refer
 import numpy as np
 from numba import njit
 
-from engine.training.shape import Shape
-from engine.workload.arrays import Singles
+from ..core.arrays import Singles
+from .shape import Shape
 
 
 def interact(shape: Shape, features: Singles) -> Singles:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from engine.training.guide import Locals
-from engine.training.shape import Shape
-from engine.training.weights import Weights, local
-from engine.workload.arrays import Ints, Singles, Slots
-from engine.workload.batch import Batch
+from ..core.arrays import Ints, Singles, Slots
+from ..workload.batch import Batch
+from .guide import Locals
+from .shape import Shape
+from .weights import Weights, local
 
 WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their larger histogram
 

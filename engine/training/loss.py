@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.workload.arrays import Singles
+from ..core.arrays import Singles
 
 
 def losses(logits: Singles, labels: Singles) -> Singles:

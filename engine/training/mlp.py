@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from engine.training.weights import Layer
-from engine.workload.arrays import Singles
+from ..core.arrays import Singles
+from .weights import Layer
 
 
 def forward(layers: Sequence[Layer], x: Singles, last_relu: bool) -> list[Singles]:

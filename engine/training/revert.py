@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine.training.guide import Locals
-from engine.training.weights import Weights
-from engine.workload.arrays import Singles
+from ..core.arrays import Singles
+from .guide import Locals
+from .weights import Weights
 
 NOTHING = np.empty(0, np.float32)
 

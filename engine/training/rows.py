@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 from numba import njit
 
-from engine.training.shape import Shape, offsets
-from engine.workload.arrays import Ints, Singles
-from engine.workload.batch import Batch
-from engine.workload.hashing import GOLDEN, mix
+from ..core.arrays import Ints, Singles
+from ..core.hashing import GOLDEN, mix
+from ..workload.batch import Batch
+from .shape import Shape, offsets
 
 PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
 

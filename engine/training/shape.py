@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from engine.units import FLOAT32
-from engine.workload.arrays import Ints
+from ..core.arrays import Ints
+from ..units import FLOAT32
 
 Part = Literal["bottom", "top"]
 PARTS: tuple[Part, Part] = ("bottom", "top")

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import BadKnob
-from engine.training.guide import Locals
-from engine.training.interaction import interact, interact_back
-from engine.training.lookup import LocalBatch, Uses, look_up, uses
-from engine.training.loss import loss_gradient, losses
-from engine.training.mlp import backward, forward
-from engine.training.shape import Shape
-from engine.training.update import update_mlp, update_rows
-from engine.training.weights import Weights, layers
-from engine.workload.arrays import Singles
+from ..core.arrays import Singles
+from ..errors import BadKnob
+from .guide import Locals
+from .interaction import interact, interact_back
+from .lookup import LocalBatch, Uses, look_up, uses
+from .loss import loss_gradient, losses
+from .mlp import backward, forward
+from .shape import Shape
+from .update import update_mlp, update_rows
+from .weights import Weights, layers
 
 Outputs = list[Singles]  # the input of an MLP, then what each of its layers gives
 

@@ -6,12 +6,12 @@ Timing always uses the full model; the twin sees the same ids, in the same order
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engine.errors import CannotRun
-from engine.scenario import Scenario, per_table
-from engine.training.rows import distinct
-from engine.training.shape import Shape, fold, mlp_size, row_nbytes, step_flop
-from engine.units import FLOAT32, GiB
-from engine.workload.arrays import Ints
+from ..core.arrays import Ints
+from ..errors import CannotRun
+from ..scenario import Scenario, per_table
+from ..units import FLOAT32, GiB
+from .rows import distinct
+from .shape import Shape, fold, mlp_size, row_nbytes, step_flop
 
 
 def full(scenario: Scenario) -> Shape:

@@ -6,10 +6,10 @@ A row that several samples use gets the sum of their gradients once, in the orde
 import numpy as np
 from numba import njit
 
-from engine.training.lookup import Uses
-from engine.training.shape import Shape
-from engine.training.weights import Weights
-from engine.workload.arrays import Singles
+from ..core.arrays import Singles
+from .lookup import Uses
+from .shape import Shape
+from .weights import Weights
 
 EPSILON = np.float32(1e-8)
 

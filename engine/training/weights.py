@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.errors import CannotRun
-from engine.training.guide import Guide, Locals, find, guide
-from engine.training.rows import distinct, first_values
-from engine.training.shape import Part, Shape, fold, mlp_size, offsets
-from engine.workload.arrays import Ints, Singles
+from ..core.arrays import Ints, Singles
+from ..errors import CannotRun
+from .guide import Guide, Locals, find, guide
+from .rows import distinct, first_values
+from .shape import Part, Shape, fold, mlp_size, offsets
 
 MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.workload.hashing.Purpose
 

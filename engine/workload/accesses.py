@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.scenario import Scenario, per_table
-from engine.seen import remembered
-from engine.workload.arrays import Floats
-from engine.workload.expectation import hit_rate, touched
-from engine.workload.popularity import popularities
-from engine.workload.recent import recent, tally
-from engine.workload.source import Source
-from engine.workload.spectrum import id_space, spectra
+from ..core.arrays import Floats
+from ..core.memo import remembered
+from ..scenario import Scenario, per_table
+from .expectation import hit_rate, touched
+from .popularity import popularities
+from .recent import recent, tally
+from .source import Source
+from .spectrum import id_space, spectra
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.groups import Model
-from engine.scenario import per_table
-from engine.workload.arrays import Ints, Singles
+from ..core.arrays import Ints, Singles
+from ..groups import Model
+from ..scenario import per_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.scenario import Scenario, per_table
-from engine.workload.accesses import lookups
-from engine.workload.arrays import Floats, Ints
-from engine.workload.batch import offsets
-from engine.workload.expectation import gap_rate, stay, unused
-from engine.workload.features import prepare, recipe
-from engine.workload.hashing import Purpose, stream
-from engine.workload.locality import law, shares_of
-from engine.workload.popularity import popularities
-from engine.workload.spectrum import id_space
+from ..core.arrays import Floats, Ints
+from ..core.hashing import Purpose, stream
+from ..scenario import Scenario, per_table
+from .accesses import lookups
+from .batch import offsets
+from .expectation import gap_rate, stay, unused
+from .features import prepare, recipe
+from .locality import law, shares_of
+from .popularity import popularities
+from .spectrum import id_space
 
 # From batch number and rows that the run uses for the first time, to the cache that each is in; the last number: in none.
 Guess = Callable[[int, Ints], Ints]

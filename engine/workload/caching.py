@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.scenario import Scenario, per_table
-from engine.workload.accesses import lookups
-from engine.workload.arrays import Floats
-from engine.workload.expectation import CLOSENESS, HALVINGS, gap_rate, stay, unused
-from engine.workload.links import head_quantile, links
-from engine.workload.popularity import popularities
-from engine.workload.spectrum import Spectrum, id_space, spectra
+from ..core.arrays import Floats
+from ..scenario import Scenario, per_table
+from .accesses import lookups
+from .expectation import CLOSENESS, HALVINGS, gap_rate, stay, unused
+from .links import head_quantile, links
+from .popularity import popularities
+from .spectrum import Spectrum, id_space, spectra
 
 
 class Moves(NamedTuple):

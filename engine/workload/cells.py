@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.workload.arrays import Floats, Ints
-from engine.workload.popularity import Popularity
+from ..core.arrays import Floats, Ints
+from .popularity import Popularity
 
 ALONE = 1024
 STEPS = 128

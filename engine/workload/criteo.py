@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import BadFile
-from engine.own_memory import physical
-from engine.workload.arrays import Singles, Words
-from engine.workload.criteo_parse import DENSE, FIELDS, parse_lines
+from ..core.arrays import Singles, Words
+from ..core.memory_limit import physical
+from ..errors import BadFile
+from .criteo_parse import DENSE, FIELDS, parse_lines
 
 NAMES = ("label", *(f"I{i}" for i in range(1, DENSE + 1)), *(f"C{i}" for i in range(1, FIELDS + 1)))
 MARK = b"\xef\xbb\xbf"

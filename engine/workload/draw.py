@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from engine.workload.arrays import Floats, Ints, Slots
-from engine.workload.cells import Cells, cells
-from engine.workload.hashing import GOLDEN, fold, mix, unit
-from engine.workload.popularity import Popularity
+from ..core.arrays import Floats, Ints, Slots
+from ..core.hashing import GOLDEN, fold, mix, unit
+from .cells import Cells, cells
+from .popularity import Popularity
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.workload.arrays import Floats
-from engine.workload.spectrum import Spectrum
+from ..core.arrays import Floats
+from .spectrum import Spectrum
 
 CLOSENESS = 5.0
 HALVINGS = 60

@@ -5,12 +5,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.scenario import Scenario, per_table
-from engine.workload import draw
-from engine.workload.arrays import Floats, Ints, Singles
-from engine.workload.hashing import Purpose, key, stream
-from engine.workload.links import Links, link, links
-from engine.workload.popularity import Popularity, popularities
+from ..core.arrays import Floats, Ints, Singles
+from ..core.hashing import Purpose, key, stream
+from ..scenario import Scenario, per_table
+from . import draw
+from .links import Links, link, links
+from .popularity import Popularity, popularities
 
 # Numbers of batches that no run reaches, for samples outside training.
 HELD_OUT = 2**40

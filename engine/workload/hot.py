@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.scenario import Scenario
-from engine.workload.arrays import Ints
-from engine.workload.batch import bag_layout, offsets
-from engine.workload.caching import hottest
-from engine.workload.hashing import Purpose, stream
-from engine.workload.popularity import popularities
-from engine.workload.source import Source
-from engine.workload.spectrum import EXACT_ROWS, row_shares
+from ..core.arrays import Ints
+from ..core.hashing import Purpose, stream
+from ..scenario import Scenario
+from .batch import bag_layout, offsets
+from .caching import hottest
+from .popularity import popularities
+from .source import Source
+from .spectrum import EXACT_ROWS, row_shares
 
 SAMPLED = 0.05  # of a file is counted to find its hot rows: FAE's own rate, of mini-batches instead of samples
 

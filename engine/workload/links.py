@@ -8,11 +8,11 @@ field's popularity, hottest first; each field alone keeps its popularity, so uni
 import numpy as np
 from numba import njit
 
-from engine.scenario import Scenario
-from engine.workload.arrays import Floats, Ints
-from engine.workload.cells import cells
-from engine.workload.hashing import Purpose, fold, stream
-from engine.workload.popularity import FIELDS, Popularity
+from ..core.arrays import Floats, Ints
+from ..core.hashing import Purpose, fold, stream
+from ..scenario import Scenario
+from .cells import cells
+from .popularity import FIELDS, Popularity
 
 LARGEST = (3, 4, 12, 16, 21)
 Links = tuple[tuple[int, ...], ...]

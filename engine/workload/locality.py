@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from engine.workload.arrays import Floats, Ints
-from engine.workload.cells import cells
-from engine.workload.draw import draw_rank
-from engine.workload.expectation import CLOSENESS
-from engine.workload.features import Prepared, Recipe, prepare
-from engine.workload.hashing import GOLDEN, Purpose, fold, key, mix, unit
+from ..core.arrays import Floats, Ints
+from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
+from .cells import cells
+from .draw import draw_rank
+from .expectation import CLOSENESS
+from .features import Prepared, Recipe, prepare
 
 REMEMBERED = 64 * 2**20
 

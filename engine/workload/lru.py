@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from engine.workload.arrays import Floats, Ints, Slots
-from engine.workload.hashing import GOLDEN
+from ..core.arrays import Floats, Ints, Slots
+from ..core.hashing import GOLDEN
 
 NONE = -1
 FEWEST = 1024

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from engine.scenario import Scenario, per_table
-from engine.workload.arrays import Ints
-from engine.workload.batch import offsets
-from engine.workload.cells import cells
-from engine.workload.popularity import popularities
+from ..core.arrays import Ints
+from ..scenario import Scenario, per_table
+from .batch import offsets
+from .cells import cells
+from .popularity import popularities
 
 Relabel = Callable[[Ints], Ints]
 

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from engine.stack import flip, line_of_time, marked_before
-from engine.workload.arrays import Floats, Ints
-from engine.workload.recent import EMPTY, find
+from ..core.arrays import Floats, Ints
+from ..stack import flip, line_of_time, marked_before
+from .recent import EMPTY, find
 
 MOST_LOOKUPS = 10_000_000
 MOST_IDS = 4_000_000  # beyond, rows are numbered anew

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from engine.groups import Model
-from engine.own_memory import demand
-from engine.scenario import per_table
-from engine.workload.arrays import Bytes, Ints
-from engine.workload.batch import bag_layout
-from engine.workload.hashing import GOLDEN
+from ..core.arrays import Bytes, Ints
+from ..core.hashing import GOLDEN
+from ..core.memory_limit import demand
+from ..groups import Model
+from ..scenario import per_table
+from .batch import bag_layout
 
 EMPTY = -1
 SLOT_NBYTES = 17  # of `rows`, twice, and `again`

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.workload.arrays import Ints
+from ..core.arrays import Ints
 
 
 class Moves(NamedTuple):

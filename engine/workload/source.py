@@ -8,17 +8,17 @@ from math import ceil
 import numpy as np
 from numba import njit
 
-from engine.errors import BadInput
-from engine.scenario import Scenario
-from engine.workload import features
-from engine.workload.arrays import Ints
-from engine.workload.batch import Batch, offsets
-from engine.workload.criteo import CriteoFile
-from engine.workload.criteo_parse import DENSE, FIELDS
-from engine.workload.features import HELD_OUT, Recipe, prepare, recipe
-from engine.workload.hashing import GOLDEN, mix
-from engine.workload.locality import Stream
-from engine.workload.teacher import clicks, logits, teacher
+from ..core.arrays import Ints
+from ..core.hashing import GOLDEN, mix
+from ..errors import BadInput
+from ..scenario import Scenario
+from . import features
+from .batch import Batch, offsets
+from .criteo import CriteoFile
+from .criteo_parse import DENSE, FIELDS
+from .features import HELD_OUT, Recipe, prepare, recipe
+from .locality import Stream
+from .teacher import clicks, logits, teacher
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from engine.workload.arrays import Floats, Ints
-from engine.workload.cells import cells
-from engine.workload.hashing import fold
-from engine.workload.popularity import Popularity
+from ..core.arrays import Floats, Ints
+from ..core.hashing import fold
+from .cells import cells
+from .popularity import Popularity
 
 EXACT_ROWS = 65_536
 EXACT_RANKS = 2 * EXACT_ROWS

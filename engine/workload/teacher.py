@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from engine.workload import features
-from engine.workload.arrays import Floats, Ints, Singles
-from engine.workload.features import CALIBRATION, Prepared, Recipe
-from engine.workload.hashing import GOLDEN, Purpose, key, mix, stream
+from ..core.arrays import Floats, Ints, Singles
+from ..core.hashing import GOLDEN, Purpose, key, mix, stream
+from . import features
+from .features import CALIBRATION, Prepared, Recipe
 
 CLICK_RATE = 0.256
 BEST_AUC = 0.80

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from engine.scenario import Scenario, per_table
-from engine.workload.accesses import lookups
-from engine.workload.caching import head
-from engine.workload.expectation import gap_rate, unused
-from engine.workload.popularity import popularities
-from engine.workload.spectrum import id_space
+from ..scenario import Scenario, per_table
+from .accesses import lookups
+from .caching import head
+from .expectation import gap_rate, unused
+from .popularity import popularities
+from .spectrum import id_space
 
 
 class Split(NamedTuple):

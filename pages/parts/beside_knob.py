@@ -5,7 +5,7 @@ from functools import cache
 
 import streamlit as st
 
-from engine.constants import Constant
+from engine.core.constants import Constant
 from engine.parts import constants
 from engine.registry import every
 from engine.scenario import KNOBS, Scenario

@@ -6,7 +6,7 @@ A chart's title stands above it as text, because it is a finding and changes; th
 from functools import cache
 from typing import Any
 
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from pages.parts import palette
 
 Spec = dict[str, Any]

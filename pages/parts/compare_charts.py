@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from pages.parts import palette, sweep_charts
 from pages.parts.charts import AGAINST, FIGURE, INK, Spec, axis, rows
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from engine.constants import Constant
+from engine.core.constants import Constant
 from engine.parts import constants, powered
 from engine.scenario import Scenario
 from pages.parts import downloads

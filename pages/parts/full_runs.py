@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from engine.core.arrays import Row
 from engine.result import Result
-from engine.workload.arrays import Row
 from pages.parts import palette, tables
 from pages.parts.comparison import best, listed
 from pages.parts.numbers import readable

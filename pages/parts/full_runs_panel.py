@@ -7,12 +7,12 @@ import streamlit as st
 from joblib import cpu_count
 
 from engine import effort, knobs
+from engine.core.arrays import Row
 from engine.errors import BadKnob
 from engine.fault import strikes_of
 from engine.result import Result
 from engine.scenario import KNOBS, Scenario
 from engine.service import Status
-from engine.workload.arrays import Row
 from pages.parts import charts, compare_charts, downloads, full_runs, runs, session, tables
 from pages.parts.full_runs import ELAPSED
 from pages.parts.numbers import duration

@@ -1,7 +1,7 @@
 """One colour per training system, stage and device, the same on every chart, in light and dark."""
 
 from engine import registry
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 
 SYSTEMS = {
     "ssd": "#8c8c8c",

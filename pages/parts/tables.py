@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from engine.core.arrays import Row
 from engine.result import Result
-from engine.workload.arrays import Row
 from pages.parts import palette
 
 TIMELINE = {

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from pages.parts import palette
 from pages.parts.charts import FIGURE, INK, Spec, axis
 from pages.parts.verdict_tables import OURS, PUBLISHED

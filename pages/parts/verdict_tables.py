@@ -6,7 +6,7 @@ from itertools import groupby
 import pandas as pd
 
 from engine import validate
-from engine.graph import STAGES
+from engine.core.graph import STAGES
 from engine.presets import preset
 from engine.published import KINDS
 from engine.validate import Verdict

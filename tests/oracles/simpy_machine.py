@@ -11,8 +11,8 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from engine.core.graph import TaskGraph
 from engine.device import Device, seconds
-from engine.graph import TaskGraph
 
 LATE = 2  # after SimPy's urgent and normal events of the same instant
 

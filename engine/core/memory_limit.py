@@ -4,8 +4,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from engine.errors import NoRoom
-from engine.units import GiB
+from ..errors import NoRoom
+from ..units import GiB
 
 # Of control groups, version 2 and 1, as a container sees its own.
 CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))

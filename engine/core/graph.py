@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.work import HomeWrites, Persist, RowLog, RowUpdates, Work, amounts
+from .work import HomeWrites, Persist, RowLog, RowUpdates, Work, amounts
 
 Stage = Literal["Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other"]
 STAGES: tuple[Stage, ...] = get_args(Stage)

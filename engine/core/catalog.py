@@ -11,10 +11,10 @@ from pathlib import Path
 from tomllib import loads
 from typing import Any, Generic, NoReturn, TypeVar, cast, get_args
 
-from engine.constants import Confidence, Constant, Said
-from engine.errors import BadFile, nearest
+from ..errors import BadFile, nearest
+from .constants import Confidence, Constant, Said
 
-FOLDERS: tuple[Path, ...] = (Path(__file__).parent / "hardware" / "catalog",)
+FOLDERS: tuple[Path, ...] = (Path(__file__).parent.parent / "hardware" / "catalog",)
 ORDER = "order"  # not a part: which ones lists show first
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")  # what links, CSV cells and lists of choices can carry
 MOST = 1e12
