@@ -12,8 +12,8 @@ from engine.axes import Axis
 from engine.calm import planned
 from engine.core.threads import single_thread
 from engine.machinery import schedule
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.sweep import Sweep
 from engine.together import RUNS, Point, each, ready
 

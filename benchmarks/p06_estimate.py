@@ -10,8 +10,8 @@ from engine.axes import Axis
 from engine.core import memo
 from engine.estimate import estimate
 from engine.many import estimates
-from engine.presets import preset
-from engine.scenario import Scenario
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario
 from engine.sweep import Sweep
 
 MADMAX_POINTS_PER_SECOND = 2406.0  # stated by its authors, arXiv 2310.02784; not run here

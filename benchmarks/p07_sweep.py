@@ -14,9 +14,9 @@ from engine.axes import Axis
 from engine.core import memo
 from engine.counts import counted
 from engine.machinery import machinery, schedule
-from engine.presets import preset
 from engine.runs import runs
-from engine.scenario import Scenario, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 from engine.settle import settle
 from engine.sweep import Sweep
 from engine.workload.source import source

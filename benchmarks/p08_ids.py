@@ -3,8 +3,8 @@
 from time import process_time
 
 from benchmarks.benchmark import Benchmark
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
 MOSAIC_BATCHES_PER_SECOND = 430.0  # the middle of the stated 362 to 498; not run here

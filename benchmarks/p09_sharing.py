@@ -15,8 +15,8 @@ from engine.axes import parse
 from engine.feed import Feed
 from engine.kept import outcomes, result_text
 from engine.pool import local
-from engine.presets import preset
-from engine.scenario import Scenario
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario
 from engine.simulate import simulate
 from engine.store import opened
 from engine.sweep import Sweep

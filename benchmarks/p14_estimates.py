@@ -2,8 +2,8 @@
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.two_workers import efficiency
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 
 POINTS = [
     with_values(preset("dlrm-kaggle").scenario, {"machine.cxl_bandwidth_GBps": 1.0 + n / 100, "data.batch_size": size})

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 
 from engine import kept, service
-from engine.keys import How
-from engine.scenario import Scenario
+from engine.scenario.keys import How
+from engine.scenario.scenario import Scenario
 
 ROUNDS = 3
 

@@ -14,8 +14,8 @@ from math import factorial, lgamma
 import numpy as np
 
 from .core.arrays import Floats
-from .presets import preset
-from .scenario import Scenario, per_table, with_values
+from .scenario.presets import preset
+from .scenario.scenario import Scenario, per_table, with_values
 from .stack import curve
 from .workload.accesses import expected, expected_misses, lookups
 from .workload.cells import cells

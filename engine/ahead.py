@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 
 from .errors import CannotRun
 from .fault import Strike, strikes
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 
 MOST_PASSED, MOST_SLOW = 10_000, 1_000
 FULL_SPEED = "full speed"  # no fault: the end of one that slows down

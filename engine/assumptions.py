@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from .core.constants import Constant
 from .errors import BadKnob, nearest
-from .machine import Machine
+from .scenario.machine import Machine
 
 Part = TypeVar("Part")
 Assumptions = tuple[tuple[str, float], ...]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from . import knobs
 from .errors import BadKnob
-from .knobs import Knob
-from .scenario import known
+from .scenario import knobs
+from .scenario.knobs import Knob
+from .scenario.scenario import known
 
 MOST_POINTS = 100_000
 WRITTEN = re.compile(r"\s*([\w.]+)\s*[=:](.*)", re.DOTALL)

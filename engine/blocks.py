@@ -20,7 +20,7 @@ from .core.work import (
     Stream,
     TopPart,
 )
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .system import Recovery, System, ways
 from .traffic import Traffic, top_widths
 

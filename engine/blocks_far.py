@@ -5,7 +5,7 @@ import numpy as np
 from . import blocks, blocks_gpu
 from .core.graph import Demand, Task
 from .core.work import Amount, Copy, Pool, RowReads, RowUpdates
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .traffic import Traffic
 
 Names = tuple[str, ...]

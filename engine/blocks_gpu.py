@@ -5,7 +5,7 @@ from itertools import pairwise
 from . import blocks
 from .core.graph import Demand, Stage, Task
 from .core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .traffic import Traffic, top_widths
 
 Names = tuple[str, ...]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from . import blocks, blocks_gpu
 from .core.graph import Demand, Task
 from .core.work import Amount, Copy, HostEmbedding, RowReads, RowUpdates
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .traffic import Traffic
 
 Names = tuple[str, ...]

@@ -7,7 +7,7 @@ import numpy as np
 from . import blocks
 from .core.graph import Demand, Task, TaskGraph
 from .core.work import Move, Pool, Stream
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .system import Ways
 from .traffic import Traffic
 

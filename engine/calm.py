@@ -11,7 +11,7 @@ from .metric import measure
 from .report import Report
 from .result import Result
 from .run import UNDISTURBED
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .story import warnings
 from .tables import device_rows, timeline_rows
 from .together import Observed, Plan, Point, Whole, plan

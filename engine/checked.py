@@ -6,10 +6,10 @@ They are held against the estimate, which is what the page shows; `validate` hol
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from .presets import preset, preset_names
 from .published import Claim, claims
 from .result import Result
-from .scenario import KNOBS, Scenario, values
+from .scenario.presets import preset, preset_names
+from .scenario.scenario import KNOBS, Scenario, values
 from .validate import Point, measure, run
 
 # What a machine is made of: its catalogue parts, not their number or speed.

@@ -8,9 +8,9 @@ from .core.arrays import Row
 from .course import Segment
 from .errors import CannotRun
 from .expected import expected_traffic
-from .fault_knobs import Faults
 from .run import Crash, Run, machinery, run, schedule
-from .scenario import Scenario
+from .scenario.fault_knobs import Faults
+from .scenario.scenario import Scenario
 from .settle import settle
 from .simulate import untrained
 from .units import MS

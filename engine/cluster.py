@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .device import Device
-from .machine import Machine
+from .scenario.machine import Machine
 
 SHARED = ("rows", "nbytes", "lookups", "flags")
 

@@ -12,7 +12,7 @@ import numpy as np
 from .core.memo import remembered
 from .found import finder
 from .registry import load
-from .scenario import Scenario, per_table
+from .scenario.scenario import Scenario, per_table
 from .serving import served, warm
 from .system import System, cache_policy
 from .traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic

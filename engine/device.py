@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .core.constants import Constant
 from .core.work import Work
-from .machine import Machine
+from .scenario.machine import Machine
 
 Cost = Callable[[Any], Any]
 

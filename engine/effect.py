@@ -14,10 +14,10 @@ from typing import Any
 from .errors import BadInput
 from .estimate import estimate
 from .fault import asked
-from .knobs import Knob, check
 from .parts import constants, powered, readers
 from .registry import load
-from .scenario import KNOBS, Scenario, values, with_values
+from .scenario.knobs import Knob, check
+from .scenario.scenario import KNOBS, Scenario, values, with_values
 from .serving import warm
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order

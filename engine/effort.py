@@ -5,9 +5,9 @@ from itertools import pairwise
 from math import prod
 
 from .functional_class import functional_class
-from .groups import Model
-from .keys import How
-from .scenario import Scenario, per_table
+from .scenario.groups import Model
+from .scenario.keys import How
+from .scenario.scenario import Scenario, per_table
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
 MULTIPLICATIONS_PER_SECOND = 50e9

@@ -5,7 +5,7 @@ from dataclasses import replace
 from .many import reports, told
 from .report import Report
 from .result import Result
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .settle import expected_line
 from .story import cannot_run
 from .tables import device_rows, timeline_rows

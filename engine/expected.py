@@ -5,7 +5,7 @@ import numpy as np
 from .core.memo import remembered
 from .placement import levels
 from .registry import load
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .system import System, cache_policy
 from .traffic import Traffic, traffic
 from .traffic import steady as repeated

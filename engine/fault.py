@@ -9,9 +9,9 @@ from typing import Literal
 
 from . import cluster, hazard
 from .fault_rates import mtbfs
-from .fault_trace import replay
 from .registry import load, names
-from .scenario import Scenario
+from .scenario.fault_trace import replay
+from .scenario.scenario import Scenario
 from .units import HOUR
 
 # fail-stop ends the job; fail-slow slows it; damage spoils what memory holds; a report destroys nothing.

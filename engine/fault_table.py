@@ -7,7 +7,7 @@ from itertools import compress
 
 from .fault import Fault, Strike, struck
 from .hazard import coins
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 
 
 def _power_losses(scenario: Scenario) -> Iterator[Strike]:

@@ -13,9 +13,9 @@ from threading import Lock
 
 from . import claims, effort
 from .along import MOST, Along
-from .keys import How
 from .pool import Pool, Task, napping
 from .queue import Point, Turn, open_points, suspects, turns
+from .scenario.keys import How
 from .trainings import load
 from .worker import Chunk, Ended
 

@@ -9,7 +9,7 @@ from .devices.gpu import memory_bytes
 from .devices.pmem import module_bytes, modules
 from .devices.ssd import DRIVES
 from .registry import load
-from .scenario import KNOBS, Scenario, per_table, with_values
+from .scenario.scenario import KNOBS, Scenario, per_table, with_values
 from .system import System
 from .traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
 from .units import FLOAT32, GB, GiB

@@ -11,7 +11,7 @@ import numpy as np
 from .core.arrays import Floats, Ints
 from .inclusive import no_rows, serve
 from .placement import placement
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .slots import with_room
 from .traffic import LEVELS, row_bytes
 from .workload.batch import bag_layout

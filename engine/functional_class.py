@@ -10,15 +10,15 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from . import version
-from .data import Data
 from .domain import by_word, domain
 from .errors import BadKnob
 from .fault import asked, strikes
-from .fault_knobs import Faults
-from .groups import Model, Run
-from .keys import texts
 from .registry import every, load
-from .scenario import Scenario
+from .scenario.data import Data
+from .scenario.fault_knobs import Faults
+from .scenario.groups import Model, Run
+from .scenario.keys import texts
+from .scenario.scenario import Scenario
 from .system import Ways, ways
 
 READ = ("model", "data", "run")  # the groups of knobs that training reads

@@ -5,8 +5,8 @@ from typing import Any
 
 from .errors import CannotRun
 from .estimate import estimate
-from .presets import preset
-from .scenario import with_values
+from .scenario.presets import preset
+from .scenario.scenario import with_values
 from .simulate import simulate
 
 METRICS = ("Step time [ms]", "Energy per batch [J]")

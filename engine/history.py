@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import kept, knobs, links
+from . import kept, links
 from .errors import BadInput, EmberpoolError
-from .keys import How
 from .quota import shrink
 from .result import Result
-from .scenario import KNOBS, Scenario, known, with_values
+from .scenario import knobs
+from .scenario.keys import How
+from .scenario.scenario import KNOBS, Scenario, known, with_values
 from .store import FAILED, KEPT, OPEN, opened, transaction
 from .sweep import Sweep
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from . import version
-from .keys import How, Written, differing, key, written
 from .quota import USE_SECONDS, touch
 from .result import Result, from_json
-from .scenario import Scenario
+from .scenario.keys import How, Written, differing, key, written
+from .scenario.scenario import Scenario
 from .store import opened, transaction
 
 

@@ -15,7 +15,7 @@ from .machinery import Machinery
 from .outage import Outage
 from .persistence import BatchChange
 from .run import Found
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
 from .units import FLOAT32
 from .workload.batch import Batch

@@ -14,7 +14,7 @@ from .machinery import Machinery
 from .meter import Meter
 from .outage import Outage
 from .run import Found
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .scores import Scores
 from .training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
 from .training.lookup import LocalBatch

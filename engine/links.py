@@ -13,11 +13,12 @@ from typing import get_args
 from urllib.parse import parse_qsl, quote
 
 from . import axes as sweep_axes
-from . import knobs, version
+from . import version
 from .errors import BadLink
-from .keys import How
-from .presets import DEFAULT, preset
-from .scenario import KNOBS, Scenario, known, values, with_values
+from .scenario import knobs
+from .scenario.keys import How
+from .scenario.presets import DEFAULT, preset
+from .scenario.scenario import KNOBS, Scenario, known, values, with_values
 from .sweep import sampling
 
 MOST_CHARACTERS = 8000

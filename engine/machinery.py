@@ -9,11 +9,11 @@ from . import assumptions, system
 from .core.graph import check
 from .core.memo import remembered
 from .device import Device
-from .machine import Machine
 from .parts import built, powered
 from .power import counted, within_host
 from .registry import every, load
-from .scenario import Scenario
+from .scenario.machine import Machine
+from .scenario.scenario import Scenario
 from .system import System, Ways
 from .timeline import Slow, Timeline, timeline
 from .traffic import Traffic

@@ -15,7 +15,7 @@ from .metric import measure
 from .registry import load
 from .report import Report
 from .result import Result
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .settle import window
 from .steady import Steady
 from .story import ESTIMATED, passes, unmade

@@ -27,7 +27,7 @@ from .core.work import (
     written,
 )
 from .run import machinery
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .settle import expected_line, settle
 from .steady import ran
 

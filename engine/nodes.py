@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from .fit import Fit, fit
 from .registry import load
-from .scenario import KNOBS, Scenario, with_values
+from .scenario.scenario import KNOBS, Scenario, with_values
 
 MOST_NODES = 128
 PATIENCE = 2  # nodes are added until this many times the best count has brought no more

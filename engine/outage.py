@@ -13,7 +13,7 @@ from .domain import domain
 from .fault import Strike
 from .hazard import generator
 from .machinery import Machinery
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .system import Recovery
 from .timeline import Timeline, timeline
 from .traffic import INDEX_BYTES, Traffic, table_bytes

@@ -8,9 +8,9 @@ from .cluster import folded
 from .core.constants import Constant
 from .core.memo import remembered
 from .device import Device, Kind
-from .machine import Machine
 from .registry import every, load
-from .scenario import Scenario
+from .scenario.machine import Machine
+from .scenario.scenario import Scenario
 from .system import System
 
 # Knobs of the machine that belong to no single device.

@@ -11,7 +11,7 @@ from .core.memo import remembered
 from .core.work import Amount
 from .devices.gpu import memory_bytes
 from .fit import activation_bytes
-from .scenario import Scenario, per_table
+from .scenario.scenario import Scenario, per_table
 from .traffic import mlp_bytes, row_bytes, table_bytes
 from .units import GiB
 from .workload.accesses import expected

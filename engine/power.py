@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from .device import Cost, Device
-from .machine import Machine
+from .scenario.machine import Machine
 
 
 def counted(machine: Machine, device: Device, factor: float) -> Device:

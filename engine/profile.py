@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .core.arrays import Floats, Ints
-from .scenario import Scenario, per_table
+from .scenario.scenario import Scenario, per_table
 from .stack import curve
 from .workload.accesses import expected
 from .workload.batch import bag_layout

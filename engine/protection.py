@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from .core.constants import Constant
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 
 # exact: as if nothing had happened; lossy: training goes on with old or rounded parts; older: it goes back to a rarer copy;
 # lost: it starts again at batch 0.

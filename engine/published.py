@@ -12,9 +12,9 @@ from typing import Any
 from .core.graph import STAGES
 from .errors import BadFile, nearest
 from .metric import metrics
-from .presets import Preset, preset, preset_names
 from .registry import names
-from .scenario import KNOBS
+from .scenario.presets import Preset, preset, preset_names
+from .scenario.scenario import KNOBS
 
 FORMS: Mapping[str, Callable[[float, float], float]] = {
     "value": lambda ours, base: ours,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from . import version
-from .keys import How
+from .scenario.keys import How
 from .store import OPEN
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"

@@ -40,7 +40,7 @@ def names(kind: str) -> tuple[str, ...]:
     if kind in TABLES:
         return tuple(sorted(rows(kind)))
     if kind == "models":
-        return tuple(sorted(path.stem for path in (HERE / "models").glob("*.toml")))
+        return tuple(sorted(path.stem for path in (HERE / "scenario" / "models").glob("*.toml")))
     found = (module.name for module in iter_modules([str(HERE / kind)]))
     return tuple(sorted(name.replace("_", "-") for name in found))
 
@@ -76,7 +76,7 @@ def every(kind: str) -> Mapping[str, Any]:
 
 def model_file(name: str) -> dict[str, Any]:
     """Return the knobs that a named model sets, by dotted path."""
-    return {"model.name": name, **read_toml(HERE / "models" / f"{name}.toml")["knobs"]}
+    return {"model.name": name, **read_toml(HERE / "scenario" / "models" / f"{name}.toml")["knobs"]}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

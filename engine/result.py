@@ -6,7 +6,7 @@ from typing import Any
 
 from . import links, version
 from .core.arrays import Row
-from .scenario import Scenario, values
+from .scenario.scenario import Scenario, values
 
 COUNTED = {
     "device": "Energy is counted at the devices, without supplies and cooling.",
@@ -63,7 +63,7 @@ class Result:
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
     """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
-    from .scenario import with_values
+    from .scenario.scenario import with_values
 
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "books", "timeline", "warnings")

@@ -12,7 +12,7 @@ from .errors import Cancelled, CannotRun, EmberpoolError
 from .meter import Meter
 from .progress import Watcher
 from .result import Result
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .simulate import simulate
 from .story import cannot_run, unmade
 from .together import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready

@@ -11,7 +11,7 @@ from .errors import CannotRun
 from .estimate import estimate
 from .fit import fit
 from .parts import constants
-from .scenario import Scenario, with_values
+from .scenario.scenario import Scenario, with_values
 
 PURPOSE = 103
 SAMPLES = 64

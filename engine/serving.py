@@ -12,7 +12,7 @@ from .errors import CannotRun
 from .fit import too_small
 from .inclusive import no_rows
 from .inclusive import serve as use
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .slots import with_room
 from .system import Cache, cache_policy
 from .workload import ranks, shelf

@@ -8,7 +8,7 @@ from .expected import expected_traffic
 from .fit import Fit
 from .machinery import Machinery, machinery, schedule
 from .nodes import sized
-from .scenario import Scenario, with_checked
+from .scenario.scenario import Scenario, with_checked
 from .steady import steady
 from .system import Ways
 from .timeline import Timeline

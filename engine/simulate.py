@@ -20,7 +20,7 @@ from .progress import Watcher
 from .report import report
 from .result import Result
 from .run import Found, Machinery, Resolve, Run, Segment, machinery, run
-from .scenario import Scenario, with_values
+from .scenario.scenario import Scenario, with_values
 from .settle import settle
 from .shared import Shelf, shared
 from .steady import steady

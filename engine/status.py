@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from .errors import BadInput
-from .keys import How
 from .progress import Progress, from_json
 from .remaining import seconds_left
+from .scenario.keys import How
 from .store import OPEN, opened
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]

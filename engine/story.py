@@ -9,7 +9,7 @@ from .metric import measure, metrics
 from .report import Report
 from .result import Result
 from .run import Run
-from .scenario import KNOBS, Scenario
+from .scenario.scenario import KNOBS, Scenario
 from .together import Misfit, Refused
 
 SHORT_RUN = 3

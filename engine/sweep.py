@@ -13,11 +13,11 @@ from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
-from . import knobs
 from .axes import MOST_POINTS, Array, Axis
 from .errors import BadKnob, nearest
-from .keys import texts
-from .scenario import Scenario, known, with_values
+from .scenario import knobs
+from .scenario.keys import texts
+from .scenario.scenario import Scenario, known, with_values
 
 Kind = Literal["grid", "random", "sobol", "lhs"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

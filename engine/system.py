@@ -7,7 +7,7 @@ from typing import Literal
 from .core.constants import Constant
 from .core.graph import TaskGraph
 from .errors import BadKnob
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .traffic import Traffic
 
 Log = Literal["", "undo", "redo"]

@@ -15,7 +15,7 @@ from .layout import Layout, laid_out, with_log_queued_at
 from .machinery import Machinery, machinery
 from .parts import named
 from .registry import load
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 from .settle import settle
 from .steady import Steady, steadies
 from .system import System, ways

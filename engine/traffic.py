@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .core.memo import remembered
 from .core.work import mlp_parameters
-from .scenario import Scenario, per_table
+from .scenario.scenario import Scenario, per_table
 from .units import FLOAT32, MiB
 
 Floats = NDArray[np.float64]

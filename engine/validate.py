@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from .core.graph import STAGES
 from .errors import BadFile, CannotRun
 from .estimate import estimate
-from .presets import preset, preset_names
 from .published import FORMS, Claim, Knobs, claims
 from .result import Result
-from .scenario import Scenario, values, with_values
+from .scenario.presets import preset, preset_names
+from .scenario.scenario import Scenario, values, with_values
 from .simulate import simulate
 
 

@@ -19,15 +19,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from . import claims, knobs
+from . import claims
 from .core.memory_limit import TOO_LARGE
 from .errors import BadFile, Cancelled, EmberpoolError
 from .kept import row_text
-from .keys import How
 from .owner import enlist
 from .progress import Progress, Watcher
 from .result import Result
-from .scenario import KNOBS, Scenario, with_values
+from .scenario import knobs
+from .scenario.keys import How
+from .scenario.scenario import KNOBS, Scenario, with_values
 from .shared import Shelf
 from .store import opened
 from .trainings import StoreShelf

@@ -5,7 +5,7 @@ import streamlit as st
 
 from engine import version
 from engine.errors import EmberpoolError
-from engine.presets import preset
+from engine.scenario.presets import preset
 from pages.parts import address, downloads, frame, gap_panel, study_panel, verdict_charts, verdict_tables, verdicts
 from pages.parts.plain import plain
 

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from engine.core.graph import STAGES
 from engine.devices import gpu, host, pcie, pmem
 from engine.estimate import estimate
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 
 START = {
     "pmem.read": 11.3,

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.answers.fronts import fronts
 from engine.estimate import estimate
-from engine.presets import preset
 from engine.runs import runs
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
 tiny = preset("tiny").scenario

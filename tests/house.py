@@ -24,7 +24,7 @@ MANY = 12
 TRACE = """
 import sys
 from engine.simulate import simulate
-from engine.presets import preset
+from engine.scenario.presets import preset
 entered = set()
 def note(frame, event, argument):
     name = frame.f_code.co_filename

@@ -10,10 +10,10 @@ import numpy as np
 from engine.counts import counted as count
 from engine.fit import fit
 from engine.placement import levels
-from engine.presets import preset, preset_names
 from engine.registry import load, names
 from engine.run import Machinery, machinery, schedule
-from engine.scenario import Scenario, with_values
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import Scenario, with_values
 from engine.timeline import Timeline
 from engine.traffic import Traffic, steady, traffic
 from engine.workload.accesses import expected

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadInput, Cancelled
-from engine.fault_knobs import Faults
 from engine.functional_class import functional_class
-from engine.keys import How
 from engine.progress import Progress, Watcher
 from engine.result import Result
-from engine.scenario import Scenario, with_values
+from engine.scenario.fault_knobs import Faults
+from engine.scenario.keys import How
+from engine.scenario.scenario import Scenario, with_values
 from engine.shared import Shelf, Training
 from engine.store import opened
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from engine import claims, history, kept, queue, quota, requests, service
-from engine.keys import key
 from engine.progress import Progress
 from engine.result import Result
+from engine.scenario.keys import key
 from engine.store import opened
 from tests.service_fakes import scenario, scenarios
 

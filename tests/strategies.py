@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from engine.errors import BadKnob
-from engine.knobs import NAME, Knob
-from engine.presets import preset, preset_names
-from engine.scenario import KNOBS, Scenario, with_values
+from engine.scenario.knobs import NAME, Knob
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import KNOBS, Scenario, with_values
 
 
 def knob_values(knob: Knob) -> st.SearchStrategy[Any]:

@@ -11,10 +11,10 @@ from engine.along import MOST, Along, kind
 from engine.core import memo
 from engine.errors import EmberpoolError
 from engine.kept import result_text
-from engine.keys import key
-from engine.presets import preset
 from engine.queue import Point, Turn, open_points
-from engine.scenario import Scenario, with_values
+from engine.scenario.keys import key
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.store import opened
 

@@ -11,7 +11,7 @@ from engine.answers import cheapest, constraint, finding, kept, knee, objective,
 from engine.answers.fronts import BLOCK, fronts
 from engine.axes import parse
 from engine.errors import BadInput
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.sweep import Sampling, Sweep
 
 TIME, COST, AUC = "Step time [ms]", "Capital cost [USD]", "AUC"

@@ -14,9 +14,9 @@ from engine.campaign import campaign
 from engine.campaign.trace import hazards_of
 from engine.commands import asking, surveying, sweep
 from engine.links import Questions, link
-from engine.presets import preset
 from engine.result import Result
-from engine.scenario import Scenario, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 from engine.sweep import Sweep
 from tests.service_fakes import ask
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.presets import preset
-from engine.scenario import Scenario, per_table, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.workload import features, teacher
 from engine.workload.batch import Batch, bag_layout, offsets
 from engine.workload.locality import pop, push

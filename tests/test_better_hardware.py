@@ -11,7 +11,7 @@ from machines import PRESETS, SYSTEMS, flow, ready, scenario, uneven
 from engine.estimate import estimate
 from engine.fit import fit
 from engine.run import schedule
-from engine.scenario import KNOBS, with_values
+from engine.scenario.scenario import KNOBS, with_values
 from engine.simulate import simulate
 
 BATCHES = 24

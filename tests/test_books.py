@@ -17,7 +17,7 @@ from engine.machinery import schedule
 from engine.registry import every
 from engine.report import report
 from engine.run import run
-from engine.scenario import with_values
+from engine.scenario.scenario import with_values
 from engine.scores import Scores
 from engine.simulate import simulate, untrained
 from engine.steady import steady

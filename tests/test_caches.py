@@ -10,9 +10,9 @@ from engine.__main__ import main
 from engine.cache import Room, by_table, caches
 from engine.caches import set_associative
 from engine.errors import BadInput, CannotRun
-from engine.presets import preset
 from engine.registry import names
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.workload import batch, lru, source
 from tests import reference_caches as by_hand
 

@@ -4,8 +4,8 @@ import pytest
 
 from engine.campaign import campaign
 from engine.hazard import Hazard
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.units import HOUR
 

@@ -11,9 +11,9 @@ from engine.campaign import accuracy, trace, yardsticks
 from engine.campaign.simulate import terms_of
 from engine.commands import campaign
 from engine.hazard import Hazard
-from engine.presets import preset
 from engine.registry import every, load
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.units import HOUR
 
 TINY = preset("tiny").scenario

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.graph import STAGES
-from engine.presets import preset
-from engine.scenario import KNOBS, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
 from engine.study import kept
 from pages.parts import charts, numbers, palette, study_panel, sweep_charts, tables
 from tests import fakes
@@ -129,7 +129,7 @@ def test_text_from_outside_keeps_no_markup_and_stays_short(text):
 
 @pytest.mark.parametrize("path", [path for path, knob in KNOBS.items() if knob.main and knob.kind in ("int", "float")])
 def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
-    from engine import knobs
+    from engine.scenario import knobs
     from pages.parts import knob_widgets
 
     knob = KNOBS[path]

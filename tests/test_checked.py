@@ -10,9 +10,9 @@ from engine.__main__ import main
 from engine.checked import sentence
 from engine.estimate import estimate
 from engine.gaps import METRICS, gaps
-from engine.presets import preset, preset_names
 from engine.published import Claim, claims
-from engine.scenario import with_values
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
 STEP = "Step time [ms]"

@@ -5,8 +5,8 @@ import pytest
 from engine.cluster import folded, nodes
 from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream
 from engine.device import joules, seconds
-from engine.machine import Machine
 from engine.registry import load
+from engine.scenario.machine import Machine
 
 GB, US = 1e9, 1e-6
 FABRIC, NET, START, HOP = 0.667 * 300 * GB, 0.56 * 22.5 * GB, 10 * US, 20 * US

@@ -6,10 +6,10 @@ import pytest
 from engine.energy import fraction_done
 from engine.estimate import estimate
 from engine.fit import fit
-from engine.presets import preset
 from engine.report import report
 from engine.run import machinery, run, schedule
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.scores import Scores
 from engine.simulate import simulate, untrained
 from engine.steady import steady

@@ -10,8 +10,8 @@ from engine.crashcheck import lines
 from engine.crashcheck.view import KEPT, SLOTS, line_of, moments, said, view
 from engine.domain import domain
 from engine.errors import BadInput
-from engine.presets import preset
 from engine.registry import domain_names
+from engine.scenario.presets import preset
 from pages.parts import crash_viewer
 from tests.some import one_in
 from tests.test_why import fields

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from made_up_criteo import HEADER, csv, rows, tsv
 
 from engine.errors import BadFile, BadInput
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.workload import criteo
 from engine.workload.source import num_batches, source
 

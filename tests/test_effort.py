@@ -3,8 +3,8 @@
 import pytest
 
 from engine import effort
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 
 BASE = preset("dlrm-kaggle").scenario
 

@@ -12,7 +12,7 @@ from engine.device import joules, seconds
 from engine.estimate import estimate
 from engine.report import report
 from engine.run import run, schedule
-from engine.scenario import with_values
+from engine.scenario.scenario import with_values
 from engine.scores import Scores
 from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate, untrained

@@ -3,9 +3,9 @@
 import pytest
 
 from engine.estimate import estimate
-from engine.presets import preset
 from engine.registry import names
-from engine.scenario import KNOBS, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
 
 PARTS = [
     (path, part) for path, knob in KNOBS.items() if path[:8] == "machine." and knob.kind == "choice" for part in knob.allowed

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine.acceptance import TAOBAO, TAOBAO_LRU
-from engine.presets import preset
-from engine.scenario import Scenario, per_table, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.workload import accesses, lru, recent, source, spectrum
 from engine.workload.expectation import hit_rate
 

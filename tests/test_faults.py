@@ -18,7 +18,7 @@ from engine.machinery import schedule
 from engine.metric import metrics
 from engine.outage import outage
 from engine.registry import every
-from engine.scenario import KNOBS
+from engine.scenario.scenario import KNOBS
 from engine.simulate import simulate
 from engine.traffic import part
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from engine.errors import BadInput
-from engine.presets import preset, preset_names
 from engine.registry import load, names
-from engine.scenario import with_values
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from tests import made_up_criteo
 

@@ -8,8 +8,9 @@ import pytest
 from machines import scenario
 from streamlit.testing.v1 import AppTest
 
-from engine import kept, keys, service
+from engine import kept, service
 from engine.progress import Progress
+from engine.scenario import keys
 from engine.simulate import simulate
 from engine.status import Running, Status
 from engine.store import DEFAULT, opened

@@ -1,9 +1,10 @@
 """Golden files: what outside links and scripts rely on, so that a change is seen and meant."""
 
-from engine import knobs, links, registry, version
+from engine import links, registry, version
 from engine.estimate import estimate
-from engine.presets import preset, preset_names
-from engine.scenario import KNOBS, with_values
+from engine.scenario import knobs
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import KNOBS, with_values
 
 
 def test_golden_knobs_keep_their_names_defaults_and_ranges(golden):

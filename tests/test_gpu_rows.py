@@ -4,8 +4,8 @@ import pytest
 
 from engine.core.work import BottomMLP, Copy, HostRows, RowReads, RowUpdates, Software, TopPart, mlp_parameters
 from engine.device import joules, seconds
-from engine.machine import Machine
 from engine.registry import load
+from engine.scenario.machine import Machine
 
 GB, US, NS, MS = 1e9, 1e-6, 1e-9, 1e-3
 MOVED = 0.78 * 2039 * GB  # an A100's share of its bandwidth

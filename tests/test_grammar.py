@@ -10,7 +10,7 @@ from engine.core.graph import Demand, Task, TaskGraph, check
 from engine.core.work import Stream
 from engine.registry import load, names
 from engine.run import schedule
-from engine.scenario import with_values
+from engine.scenario.scenario import with_values
 from engine.system import System, Ways
 
 IDLE = (Demand("pmem", Stream(0.0)),)

@@ -12,13 +12,13 @@ from scipy.stats import kstest
 from engine.errors import BadKnob
 from engine.fault import Strike, asked, strikes
 from engine.fault_rates import mtbfs, published
-from engine.fault_trace import replay
 from engine.hazard import Hazard
 from engine.hazard import repair_times as repairs
 from engine.hazard import strikes as instants
-from engine.presets import preset
 from engine.registry import NO_RATES, every, rate_names
-from engine.scenario import Scenario, with_values
+from engine.scenario.fault_trace import replay
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 
 DRAWN = 4000
 RANDOM = tuple(name for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))

@@ -8,7 +8,7 @@ import pytest
 from engine import history, kept, links, quota, service
 from engine.axes import parse
 from engine.errors import BadInput
-from engine.scenario import Scenario, with_values
+from engine.scenario.scenario import Scenario, with_values
 from engine.store import opened
 from engine.sweep import Sampling, Sweep
 from engine.sweep import sampling as sampling_of

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from engine.estimate import estimate
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.workload import accesses, links
 from engine.workload.batch import offsets
 from engine.workload.caching import popular_share

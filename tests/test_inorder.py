@@ -13,10 +13,10 @@ from engine.core import memo
 from engine.core.graph import Task, TaskGraph
 from engine.kept import result_text
 from engine.layout import accounts_of
-from engine.presets import preset
 from engine.registry import names
 from engine.runs import runs
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.timeline import template_of
 from engine.totals import totals

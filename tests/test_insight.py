@@ -16,7 +16,7 @@ from engine.insight.cost import cost
 from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way
 from engine.insight.relaxation import LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
 from engine.insight.saturation import saturation
-from engine.scenario import with_values
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.traffic import mlp_bytes, top_widths
 from engine.workload.accesses import expected

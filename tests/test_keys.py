@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import changes, scenarios
 
-from engine import knobs, version
+from engine import version
 from engine.errors import BadKnob
-from engine.keys import differing, key, texts, written
-from engine.presets import preset
-from engine.scenario import KNOBS, Scenario, values, with_values
+from engine.scenario import knobs
+from engine.scenario.keys import differing, key, texts, written
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 
 
 def rebuilt(scenario):

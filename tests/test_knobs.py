@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import knobs
 from engine.errors import BadInput, BadKnob
-from engine.presets import preset, preset_names
-from engine.scenario import GROUPS, KNOBS, Scenario, known, values, with_values
+from engine.scenario import knobs
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import GROUPS, KNOBS, Scenario, known, values, with_values
 from tests.strategies import knob_values
 
 every_knob = pytest.mark.parametrize("knob", KNOBS.values(), ids=list(KNOBS))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine import links, version
 from engine.answers import linked
 from engine.errors import BadInput, BadLink
-from engine.presets import DEFAULT, preset, preset_names
-from engine.scenario import Scenario, values, with_values
+from engine.scenario.presets import DEFAULT, preset, preset_names
+from engine.scenario.scenario import Scenario, values, with_values
 from tests.strategies import scenarios
 
 

@@ -18,13 +18,13 @@ from engine.core.work import Stream
 from engine.effect import moved
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.keys import key
 from engine.machinery import machinery
 from engine.many import estimates
-from engine.presets import preset
 from engine.queue import open_points
 from engine.registry import names
-from engine.scenario import KNOBS, with_values
+from engine.scenario.keys import key
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
 from engine.schedule import advance
 from engine.settle import expected_line, settle
 from engine.steady import steady

@@ -11,9 +11,9 @@ from engine.estimate import estimate
 from engine.found import finder
 from engine.inclusive import no_rows, serve
 from engine.placement import levels, placement
-from engine.presets import preset
 from engine.registry import load
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.settle import settle
 from engine.simulate import simulate
 from engine.slots import with_room

@@ -12,8 +12,8 @@ from engine.estimate import estimate
 from engine.fit import activation_bytes, fit
 from engine.nodes import MOST_NODES, for_capacity, on
 from engine.placement import USABLE
-from engine.presets import preset
-from engine.scenario import Scenario, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 from engine.settle import settle
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GiB

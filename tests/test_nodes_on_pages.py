@@ -7,8 +7,8 @@ import altair
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from pages.parts import compare_charts, comparison, estimates, headline, nodes_panel
 
 ROOT = Path(__file__).parent.parent

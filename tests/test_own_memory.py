@@ -16,8 +16,8 @@ from engine import kept, service, worker
 from engine.__main__ import main
 from engine.core import memo, memory_limit
 from engine.errors import CannotRun, NoRoom
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.workload.recent import recent
 from tests.service_fakes import COMPUTE, HUNGRY, ROOT, ask, scenario, scenarios
 

@@ -9,10 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import estimate as real_estimate
-from engine import kept, keys, links
-from engine.presets import preset
+from engine import kept, links
 from engine.result import Result
-from engine.scenario import GROUPS, KNOBS, with_values
+from engine.scenario import keys
+from engine.scenario.presets import preset
+from engine.scenario.scenario import GROUPS, KNOBS, with_values
 from engine.sections import sections
 from engine.store import DEFAULT as STORE
 from engine.store import opened as opened_store

@@ -15,7 +15,7 @@ from engine.core.graph import STAGES
 from engine.estimate import estimate
 from engine.result import Result
 from engine.run import schedule
-from engine.scenario import with_values
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
 FIGURE = Path(__file__).parent.parent / "scripts" / "trainingcxl_figure.py"

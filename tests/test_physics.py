@@ -20,8 +20,8 @@ from engine.core.work import (
     TopPart,
 )
 from engine.device import joules, seconds, stored
-from engine.machine import Machine
 from engine.registry import load, names
+from engine.scenario.machine import Machine
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128e9 / GiB  # GiB of one Optane module

@@ -7,8 +7,8 @@ import pytest
 
 from engine.acceptance import KAGGLE_SAMPLES, distinct
 from engine.core import hashing
-from engine.presets import preset
-from engine.scenario import per_table, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import per_table, with_values
 from engine.workload import batch, cells, draw, popularity, spectrum
 from engine.workload.popularity import Popularity
 

@@ -11,8 +11,8 @@ from engine.campaign.compare import wilson
 from engine.campaign.simulate import terms_of
 from engine.campaign.wear import wear
 from engine.hazard import Hazard
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GB, HOUR, GiB
 from engine.workload.caching import expected_unique

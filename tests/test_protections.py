@@ -6,10 +6,10 @@ from engine.campaign import campaign, many, pace, period_curve, trace
 from engine.campaign.simulate import terms_of
 from engine.errors import BadKnob, CannotRun
 from engine.hazard import Hazard
-from engine.presets import preset
 from engine.protection import KEEPS, LOSSES
 from engine.registry import every, names
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.units import HOUR
 
 TINY = preset("tiny").scenario

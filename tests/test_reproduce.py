@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from engine import validate
 from engine.core.graph import STAGES
-from engine.presets import preset, preset_names
 from engine.published import Claim
-from engine.scenario import with_values
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
 from engine.study import findings, kept
 from engine.validate import Verdict
 from pages.parts import constants_panel, downloads, study_panel, verdict_charts, verdict_tables, verdicts

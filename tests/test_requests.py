@@ -14,10 +14,10 @@ import pytest
 from engine import claims, queue, requests, service
 from engine.errors import BadInput
 from engine.feed import Feed
-from engine.keys import key
 from engine.pool import Patience, Pool
 from engine.requests import AT_ONCE, Limit
-from engine.scenario import with_values
+from engine.scenario.keys import key
+from engine.scenario.scenario import with_values
 from engine.store import opened
 from engine.worker import Chunk, Ended
 from tests.service_fakes import COMPUTE, KILLER, ROOT, ask, lives, open_pids, owner, scenario, scenarios, until

@@ -14,7 +14,7 @@ from machines import PRESETS, STRICT, SYSTEMS, scenario
 from engine.core.graph import STAGES
 from engine.metric import metrics
 from engine.result import from_json
-from engine.scenario import with_values
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
 ROOT = Path(__file__).parent.parent

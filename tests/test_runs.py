@@ -6,12 +6,12 @@ import pytest
 from engine import counts
 from engine.kept import result_text
 from engine.machinery import machinery
-from engine.presets import preset
 from engine.registry import names
 from engine.report import report
 from engine.run import run
 from engine.runs import runs
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.scores import Scores
 from engine.settle import settle
 from engine.simulate import simulate, untrained

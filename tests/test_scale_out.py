@@ -10,10 +10,10 @@ from engine.core.graph import check
 from engine.core.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
-from engine.presets import preset
 from engine.registry import load
 from engine.run import machinery, schedule
-from engine.scenario import Scenario, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 from engine.settle import settle
 from engine.simulate import simulate
 from engine.systems.mtrains import COMPACTION, scm_rows

@@ -12,9 +12,9 @@ from engine.answers import alone, constraint, objectives, search, suggested
 from engine.answers.evaluated import evaluated
 from engine.axes import parse
 from engine.errors import BadInput, CannotRun
-from engine.presets import preset
 from engine.result import Result
-from engine.scenario import Scenario, values, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, values, with_values
 from engine.sweep import Sweep
 
 TIME, COST = "Step time [ms]", "Capital cost [USD]"

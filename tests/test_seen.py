@@ -4,8 +4,8 @@ import pytest
 
 from engine.core.memo import forget, remembered
 from engine.errors import BadKnob
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 
 BASE = preset("tiny").scenario
 LANES, HOPS, BATCH = "machine.cxl_lanes", "machine.cxl_switch_hops", "data.batch_size"

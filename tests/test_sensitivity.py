@@ -5,8 +5,8 @@ import pytest
 
 from engine import sensitivity
 from engine.estimate import estimate
-from engine.presets import preset
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.sensitivity import bands, tornado, uncertain
 
 BASE = preset("trainingcxl-rm1").scenario

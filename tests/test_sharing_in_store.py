@@ -15,11 +15,11 @@ from engine import kept, service
 from engine.feed import Feed
 from engine.functional_class import functional_class
 from engine.kept import row_text
-from engine.keys import key
 from engine.pool import Task, local
 from engine.progress import Progress
 from engine.remaining import seconds_left
-from engine.scenario import Scenario, with_values
+from engine.scenario.keys import key
+from engine.scenario.scenario import Scenario, with_values
 from engine.shared import Training
 from engine.simulate import simulate
 from engine.store import opened

@@ -11,9 +11,9 @@ from engine.core.work import Persist, RowReads, RowUpdates, Stream
 from engine.device import joules, seconds
 from engine.estimate import estimate
 from engine.links import link, read
-from engine.machine import Machine
 from engine.registry import every, load
-from engine.scenario import KNOBS
+from engine.scenario.machine import Machine
+from engine.scenario.scenario import KNOBS
 from engine.sensitivity import uncertain
 
 GB, MODULE = 1e9, 128e9 / 2**30

@@ -13,9 +13,9 @@ from hypothesis import given
 
 from engine import claims, kept, service
 from engine.errors import BadFile
-from engine.keys import key, key_of_texts, texts
 from engine.result import Result, from_json
-from engine.scenario import Scenario, values, with_values
+from engine.scenario.keys import key, key_of_texts, texts
+from engine.scenario.scenario import Scenario, values, with_values
 from engine.store import opened, transaction
 from engine.worker import COMPUTE, _changed, _scenario
 from tests.service_fakes import COMPUTE as FAKE

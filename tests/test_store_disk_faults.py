@@ -15,9 +15,9 @@ import pytest
 
 from engine import history, kept, pool, quota, service
 from engine.errors import BadFile
-from engine.keys import key
 from engine.owner import AlreadyOwned
 from engine.pool import Pool
+from engine.scenario.keys import key
 from engine.store import opened
 from tests.disk import Disk, sqlite, watched
 from tests.service_fakes import COMPUTE, scenarios

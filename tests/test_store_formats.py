@@ -7,8 +7,8 @@ import pytest
 
 from engine import kept, schema, service, version
 from engine.errors import BadFile
-from engine.keys import key, texts
 from engine.requests import _compact
+from engine.scenario.keys import key, texts
 from engine.store import crc
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
 

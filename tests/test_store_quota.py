@@ -7,7 +7,7 @@ import pytest
 
 from engine import claims, kept, quota, requests, service
 from engine.__main__ import main
-from engine.keys import key
+from engine.scenario.keys import key
 from engine.store import opened
 from tests.service_fakes import ask, scenario, scenarios
 from tests.store_work import answer

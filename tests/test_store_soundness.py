@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine import claims, service
-from engine.keys import key
+from engine.scenario.keys import key
 from engine.store import crc, opened
 from tests.service_fakes import ask, scenario, scenarios
 from tests.test_store_quota import finish

@@ -8,8 +8,8 @@ import pytest
 from engine import links
 from engine.axes import parse
 from engine.errors import BadKnob
-from engine.presets import preset
-from engine.scenario import KNOBS, Scenario, values, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.sweep import KINDS, TOGETHER, Refused, Sampling, Sweep, sampling
 
 BOX = tuple(map(parse, ("machine.cxl_bandwidth_GBps=0.5:64:4:log", "system=cxl-d,cxl-b,cxl", "data.batch_size=16:4096:5:log")))

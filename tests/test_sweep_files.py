@@ -11,7 +11,7 @@ import pytest
 from engine import version
 from engine.__main__ import main
 from engine.axes import parse
-from engine.presets import DEFAULT, preset
+from engine.scenario.presets import DEFAULT, preset
 from engine.sweep import Sweep
 from pages.parts import pictures, report, runs, sweep_figures, sweep_files, sweep_runs
 from pages.parts.report import Report

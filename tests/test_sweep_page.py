@@ -6,7 +6,7 @@ from engine import links
 from engine.answers.weeks import over_weeks
 from engine.axes import parse
 from engine.many import estimates
-from engine.presets import preset
+from engine.scenario.presets import preset
 from engine.sweep import Sweep, sampling
 from tests import fakes
 from tests.test_pages import address, engine, keep, opened

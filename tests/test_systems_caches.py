@@ -11,10 +11,10 @@ from engine.cache import Room, caches
 from engine.core.work import Direct
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.presets import preset
 from engine.published import claims
 from engine.registry import load
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.serving import served
 from engine.simulate import simulate
 from engine.validate import points

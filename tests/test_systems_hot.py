@@ -9,10 +9,10 @@ from engine.core.graph import check
 from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
 from engine.fit import fit
-from engine.presets import preset
 from engine.registry import load
 from engine.run import machinery, schedule
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.steady import steady
 from engine.traffic import traffic

@@ -12,10 +12,10 @@ from engine.device import seconds
 from engine.estimate import estimate
 from engine.expected import expected_amounts
 from engine.fit import fit
-from engine.presets import preset
 from engine.registry import load
 from engine.run import machinery, schedule
-from engine.scenario import with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.traffic import steady
 from engine.workload.caching import expected_unique, look_ahead_rows, spread

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.estimate import estimate
-from engine.presets import preset
-from engine.scenario import Scenario, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.workload.source import source
 

@@ -5,7 +5,7 @@ import pytest
 from training_models import model
 
 from engine.errors import CannotRun
-from engine.scenario import Scenario, with_values
+from engine.scenario.scenario import Scenario, with_values
 from engine.training import full, scale_note, twin
 from engine.training.shape import fold, mlp_size, offsets, row_nbytes, step_flop
 

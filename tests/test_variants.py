@@ -7,16 +7,17 @@ from importlib import import_module
 
 import pytest
 
-from engine import presets, registry, scenario
+from engine import registry
 from engine.__main__ import main
 from engine.crashcheck.search import safe_models
 from engine.domain import Domain, in_order
 from engine.estimate import estimate
 from engine.fault import Fault
 from engine.metric import Metric, metrics
-from engine.presets import preset
 from engine.registry import names
-from engine.scenario import with_values
+from engine.scenario import presets, scenario
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
 FILES = {

@@ -6,7 +6,7 @@ from machines import SYSTEMS, flow, ready, scenario
 
 from engine.device import joules
 from engine.run import schedule
-from engine.scenario import KNOBS
+from engine.scenario.scenario import KNOBS
 
 # Work that costs nothing where it is done, and who pays for it.
 FREE = {

@@ -11,9 +11,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import profile
-from engine.presets import preset
 from engine.profile import LRU, LRU_BY_TABLE, SHARES, STATIC
-from engine.scenario import per_table, with_values
+from engine.scenario.presets import preset
+from engine.scenario.scenario import per_table, with_values
 from engine.workload import lru, source
 from pages.parts import data_file, downloads, numbers, workload_charts, workload_tables
 from tests import made_up_criteo

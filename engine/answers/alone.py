@@ -13,7 +13,7 @@ import numpy as np
 from ..axes import Axis
 from ..errors import CannotRun
 from ..result import Result
-from ..scenario import Scenario, known
+from ..scenario.scenario import Scenario, known
 from ..sweep import Refused, Sampling, made, shares_of
 from .evaluated import evaluated, number
 from .matters import DRAWS, PURPOSE, QUANTILES, Share

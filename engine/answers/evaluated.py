@@ -2,7 +2,7 @@
 
 from ..many import estimates as evaluated
 from ..result import Result
-from ..scenario import KNOBS, values
+from ..scenario.scenario import KNOBS, values
 from .weeks import WEEKS, over_weeks
 
 __all__ = ["evaluated", "number"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..scenario import KNOBS, known
+from ..scenario.scenario import KNOBS, known
 from ..sweep import Sweep
 from .objective import Array, short
 

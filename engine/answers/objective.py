@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import BadInput, nearest
 from ..metric import metrics
-from ..scenario import KNOBS
+from ..scenario.scenario import KNOBS
 from .weeks import WEEKS
 
 Array = np.ndarray

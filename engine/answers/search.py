@@ -16,7 +16,7 @@ import numpy as np
 from ..axes import Axis
 from ..errors import BadInput
 from ..result import Result
-from ..scenario import Scenario, known
+from ..scenario.scenario import Scenario, known
 from ..sweep import Refused, made
 from .choice import kept
 from .evaluated import evaluated, number

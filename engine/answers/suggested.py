@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from .. import knobs
 from ..axes import Axis
 from ..registry import every
-from ..scenario import Scenario, known, values, with_values
+from ..scenario import knobs
+from ..scenario.scenario import Scenario, known, values, with_values
 from ..sweep import Refused, made
 from .choice import COST
 from .evaluated import evaluated

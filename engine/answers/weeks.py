@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..campaign import Campaign, campaign, trace
 from ..errors import EmberpoolError
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..units import DAY, HOUR, MINUTE
 
 

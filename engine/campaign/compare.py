@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import BadKnob, CannotRun
 from ..hazard import Hazard
 from ..registry import load
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..study.paired import quantile
 from ..units import GB, HOUR
 from . import trace

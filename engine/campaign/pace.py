@@ -10,7 +10,7 @@ from ..core.graph import Task, TaskGraph
 from ..errors import CannotRun
 from ..machinery import Machinery, machinery
 from ..protection import Pace
-from ..scenario import Scenario, with_values
+from ..scenario.scenario import Scenario, with_values
 from ..settle import expected_line, settle
 from ..slow import slow_devices
 from ..steady import steady

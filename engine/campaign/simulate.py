@@ -8,7 +8,7 @@ from ..errors import BadKnob, nearest
 from ..hazard import Hazard
 from ..protection import Plan, Protection, Site
 from ..registry import load, names
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import pace, trace
 from .books import closed

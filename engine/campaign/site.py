@@ -13,7 +13,7 @@ from ..devices.network import FABRICS
 from ..devices.ssd import DRIVES
 from ..machinery import Machinery
 from ..protection import STORE, Pace, Path, Site
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..traffic import mlp_bytes, table_bytes
 from ..units import GB
 from . import pace

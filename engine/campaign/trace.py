@@ -7,10 +7,10 @@ from itertools import takewhile
 from ..cluster import gpus_in_node, nodes
 from ..errors import BadKnob, nearest
 from ..fault import mtbf
-from ..fault_trace import replay
 from ..hazard import Hazard, strikes
 from ..registry import load, names
-from ..scenario import Scenario
+from ..scenario.fault_trace import replay
+from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import pace
 from .fold import Blow

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import knobs, links
+from .. import links
 from ..answers import (
     COST,
     Columns,
@@ -30,7 +30,8 @@ from ..answers.objective import Array, numbers
 from ..answers.weeks import WEEKS
 from ..axes import Axis, parse
 from ..errors import BadInput
-from ..scenario import known
+from ..scenario import knobs
+from ..scenario.scenario import known
 from ..sweep import KINDS, Sampling, Sweep, sampling
 from .choosing import Chosen
 from .parser import points

@@ -12,7 +12,7 @@ from ..campaign.yardsticks import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..hazard import Hazard
 from ..registry import names
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import choosing, output
 from .parser import Subparsers, whole

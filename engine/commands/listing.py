@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .. import fault_rates, knobs, presets, registry
+from .. import fault_rates, registry
 from ..device import Kind
-from ..scenario import KNOBS
+from ..scenario import knobs, presets
+from ..scenario.scenario import KNOBS
 from ..units import HOUR
 from . import output
 from .parser import Subparsers

@@ -7,9 +7,9 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import BadInput
 from ..kept import result_text
-from ..keys import How
 from ..progress import Progress
 from ..result import Result
+from ..scenario.keys import How
 from ..table import csv_text
 from ..trace import chrome_trace
 from ..worker import computed

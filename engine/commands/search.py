@@ -16,7 +16,7 @@ from ..answers.weeks import WEEKS
 from ..axes import Axis
 from ..errors import BadInput, CannotRun
 from ..result import Result
-from ..scenario import Scenario, values
+from ..scenario.scenario import Scenario, values
 from . import asking, bar, choosing, output
 from .parser import Subparsers, add_outputs, add_store, points
 from .sweep import computed

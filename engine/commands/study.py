@@ -11,7 +11,7 @@ from typing import Any
 
 from joblib import cpu_count
 
-from ..presets import preset_names
+from ..scenario.presets import preset_names
 from ..study import accuracy, effects, findings, kept, protections
 from ..study.kept import KINDS
 from . import bar, output

@@ -6,13 +6,14 @@ from itertools import islice
 
 import numpy as np
 
-from .. import knobs, table
+from .. import table
 from ..answers.evaluated import number
 from ..axes import Array
-from ..keys import How, texts
 from ..many import estimates
 from ..result import Result
-from ..scenario import Scenario, known
+from ..scenario import knobs
+from ..scenario.keys import How, texts
+from ..scenario.scenario import Scenario, known
 from ..sweep import Sweep
 from .asking import Asked
 

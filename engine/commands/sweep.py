@@ -13,10 +13,10 @@ from pathlib import Path
 
 from .. import effort, history, kept, service, table
 from ..errors import BadInput, CannotRun, EmberpoolError
-from ..keys import How
 from ..owner import AlreadyOwned
 from ..result import Result
-from ..scenario import Scenario
+from ..scenario.keys import How
+from ..scenario.scenario import Scenario
 from ..store import DEFAULT
 from ..sweep import Sweep
 from . import asking, bar, choosing, output, surveying

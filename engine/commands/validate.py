@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import BadKnob, nearest
 from ..gaps import Gap, gaps
-from ..presets import preset_names
+from ..scenario.presets import preset_names
 from ..validate import Verdict, validate
 from . import output
 from .parser import Subparsers

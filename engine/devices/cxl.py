@@ -8,7 +8,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import Move
 from ..device import Device, Kind, some
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import GB, NS
 
 DIRECTIONS = 2

@@ -11,7 +11,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import RowReads, RowUpdates, Stream
 from ..device import Device, Kind, some
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import GB, NS, GiB
 
 LINE = 64

@@ -12,7 +12,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
 from ..device import Device, Kind, some
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import FLOAT32, GB, US
 
 SECTOR = 32  # bytes of a memory transaction

@@ -9,7 +9,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
 from ..device import Device, Kind
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import GB, MS, NS, US
 
 ROW = 512

@@ -7,7 +7,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import Pool
 from ..device import Device, Kind
-from ..machine import Machine
+from ..scenario.machine import Machine
 
 SOFT_LOGIC_MHZ = 350.0
 

@@ -9,7 +9,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import AllReduce, AllToAll, Fetch
 from ..device import Device, Kind, some
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import GB, US
 
 

@@ -9,7 +9,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import Copy, Direct
 from ..device import Device, Kind
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import GB, US
 
 

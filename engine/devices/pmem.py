@@ -13,7 +13,7 @@ from ..core.catalog import Catalogue, Quantity, quantity
 from ..core.constants import Constant
 from ..core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ..device import Cost, Device, Kind, some
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import GB, NS, GiB
 
 CROWD = 12  # writers per module, the most that were measured

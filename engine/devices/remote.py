@@ -8,7 +8,7 @@ from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..core.work import HostRows, Stream
 from ..device import Device, Kind, some
-from ..machine import Machine
+from ..scenario.machine import Machine
 from ..units import GB, NS, US, GiB
 
 ROW = 512

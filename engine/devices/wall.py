@@ -6,7 +6,7 @@ from ..assumptions import assumed, fields_of
 from ..core.catalog import Catalogue, quantity
 from ..core.constants import Constant
 from ..device import Device, Kind
-from ..machine import Machine
+from ..scenario.machine import Machine
 
 
 @dataclass(frozen=True)

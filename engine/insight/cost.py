@@ -7,7 +7,7 @@ from ..core.graph import STAGES
 from ..errors import CannotRun
 from ..fit import fit
 from ..run import Machinery, machinery
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..settle import expected_line
 from ..steady import Steady, steady
 from ..timeline import Timeline

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import EmberpoolError
 from ..registry import load
-from ..scenario import Scenario, with_values
+from ..scenario.scenario import Scenario, with_values
 from ..system import System
 from .cost import Cost, cost
 

@@ -15,7 +15,7 @@ from ..device import seconds
 from ..devices.cxl import joint_rate
 from ..fit import fit
 from ..run import machinery
-from ..scenario import KNOBS, Scenario, with_values
+from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..settle import LONGEST
 from ..timeline import Timeline
 from ..traffic import mlp_bytes

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.graph import Task
 from ..device import seconds
-from ..scenario import Scenario, with_values
+from ..scenario.scenario import Scenario, with_values
 from .cost import View, cost, view
 from .decomposition import BOUND, START, asked_of_cxl
 from .relaxation import LINK, WIDEST, relaxable

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..protection import Protection
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from .undo import IN_PMEM, TCXL, every_batch, near_data
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import BadKnob
 from ..protection import Protection
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from .undo import IN_PMEM, TCXL, every_batch, near_data
 
 

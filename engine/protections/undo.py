@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import BadKnob
 from ..protection import Keeps, Plan, Protection, Site
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 
 CXL = ("cxl", "cxl-b", "cxl-d")
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023"

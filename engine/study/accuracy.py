@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ..core.threads import single_thread
 from ..errors import BadInput, CannotRun
-from ..presets import preset
-from ..scenario import Scenario, with_values
+from ..scenario.presets import preset
+from ..scenario.scenario import Scenario, with_values
 from ..training import (
     Evaluation,
     LocalBatch,

@@ -17,8 +17,8 @@ import numpy as np
 from ..core.arrays import Singles
 from ..core.threads import single_thread
 from ..errors import BadInput
-from ..presets import preset
-from ..scenario import Scenario, with_values
+from ..scenario.presets import preset
+from ..scenario.scenario import Scenario, with_values
 from ..training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, train, twin
 from ..workload.source import source
 from .accuracy import Seed, score

@@ -2,7 +2,7 @@
 
 from .. import blocks, blocks_gpu
 from ..core.graph import TaskGraph
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic, table_bytes
 

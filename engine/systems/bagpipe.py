@@ -3,7 +3,7 @@
 from .. import blocks_gpu, blocks_remote
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import AllToAll
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import Cache, System, Ways
 from ..traffic import Traffic, row_bytes, table_bytes
 from ..workload.caching import look_ahead_rows, spread

@@ -4,7 +4,7 @@ from .. import blocks_gpu
 from ..core.constants import Constant
 from ..core.graph import Demand, Stage, Task, TaskGraph
 from ..core.work import Copy, HostRows, Pool, Software, Stream
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import Cache, System, Ways
 from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 from ..units import GiB

@@ -2,7 +2,7 @@
 
 from .. import blocks_far
 from ..core.graph import TaskGraph
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 from ..workload.tiers import hot_split

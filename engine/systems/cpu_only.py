@@ -3,7 +3,7 @@
 from .. import blocks, blocks_host
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import Stream
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import Recovery, System, Ways
 from ..traffic import Traffic
 

@@ -6,7 +6,7 @@ With an undo log instead it is CXL-B: the log is all that the two differ in.
 from .. import blocks
 from ..blocks_undo import undo_plan
 from ..core.graph import TaskGraph
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic
 

@@ -3,7 +3,7 @@
 from .. import blocks_far
 from ..core.graph import TaskGraph
 from ..placement import USABLE, hbm_and_dram
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic
 

@@ -6,7 +6,7 @@ from .. import blocks_gpu, blocks_host
 from ..core.constants import Constant
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import AllReduce, Copy, Pool, RowUpdates
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Floats, Traffic, hot_rows, row_bytes, table_bytes
 

@@ -3,7 +3,7 @@
 from .. import blocks_gpu
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import AllReduce, RowReads, RowUpdates
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
 

@@ -6,7 +6,7 @@ from ..core.constants import Constant
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import Copy, RowReads, RowUpdates, Stream
 from ..placement import USABLE, Levels, nbytes, placement
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic, cached_rows, row_bytes
 from ..units import GiB

@@ -2,7 +2,7 @@
 
 from .. import blocks
 from ..core.graph import TaskGraph
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from .. import blocks_far
 from ..core.graph import TaskGraph
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import Ways
 from ..traffic import Traffic, cached_rows
 from ..workload.tiers import hot_split

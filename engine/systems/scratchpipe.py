@@ -3,7 +3,7 @@
 from .. import blocks_gpu
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import Copy, HostRows, Pool, Stream
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import Cache, System, Ways
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 

@@ -3,7 +3,7 @@
 from .. import blocks
 from ..core.graph import Demand, TaskGraph
 from ..core.work import RowReads, RowUpdates
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import Cache, System, Ways
 from ..traffic import Traffic, cached_rows
 

@@ -3,7 +3,7 @@
 from .. import blocks, blocks_gpu
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import Amount, Direct, Pool
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from ..system import Cache, System, Ways
 from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 

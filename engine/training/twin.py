@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..core.arrays import Ints
 from ..errors import CannotRun
-from ..scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table
 from ..units import FLOAT32, GiB
 from .rows import distinct
 from .shape import Shape, fold, mlp_size, row_nbytes, step_flop

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.memo import remembered
-from ..scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table
 from .expectation import hit_rate, touched
 from .popularity import popularities
 from .recent import recent, tally

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Ints, Singles
-from ..groups import Model
-from ..scenario import per_table
+from ..scenario.groups import Model
+from ..scenario.scenario import per_table
 
 
 @dataclass(frozen=True, slots=True)

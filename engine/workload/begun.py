@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.hashing import Purpose, stream
-from ..scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
 from .batch import offsets
 from .expectation import gap_rate, stay, unused

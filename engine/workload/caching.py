@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats
-from ..scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
 from .expectation import CLOSENESS, HALVINGS, gap_rate, stay, unused
 from .links import head_quantile, links

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import Purpose, key, stream
-from ..scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table
 from . import draw
 from .links import Links, link, links
 from .popularity import Popularity, popularities

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.arrays import Ints
 from ..core.hashing import Purpose, stream
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from .batch import bag_layout, offsets
 from .caching import hottest
 from .popularity import popularities

@@ -10,7 +10,7 @@ from numba import njit
 
 from ..core.arrays import Floats, Ints
 from ..core.hashing import Purpose, fold, stream
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from .cells import cells
 from .popularity import FIELDS, Popularity
 

@@ -8,8 +8,8 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from ..data import Data
-from ..scenario import Scenario, per_table
+from ..scenario.data import Data
+from ..scenario.scenario import Scenario, per_table
 
 FOLDER = Path(__file__).parent / "data"
 FIELDS = 26

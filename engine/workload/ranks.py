@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ..core.arrays import Ints
-from ..scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table
 from .batch import offsets
 from .cells import cells
 from .popularity import popularities

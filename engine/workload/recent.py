@@ -12,8 +12,8 @@ from numba import njit
 from ..core.arrays import Bytes, Ints
 from ..core.hashing import GOLDEN
 from ..core.memory_limit import demand
-from ..groups import Model
-from ..scenario import per_table
+from ..scenario.groups import Model
+from ..scenario.scenario import per_table
 from .batch import bag_layout
 
 EMPTY = -1

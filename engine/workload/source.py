@@ -11,7 +11,7 @@ from numba import njit
 from ..core.arrays import Ints
 from ..core.hashing import GOLDEN, mix
 from ..errors import BadInput
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from . import features
 from .batch import Batch, offsets
 from .criteo import CriteoFile

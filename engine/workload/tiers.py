@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
 from .caching import head
 from .expectation import gap_rate, unused

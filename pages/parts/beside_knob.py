@@ -8,7 +8,7 @@ import streamlit as st
 from engine.core.constants import Constant
 from engine.parts import constants
 from engine.registry import every
-from engine.scenario import KNOBS, Scenario
+from engine.scenario.scenario import KNOBS, Scenario
 from pages.parts.plain import plain
 
 # What a reader must not overlook, with the colour that marks it.

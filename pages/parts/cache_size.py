@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from engine import knobs
 from engine.errors import BadKnob
 from engine.profile import Profile
-from engine.scenario import KNOBS
+from engine.scenario import knobs
+from engine.scenario.scenario import KNOBS
 from pages.parts import session
 from pages.parts.plain import plain
 

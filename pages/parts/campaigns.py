@@ -13,7 +13,7 @@ from engine.campaign.trace import hazards_of
 from engine.errors import EmberpoolError
 from engine.hazard import Hazard
 from engine.registry import load, names
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE
 
 SEEDS = 8

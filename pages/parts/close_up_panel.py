@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.close_up import LANES, CloseUp, close_up
 from engine.errors import EmberpoolError
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from pages.parts.charts import INK, Spec, axis, rows
 from pages.parts.fault_tables import length
 from pages.parts.plain import plain

@@ -5,7 +5,7 @@ import streamlit as st
 
 from engine.core.constants import Constant
 from engine.parts import constants, powered
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from pages.parts import downloads
 from pages.parts.plain import plain
 

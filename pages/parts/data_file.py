@@ -8,7 +8,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from engine.errors import BadFile
-from engine.scenario import Scenario, with_values
+from engine.scenario.scenario import Scenario, with_values
 
 
 @dataclass(frozen=True)

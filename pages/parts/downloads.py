@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from engine import table
-from engine.keys import How
 from engine.result import Result
+from engine.scenario.keys import How
 
 MOST_ROWS = 30
 AT_ONCE = 50

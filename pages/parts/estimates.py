@@ -8,7 +8,7 @@ from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.registry import load
 from engine.result import Result
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from pages.parts import palette
 
 

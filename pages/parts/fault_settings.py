@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from engine.registry import load, names
-from engine.scenario import KNOBS, Scenario
+from engine.scenario.scenario import KNOBS, Scenario
 from pages.parts import session
 
 CHOSEN = "protection here"

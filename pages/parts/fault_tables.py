@@ -10,7 +10,7 @@ from engine.campaign.compare import Curve
 from engine.campaign.fold import Recovery
 from engine.campaign.yardsticks import YARDSTICKS, llama
 from engine.registry import load, names
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE
 from pages.parts.campaigns import Campaigns, Protected
 

@@ -6,12 +6,13 @@ from math import floor, log10
 import streamlit as st
 from joblib import cpu_count
 
-from engine import effort, knobs
+from engine import effort
 from engine.core.arrays import Row
 from engine.errors import BadKnob
 from engine.fault import strikes_of
 from engine.result import Result
-from engine.scenario import KNOBS, Scenario
+from engine.scenario import knobs
+from engine.scenario.scenario import KNOBS, Scenario
 from engine.service import Status
 from pages.parts import charts, compare_charts, downloads, full_runs, runs, session, tables
 from pages.parts.full_runs import ELAPSED

@@ -5,8 +5,8 @@ import streamlit as st
 
 from engine import effort, gaps
 from engine.gaps import Gap
-from engine.presets import preset, preset_names
-from engine.scenario import with_values
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
 from pages.parts import downloads
 from pages.parts.numbers import duration
 from pages.parts.plain import plain

@@ -8,7 +8,7 @@ import streamlit as st
 from engine import history, table
 from engine.errors import EmberpoolError
 from engine.history import Entry
-from engine.keys import How
+from engine.scenario.keys import How
 from pages.parts import address, downloads, history_charts, history_tables, runs
 from pages.parts.history_tables import LIVE, RANK
 from pages.parts.plain import plain

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import history, links, service
 from engine.history import Entry
-from engine.keys import How
+from engine.scenario.keys import How
 from pages.parts import runs
 from pages.parts.plain import plain
 

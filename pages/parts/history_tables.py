@@ -9,9 +9,9 @@ import pandas as pd
 
 from engine import columns, history
 from engine.history import Entry
-from engine.keys import How
 from engine.quota import Usage
-from engine.scenario import KNOBS
+from engine.scenario.keys import How
+from engine.scenario.scenario import KNOBS
 from engine.units import GiB
 from pages.parts.numbers import better, duration, label, readable, unit
 

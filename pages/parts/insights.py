@@ -7,7 +7,7 @@ from engine.errors import EmberpoolError
 from engine.insight.decomposition import Decomposition, decomposition
 from engine.insight.relaxation import Relaxation, relaxation
 from engine.insight.saturation import Saturation, saturation
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from engine import knobs, registry
+from engine import registry
 from engine.errors import BadKnob
-from engine.knobs import AUTO, Knob
-from engine.scenario import KNOBS, values
+from engine.scenario import knobs
+from engine.scenario.knobs import AUTO, Knob
+from engine.scenario.scenario import KNOBS, values
 from pages.parts import session
 from pages.parts.plain import plain
 

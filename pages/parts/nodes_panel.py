@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.registry import load
-from engine.scenario import Scenario, with_values
+from engine.scenario.scenario import Scenario, with_values
 from pages.parts import compare_charts, downloads, estimates
 from pages.parts.headline import NODES, RATE
 from pages.parts.numbers import readable

@@ -7,8 +7,8 @@ from html import escape
 import pandas as pd
 
 from engine import version
-from engine.keys import How
 from engine.parts import constants
+from engine.scenario.keys import How
 from engine.sweep import Sweep
 from pages.parts import numbers, pictures, sweep_figures, sweep_findings, sweep_marks, sweep_table
 from pages.parts.sweep_figures import Figure

@@ -9,9 +9,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine import kept, service, store
 from engine.errors import EmberpoolError
-from engine.keys import How, key
 from engine.result import Result
-from engine.scenario import Scenario
+from engine.scenario.keys import How, key
+from engine.scenario.scenario import Scenario
 from engine.service import Status
 from pages.parts import data_file
 from pages.parts import session as session_state

@@ -5,11 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from engine import knobs
 from engine.errors import BadKnob
-from engine.knobs import Knob
-from engine.presets import preset
-from engine.scenario import KNOBS, Scenario, values, with_values
+from engine.scenario import knobs
+from engine.scenario.knobs import Knob
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
 SAMPLE, HERE = "sample", "link of this page"

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from engine.effect import effect
-from engine.presets import preset, preset_names
-from engine.scenario import GROUPS, KNOBS
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import GROUPS, KNOBS
 from engine.sections import section, sections
 from pages.parts import beside_knob, data_file, knob_widgets, session
 from pages.parts.plain import plain

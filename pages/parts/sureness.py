@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from engine import checked
 from engine.errors import EmberpoolError
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.sensitivity import Swing, bands, tornado
 from pages.parts.numbers import readable, unit
 

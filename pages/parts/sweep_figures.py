@@ -7,7 +7,7 @@ import pandas as pd
 
 from engine.answers.matters import Share
 from engine.axes import Axis
-from engine.scenario import KNOBS
+from engine.scenario.scenario import KNOBS
 from pages.parts import numbers, sweep_charts, sweep_marks, sweep_parallel, sweep_table
 from pages.parts.charts import Spec
 from pages.parts.sweep_marks import is_log, lower_is_better

@@ -11,9 +11,9 @@ import streamlit as st
 
 from engine import kept, table, version
 from engine.commands import surveying
-from engine.keys import How
 from engine.result import Result
-from engine.scenario import Scenario
+from engine.scenario.keys import How
+from engine.scenario.scenario import Scenario
 from pages.parts import address, pictures, report, runs, sweep_filters, sweep_table
 from pages.parts.numbers import duration
 from pages.parts.report import Report

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from engine.scenario import KNOBS
+from engine.scenario.scenario import KNOBS
 from pages.parts import numbers
 from pages.parts.sweep_table import POINT, ranked, shown
 

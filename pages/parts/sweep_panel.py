@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from engine.keys import How
 from engine.result import Result
+from engine.scenario.keys import How
 from engine.sweep import Sweep
 from pages.parts import (
     downloads,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from engine.answers.objective import Constraint
-from engine.scenario import KNOBS
+from engine.scenario.scenario import KNOBS
 from pages.parts import numbers
 from pages.parts.charts import INK, Spec, axis
 from pages.parts.sweep_charts import BRUSH

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine import links
-from engine.scenario import KNOBS
+from engine.scenario.scenario import KNOBS
 from engine.sweep import Sweep
 from pages.parts import address, downloads, numbers, pinned, session, sweep_charts, sweep_table
 from pages.parts.plain import plain

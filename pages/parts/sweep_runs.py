@@ -17,8 +17,8 @@ import streamlit as st
 from engine import columns, effort, service
 from engine.columns import Columns
 from engine.errors import EmberpoolError
-from engine.keys import How, key
-from engine.scenario import Scenario
+from engine.scenario.keys import How, key
+from engine.scenario.scenario import Scenario
 from engine.service import Status
 from engine.sweep import Sweep
 from pages.parts import runs, sweep_table

@@ -12,7 +12,7 @@ from engine.answers.objective import Constraint, Objective, objective
 from engine.answers.search import search
 from engine.errors import EmberpoolError
 from engine.result import Result
-from engine.scenario import KNOBS, Scenario, values
+from engine.scenario.scenario import KNOBS, Scenario, values
 from engine.sweep import Sweep
 from pages.parts import address, downloads, numbers, runs, session, sweep_filters, sweep_table
 from pages.parts.numbers import duration

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine import knobs
 from engine.answers.objective import Constraint
 from engine.axes import Axis
 from engine.columns import Columns
-from engine.scenario import KNOBS
+from engine.scenario import knobs
+from engine.scenario.scenario import KNOBS
 from pages.parts import numbers
 
 SIGNS = {"<=": "≤", ">=": "≥"}

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.result import Result
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.sensitivity import Swing, bands, tornado
 from pages.parts import charts, downloads
 from pages.parts.numbers import readable

@@ -5,7 +5,7 @@ import streamlit as st
 
 from engine import effort
 from engine.result import Result
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.service import Status
 from pages.parts import charts, downloads, runs, tables, tiles
 from pages.parts.headline import STEP

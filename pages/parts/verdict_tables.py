@@ -7,8 +7,8 @@ import pandas as pd
 
 from engine import validate
 from engine.core.graph import STAGES
-from engine.presets import preset
 from engine.published import KINDS
+from engine.scenario.presets import preset
 from engine.validate import Verdict
 from pages.parts import palette, tables
 

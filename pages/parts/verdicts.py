@@ -8,8 +8,8 @@ from time import monotonic
 import streamlit as st
 
 from engine import effort, validate, version
-from engine.presets import preset, preset_names
 from engine.published import claims
+from engine.scenario.presets import preset, preset_names
 from engine.validate import Point, Verdict
 from pages.parts.numbers import duration
 from pages.parts.plain import plain

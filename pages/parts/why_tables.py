@@ -9,7 +9,7 @@ from engine.insight.cost import Cost
 from engine.insight.decomposition import Decomposition
 from engine.insight.relaxation import Relaxation
 from engine.insight.saturation import Saturation
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
 from pages.parts.numbers import readable
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine import planner, profile
 from engine.profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
-from engine.scenario import Scenario
+from engine.scenario.scenario import Scenario
 from engine.workload.criteo import CriteoFile, read
 from engine.workload.source import source
 from pages.parts import data_file

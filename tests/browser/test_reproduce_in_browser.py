@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from engine.presets import preset, preset_names
+from engine.scenario.presets import preset, preset_names
 from tests.browser.conftest import WINDOWS
 from tests.browser.test_explorer import ANSWER_MS, PAGES, downloaded, settled
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine import links
-from engine.scenario import values
+from engine.scenario.scenario import values
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 
 AXES = "axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl"

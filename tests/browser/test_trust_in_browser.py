@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.parts import constants
-from engine.presets import preset
+from engine.scenario.presets import preset
 from pages.parts.tiles import WAITING
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 

@@ -12,7 +12,7 @@ from engine.devices.host import HOSTS
 from engine.devices.pcie import PATHS
 from engine.devices.pmem import MEDIA
 from engine.devices.ssd import DRIVES
-from engine.scenario import Scenario, per_table
+from engine.scenario.scenario import Scenario, per_table
 
 REPLAY = REPLAYS["trainingcxl"]
 NEAR_DATA = 4 * 64 * 250e6

@@ -10,7 +10,8 @@ from itertools import compress
 from operator import attrgetter, is_not, ne
 from typing import Any, Literal, NamedTuple
 
-from . import knobs, version
+from .. import version
+from . import knobs
 from .scenario import GROUPS, KNOBS, Scenario
 
 How = Literal["full", "estimate"]

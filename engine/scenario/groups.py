@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from ..registry import names
 from .knobs import knob
-from .registry import names
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from math import isfinite
 from typing import NamedTuple
 
-from .errors import BadKnob, nearest
+from ..errors import BadKnob, nearest
 
 MOST_TRACED = 2000
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ..registry import NO_RATES, rate_names
 from .knobs import knob
-from .registry import NO_RATES, rate_names
 
 MOST = 1e12
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, Literal
 
-from .errors import BadKnob, nearest
+from ..errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
 # What must run for a knob to matter: the estimate, a full run (that trains, is struck, reads a file, fills memories), a campaign.

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .errors import BadFile, BadKnob, nearest
-from .registry import read_toml
+from ..errors import BadFile, BadKnob, nearest
+from ..registry import read_toml
 from .scenario import Scenario, with_values
 
-FOLDER = Path(__file__).parent.parent / "presets"
+FOLDER = Path(__file__).parent.parent.parent / "presets"
 DEFAULT = "dlrm-kaggle"
 
 

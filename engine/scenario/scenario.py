@@ -10,16 +10,16 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, cast
 
+from ..core.memo import Seen
+from ..errors import BadKnob, nearest
+from ..registry import model_file, names
 from . import knobs
-from .core.memo import Seen
 from .data import Data
-from .errors import BadKnob, nearest
 from .fault_knobs import Faults
 from .fault_trace import replay
 from .groups import Model, Policy, Run
 from .knobs import Knob, knob
 from .machine import Machine
-from .registry import model_file, names
 
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from .core.catalog import names
+from ..core.catalog import names
+from ..registry import domain_names
 from .knobs import knob
-from .registry import domain_names
 
 
 @dataclass(frozen=True, slots=True)
