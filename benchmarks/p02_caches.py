@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.benchmark import Benchmark, interleaved
 from benchmarks.libcachesim_peer import misses, write, zipf
-from engine.cache import Room, caches
+from engine.caches.policy import Room, caches
 
 IDS, ROWS, CAPACITY, ROUNDS = 10_000_000, 1_000_000, 100_000, 2
 

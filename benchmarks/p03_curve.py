@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.libcachesim_peer import misses, write, zipf
-from engine.stack import curve
+from engine.caches.stack_distance import curve
 
 IDS, ROWS = 2_000_000, 1_000_000
 CAPACITIES = np.unique(np.geomspace(10, 300_000, 64).astype(np.int64))

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.benchmark import Benchmark, interleaved
 from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Move
-from engine.device import Device
+from engine.hardware.device import Device
 from engine.schedule import advance
 from engine.timeline import timeline
 

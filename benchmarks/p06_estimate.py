@@ -6,13 +6,13 @@ from time import process_time
 import numpy as np
 
 from benchmarks.benchmark import ROUNDS, Benchmark
-from engine.axes import Axis
 from engine.core import memo
 from engine.estimate import estimate
 from engine.many import estimates
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
-from engine.sweep import Sweep
+from engine.sweep.axes import Axis
+from engine.sweep.sweep import Sweep
 
 MADMAX_POINTS_PER_SECOND = 2406.0  # stated by its authors, arXiv 2310.02784; not run here
 BANDWIDTHS = Axis("machine.cxl_bandwidth_GBps", tuple(np.geomspace(1, 100, 40).tolist()))

@@ -10,7 +10,6 @@ import numpy as np
 from benchmarks.benchmark import Benchmark
 from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
-from engine.axes import Axis
 from engine.core import memo
 from engine.counts import counted
 from engine.machinery import machinery, schedule
@@ -18,7 +17,8 @@ from engine.runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.settle import settle
-from engine.sweep import Sweep
+from engine.sweep.axes import Axis
+from engine.sweep.sweep import Sweep
 from engine.workload.source import source
 
 BATCHES = 200

@@ -11,7 +11,6 @@ from unittest.mock import patch
 
 from benchmarks.benchmark import Benchmark
 from engine import service
-from engine.axes import parse
 from engine.feed import Feed
 from engine.kept import outcomes, result_text
 from engine.pool import local
@@ -19,7 +18,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.simulate import simulate
 from engine.store import opened
-from engine.sweep import Sweep
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sweep
 from engine.training import fold
 from engine.worker import COMPUTE, compute_chunk, nap
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from . import energy
 from .core.arrays import Row
 from .course import Segment
-from .device import Device
+from .hardware.device import Device
 from .run import Run
 from .timeline import Timeline
 

@@ -15,7 +15,7 @@ from .scenario.scenario import Scenario
 from .story import warnings
 from .tables import device_rows, timeline_rows
 from .together import Observed, Plan, Point, Whole, plan
-from .workload.criteo import CriteoFile
+from .workload.readers.criteo import CriteoFile
 
 
 def calm(point: Point, seen: Observed) -> bool:

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from .caches.lru_misses import MOST_LOOKUPS, Distances, distances, moved
+from .caches.replay import served, warm
 from .core.memo import remembered
 from .found import finder
 from .registry import load
 from .scenario.scenario import Scenario, per_table
-from .serving import served, warm
 from .system import System, cache_policy
 from .traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic
-from .workload.criteo import CriteoFile
 from .workload.hot import hot_set, popular
-from .workload.recency import MOST_LOOKUPS, Distances, distances, moved
-from .workload.recent import recent, tally
+from .workload.readers.criteo import CriteoFile
 from .workload.source import Source, num_batches, source
+from .workload.touched import recent, tally
 
 Hear = Callable[[str, bool], None]  # told what was done, and whether that finishes a batch; it may raise Cancelled
 MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count

@@ -11,6 +11,7 @@ from itertools import chain
 from math import isclose
 from typing import Any
 
+from .caches.replay import warm
 from .errors import BadInput
 from .estimate import estimate
 from .fault import asked
@@ -18,7 +19,6 @@ from .parts import constants, powered, readers
 from .registry import load
 from .scenario.knobs import Knob, check
 from .scenario.scenario import KNOBS, Scenario, values, with_values
-from .serving import warm
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.work import Amount, Work, written
-from .device import Device
+from .hardware.device import Device
 from .timeline import Timeline
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from .system import System, cache_policy
 from .traffic import Traffic, traffic
 from .traffic import steady as repeated
 from .workload.accesses import expected
-from .workload.caching import NOTHING, expected_moves, popular_share
+from .workload.expected_cache import NOTHING, expected_moves, popular_share
 
 
 def expected_traffic(s: Scenario, batches: int) -> Traffic:

@@ -7,8 +7,9 @@ from heapq import merge
 from itertools import islice
 from typing import Literal
 
-from . import cluster, hazard
+from . import hazard
 from .fault_rates import mtbfs
+from .hardware import cluster
 from .registry import load, names
 from .scenario.fault_trace import replay
 from .scenario.scenario import Scenario

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from math import ceil
 
-from .cluster import nodes
 from .core.memo import remembered
-from .devices.gpu import memory_bytes
-from .devices.pmem import module_bytes, modules
-from .devices.ssd import DRIVES
+from .hardware.cluster import nodes
+from .hardware.devices.gpu import memory_bytes
+from .hardware.devices.pmem import module_bytes, modules
+from .hardware.devices.ssd import DRIVES
 from .registry import load
 from .scenario.scenario import KNOBS, Scenario, per_table, with_values
 from .system import System
 from .traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
 from .units import FLOAT32, GB, GiB
-from .workload.caching import expected_unique
+from .workload.expected_cache import expected_unique
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 MOST_GIB = 1e6  # of PMEM in one machine, as its knob allows

@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .caches.inclusive_lru import no_rows, serve
+from .caches.row_index import with_room
+from .caches.warm_start import before
 from .core.arrays import Floats, Ints
-from .inclusive import no_rows, serve
 from .placement import placement
 from .scenario.scenario import Scenario
-from .slots import with_room
 from .traffic import LEVELS, row_bytes
 from .workload.batch import bag_layout
-from .workload.begun import before
 
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
 Finder = Callable[[int, Ints, Ints], Floats]

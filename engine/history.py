@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import kept, links
+from . import kept
 from .errors import BadInput, EmberpoolError
 from .quota import shrink
 from .result import Result
@@ -18,7 +18,8 @@ from .scenario import knobs
 from .scenario.keys import How
 from .scenario.scenario import KNOBS, Scenario, known, with_values
 from .store import FAILED, KEPT, OPEN, opened, transaction
-from .sweep import Sweep
+from .sweep import links
+from .sweep.sweep import Sweep
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .core.graph import STAGES, Demand, Task, TaskGraph
 from .core.work import Work, written
-from .device import Device, joules, seconds, stored
+from .hardware.device import Device, joules, seconds, stored
 from .windows import Accounts
 
 Floats = NDArray[np.float64]

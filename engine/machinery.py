@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 
-from . import assumptions, system
+from . import system
 from .core.graph import check
 from .core.memo import remembered
-from .device import Device
+from .hardware import assumptions
+from .hardware.device import Device
+from .hardware.power import counted, within_host
 from .parts import built, powered
-from .power import counted, within_host
 from .registry import every, load
 from .scenario.machine import Machine
 from .scenario.scenario import Scenario

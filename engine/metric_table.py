@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from . import cluster
 from .books import RECOVERY
 from .fit import gpu_bytes
+from .hardware import cluster
 from .metric import Metric
 from .report import Report
 from .units import GB, MS, GiB

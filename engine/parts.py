@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from .assumptions import name_of
-from .cluster import folded
 from .core.constants import Constant
 from .core.memo import remembered
-from .device import Device, Kind
+from .hardware.assumptions import name_of
+from .hardware.cluster import folded
+from .hardware.device import Device, Kind
 from .registry import every, load
 from .scenario.machine import Machine
 from .scenario.scenario import Scenario

@@ -5,17 +5,17 @@ Bandwidth density is lookups per sample and row: rows of small tables are asked 
 
 from typing import NamedTuple
 
-from .cluster import nodes
 from .core.constants import Constant
 from .core.memo import remembered
 from .core.work import Amount
-from .devices.gpu import memory_bytes
 from .fit import activation_bytes
+from .hardware.cluster import nodes
+from .hardware.devices.gpu import memory_bytes
 from .scenario.scenario import Scenario, per_table
 from .traffic import mlp_bytes, row_bytes, table_bytes
 from .units import GiB
 from .workload.accesses import expected
-from .workload.caching import expected_moves
+from .workload.expected_cache import expected_moves
 
 USABLE = Constant("memory for tables", 0.9, "of what is left", 0.7, 0.95, "unsourced", "the rest: buffers, fragments, the host")
 Tables = tuple[int, ...]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .caches.stack_distance import curve
 from .core.arrays import Floats, Ints
 from .scenario.scenario import Scenario, per_table
-from .stack import curve
 from .workload.accesses import expected
 from .workload.batch import bag_layout
-from .workload.expectation import hit_rate
+from .workload.expected import hit_rate
 from .workload.popularity import popularities
 from .workload.spectrum import Spectrum, head_mass, id_space, spectrum
 

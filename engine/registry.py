@@ -19,18 +19,21 @@ CONSTANT = {
     "caches": "CACHE",
     "protections": "PROTECTION",
 }
+# Where the files of a kind lie; those of systems in a folder for each family, beside the steps that they share.
+FOLDERS = {"systems": "systems", "devices": "hardware/devices", "caches": "caches/policies", "protections": "protections"}
+NO_FAMILY = ("steps", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
 TABLES = {
-    "metrics": ("engine.metric_table", "METRICS"),
-    "faults": ("engine.fault_table", "FAULTS"),
-    "domains": ("engine.persistence_models", "MODELS"),
+    "metrics": ("metric_table", "METRICS"),
+    "faults": ("fault_table", "FAULTS"),
+    "domains": ("persistence_models", "MODELS"),
 }
 
 
 def rows(kind: str) -> Mapping[str, Any]:
     """Return a table's rows by name, as they stand in it; `kind` is a key of TABLES."""
     place, table = TABLES[kind]
-    found: Mapping[str, Any] = getattr(import_module(place), table)
+    found: Mapping[str, Any] = getattr(import_module(f"{__package__}.{place}"), table)
     return found
 
 
@@ -41,8 +44,15 @@ def names(kind: str) -> tuple[str, ...]:
         return tuple(sorted(rows(kind)))
     if kind == "models":
         return tuple(sorted(path.stem for path in (HERE / "scenario" / "models").glob("*.toml")))
-    found = (module.name for module in iter_modules([str(HERE / kind)]))
-    return tuple(sorted(name.replace("_", "-") for name in found))
+    return tuple(sorted(_files(kind)))
+
+
+@cache
+def _files(kind: str) -> Mapping[str, str]:
+    """Return the dotted place of each variant's file by name."""
+    folders = [folder for folder in HERE.glob(FOLDERS[kind]) if folder.is_dir() and folder.name not in NO_FAMILY]
+    found = ((folder, one.name) for folder in folders for one in iter_modules([str(folder)]))
+    return {name.replace("_", "-"): ".".join((*folder.relative_to(HERE).parts, name)) for folder, name in found}
 
 
 def domain_names() -> tuple[str, ...]:
@@ -66,7 +76,7 @@ def load(kind: str, name: str) -> Any:
 
 def module(kind: str, name: str) -> ModuleType:
     """Return a variant's file."""
-    return import_module(f"engine.{kind}.{name.replace('-', '_')}")
+    return import_module(f"{__package__}.{_files(kind)[name]}")
 
 
 def every(kind: str) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from functools import partial
 from . import energy
 from .ahead import FULL_SPEED
 from .books import Books, books
-from .device import stored
+from .hardware.device import stored
 from .machinery import Machinery
 from .run import Crash, Run
 from .scores import Scores

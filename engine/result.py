@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import links, version
+from . import version
 from .core.arrays import Row
 from .scenario.scenario import Scenario, values
+from .sweep import links
 
 COUNTED = {
     "device": "Energy is counted at the devices, without supplies and cooling.",

@@ -13,7 +13,7 @@ from .run import Run
 from .scores import Scores
 from .training import Evaluation, Step, boundaries, scale_note, train
 from .training.lookup import LocalBatch
-from .workload.criteo import CriteoFile
+from .workload.readers.criteo import CriteoFile
 from .workload.source import num_batches, source
 
 

@@ -27,7 +27,7 @@ from .steady import steady
 from .story import cannot_run, tell
 from .together import TIMELINES, Point, alone
 from .traffic import Traffic
-from .workload.criteo import CriteoFile, read
+from .workload.readers.criteo import CriteoFile, read
 from .workload.source import Source, num_batches, source
 
 blas.spare()

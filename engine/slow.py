@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .device import Device
+from .hardware.device import Device
 from .machinery import Machinery
 
 AMOUNTS = ("rows", "nbytes", "lookups", "samples")  # what takes longer the more there is of it

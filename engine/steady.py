@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from .core.arrays import Row
 from .core.work import Amount, Work, written
-from .device import Device, stored
 from .energy import pmem_work
+from .hardware.device import Device, stored
 from .layout import accounts_of
 from .timeline import Timeline
 from .windows import Averages, average, averages

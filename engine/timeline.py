@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .core.graph import Demand, Task, TaskGraph
 from .critical_path import exposed
-from .device import Device, joules, seconds
+from .hardware.device import Device, joules, seconds
 from .schedule import advance
 from .template import State, Template, stretches
 

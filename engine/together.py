@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .core.graph import check
-from .device import Device
 from .errors import Cancelled, EmberpoolError
+from .hardware.device import Device
 from .layout import Layout, laid_out, with_log_queued_at
 from .machinery import Machinery, machinery
 from .parts import named

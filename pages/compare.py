@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from engine import links
+from engine.sweep import links
 from pages.parts import (
     address,
     charts,

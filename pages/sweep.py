@@ -3,10 +3,10 @@
 import streamlit as st
 from joblib import cpu_count
 
-from engine import links
 from engine.errors import EmberpoolError
 from engine.result import Result
 from engine.service import Status
+from engine.sweep import links
 from pages.parts import address, axes_panel, estimates, frame, pinned, runs, session, sweep_filters, sweep_panel, sweep_runs
 from pages.parts.numbers import duration
 from pages.parts.plain import plain

@@ -15,8 +15,8 @@ from trainingcxl_figure import DIGITISED
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from engine.core.graph import STAGES
-from engine.devices import gpu, host, pcie, pmem
 from engine.estimate import estimate
+from engine.hardware.devices import gpu, host, pcie, pmem
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as some
 
 from engine.answers import cheapest, constraint, finding, kept, knee, objective, objectives, ranks, shares, top
 from engine.answers.fronts import BLOCK, fronts
-from engine.axes import parse
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario
-from engine.sweep import Sampling, Sweep
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sampling, Sweep
 
 TIME, COST, AUC = "Step time [ms]", "Capital cost [USD]", "AUC"
 numbers = some.one_of(some.none(), some.integers(0, 6).map(float))

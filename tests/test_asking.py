@@ -9,15 +9,15 @@ import pytest
 
 from engine.__main__ import main
 from engine.answers import objectives
-from engine.axes import parse
 from engine.campaign import campaign
 from engine.campaign.trace import hazards_of
 from engine.commands import asking, surveying, sweep
-from engine.links import Questions, link
 from engine.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.sweep import Sweep
+from engine.sweep.axes import parse
+from engine.sweep.links import Questions, link
+from engine.sweep.sweep import Sweep
 from tests.service_fakes import ask
 
 GRID = ("--axis", "system=pmem,cxl", "--axis", "machine.gpu=v100,a100-80,h100-sxm", "--axis", "machine.num_gpus=1,2")

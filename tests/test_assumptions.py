@@ -2,14 +2,14 @@
 
 import pytest
 
-from engine.assumptions import name_of
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.links import link, read
+from engine.hardware.assumptions import name_of
 from engine.registry import every
 from engine.result import from_json
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.sweep.links import link, read
 
 BASE = preset("trainingcxl-rm1").scenario
 NAMES = sorted({name_of(d, one) for d, kind in every("devices").items() for part in kind.parts().values() for one in part})

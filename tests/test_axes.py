@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from engine.axes import Span, parse
 from engine.errors import BadKnob
+from engine.sweep.axes import Span, parse
 
 BANDWIDTH = "machine.cxl_bandwidth_GBps"
 

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import slots
 from engine.__main__ import main
-from engine.cache import Room, by_table, caches
-from engine.caches import set_associative
+from engine.caches import batch_lru, row_index
+from engine.caches.policies import set_associative
+from engine.caches.policy import Room, by_table, caches
 from engine.errors import BadInput, CannotRun
 from engine.registry import names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload import batch, lru, source
+from engine.workload import batch, source
 from tests import reference_caches as by_hand
 
 BY_HAND = {"lru": by_hand.Lru, "clock": by_hand.Clock, "lfu": by_hand.Lfu}
@@ -80,7 +80,7 @@ def test_ids_far_apart_miss_as_often_as_ids_close_together(name, ids, rows):
 @pytest.mark.parametrize("rows", [0, 1, 5, 300, 5000])
 def test_lru_served_singly_is_the_cache_of_system_ssd(rows):
     ids = np.concatenate(zipf(4, rows=4000))
-    assert caches()["lru"].singly(ids, room(rows)) == lru.cache_misses([ids], rows)[0]
+    assert caches()["lru"].singly(ids, room(rows)) == batch_lru.cache_misses([ids], rows)[0]
 
 
 @given(batches=BATCHES, rows=st.integers(6, 14), ahead=st.integers(0, 4))
@@ -121,7 +121,7 @@ def test_a_set_associative_cache_is_an_lru_in_each_set_of_the_split_trace(rows, 
     number = set_associative.sets(size)
     own = np.array([set_associative.set_of(row, number) for row in ids])
     assert len(np.unique(own)) >= 0.9 * number
-    wanted = sum(lru.cache_misses([ids[own == one]], ways)[0] for one in range(number))
+    wanted = sum(batch_lru.cache_misses([ids[own == one]], ways)[0] for one in range(number))
     assert caches()["set-associative"].singly(ids, size) == wanted
 
 
@@ -203,7 +203,7 @@ def test_one_cache_a_table_serves_that_tables_ids_alone():
 
 
 def test_a_huge_cache_takes_memory_for_the_rows_it_holds():
-    held = slots.with_room(slots.empty(10**12, 2, ()), 5000)
+    held = row_index.with_room(row_index.empty(10**12, 2, ()), 5000)
     assert len(held.cell) < 20_000 and len(held.bucket) < 100_000
 
 

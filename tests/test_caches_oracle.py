@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import libcachesim_peer as peer
-from engine import stack
-from engine.cache import Room, caches
+from engine.caches import stack_distance
+from engine.caches.policy import Room, caches
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "libcachesim_misses.json").read_text(encoding="utf-8"))
 
@@ -27,7 +27,7 @@ def test_misses_are_those_that_libcachesim_counted(name, ids):
 
 
 def test_one_pass_has_every_lru_count_of_libcachesim(ids):
-    assert stack.curve([ids]).misses(np.array(RECORDED["capacities"])).tolist() == RECORDED["misses"]["lru"]
+    assert stack_distance.curve([ids]).misses(np.array(RECORDED["capacities"])).tolist() == RECORDED["misses"]["lru"]
 
 
 @pytest.mark.slow

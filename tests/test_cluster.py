@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.cluster import folded, nodes
 from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream
-from engine.device import joules, seconds
+from engine.hardware.cluster import folded, nodes
+from engine.hardware.device import joules, seconds
 from engine.registry import load
 from engine.scenario.machine import Machine
 

@@ -13,9 +13,9 @@ import pytest
 
 from engine.__main__ import main
 from engine.commands import bar
-from engine.links import link
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
+from engine.sweep.links import link
 from tests.service_fakes import BUGGY, REFUSED, ROOT, TOO_BIG, ask, command, compute, lives, open_pids, until
 
 SLOW = ("--set", "faults.detect_seconds=0.3")

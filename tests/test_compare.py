@@ -8,10 +8,10 @@ import pytest
 from machines import scenario
 from streamlit.testing.v1 import AppTest
 
-from engine import links
 from engine.core.graph import STAGES
 from engine.estimate import estimate
 from engine.registry import load, names
+from engine.sweep import links
 from engine.system import Ways
 from pages.parts import compare_charts, compare_tables, comparison, estimates, knob_widgets, palette, tables
 

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import links
 from engine.answers import linked
 from engine.crashcheck import lines
 from engine.crashcheck.view import KEPT, SLOTS, line_of, moments, said, view
@@ -12,6 +11,7 @@ from engine.domain import domain
 from engine.errors import BadInput
 from engine.registry import domain_names
 from engine.scenario.presets import preset
+from engine.sweep import links
 from pages.parts import crash_viewer
 from tests.some import one_in
 from tests.test_why import fields

@@ -15,7 +15,7 @@ from made_up_criteo import HEADER, csv, rows, tsv
 from engine.errors import BadFile, BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload import criteo
+from engine.workload.readers import criteo
 from engine.workload.source import num_batches, source
 
 OWN = Path(__file__).parent / "data" / "made_up_criteo.csv"

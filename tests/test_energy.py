@@ -8,8 +8,8 @@ from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scen
 
 from engine import energy
 from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
-from engine.device import joules, seconds
 from engine.estimate import estimate
+from engine.hardware.device import joules, seconds
 from engine.report import report
 from engine.run import run, schedule
 from engine.scenario.scenario import with_values

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from engine.acceptance import TAOBAO, TAOBAO_LRU
+from engine.caches import batch_lru
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
-from engine.workload import accesses, lru, recent, source, spectrum
-from engine.workload.expectation import hit_rate
+from engine.workload import accesses, source, spectrum, touched
+from engine.workload.expected import hit_rate
 
 TABLES = {"model.num_tables": 3, "model.interaction": "concat"}
 SHAPES: list[tuple[dict[str, Any], int]] = [
@@ -68,9 +69,9 @@ def test_counting_agrees_with_sets_of_rows() -> None:
 
 def test_counting_needs_memory_for_two_batches_whatever_the_tables_hold() -> None:
     scenario = _scenario({"model.num_embeddings": (10**11,)})
-    memory = recent.recent(scenario.model, 128)
+    memory = touched.recent(scenario.model, 128)
     assert memory.rows.nbytes + memory.again.nbytes < 64 * 128 * 26
-    first = recent.tally(memory, source.source(scenario).ids(0))
+    first = touched.tally(memory, source.source(scenario).ids(0))
     assert first[1].sum() == first[2].sum() == 0
 
 
@@ -92,7 +93,7 @@ def _lru_by_dict(batches: Iterable[np.ndarray], capacity: int) -> list[int]:
 def test_the_lru_cache_misses_what_an_ordered_dict_misses(capacity: int) -> None:
     origin = source.source(_scenario({"data.batch_size": 40}))
     batches = [origin.ids(n) for n in range(12)]
-    assert lru.cache_misses(batches, capacity).tolist() == _lru_by_dict(batches, capacity)
+    assert batch_lru.cache_misses(batches, capacity).tolist() == _lru_by_dict(batches, capacity)
 
 
 @pytest.mark.parametrize("kind", ["kaggle", "zipf"])
@@ -100,7 +101,7 @@ def test_the_lru_cache_misses_what_an_ordered_dict_misses(capacity: int) -> None
 def test_che_is_within_half_a_point_of_exact_lru_in_caches_of_ten_batches_or_more(kind: str, capacity: int) -> None:
     scenario = _scenario({"data.popularity": kind, "model.num_embeddings": (20_000,)})
     origin = source.source(scenario)
-    misses = lru.cache_misses((origin.ids(n) for n in range(600)), capacity)[200:].mean()
+    misses = batch_lru.cache_misses((origin.ids(n) for n in range(600)), capacity)[200:].mean()
     lookups = accesses.lookups(scenario).sum()
     assert misses / lookups == pytest.approx(float(accesses.expected_misses(scenario, capacity)) / lookups, abs=0.005)
 

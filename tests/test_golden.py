@@ -1,10 +1,11 @@
 """Golden files: what outside links and scripts rely on, so that a change is seen and meant."""
 
-from engine import links, registry, version
+from engine import registry, version
 from engine.estimate import estimate
 from engine.scenario import knobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
+from engine.sweep import links
 
 
 def test_golden_knobs_keep_their_names_defaults_and_ranges(golden):

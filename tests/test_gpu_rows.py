@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.work import BottomMLP, Copy, HostRows, RowReads, RowUpdates, Software, TopPart, mlp_parameters
-from engine.device import joules, seconds
+from engine.hardware.device import joules, seconds
 from engine.registry import load
 from engine.scenario.machine import Machine
 

@@ -5,10 +5,11 @@ from math import prod
 import numpy as np
 import pytest
 
-from engine import planner, stack
+from engine import planner
+from engine.caches import batch_lru, stack_distance
 from engine.errors import BadInput
 from engine.hierarchy import Level, arithmetic, harmonic, seconds, served
-from engine.workload import lru, spectrum
+from engine.workload import spectrum
 from engine.workload.popularity import Popularity
 
 LEVELS = (
@@ -25,13 +26,13 @@ def ids():
 
 
 def test_each_level_serves_what_its_cache_hits_beyond_the_faster_ones(ids):
-    found = served(stack.curve([ids]).hit_rate, LEVELS) * len(ids)
-    misses = [len(ids), *(lru.cache_misses([ids], level.rows)[0] for level in LEVELS[:-1]), 0]
+    found = served(stack_distance.curve([ids]).hit_rate, LEVELS) * len(ids)
+    misses = [len(ids), *(batch_lru.cache_misses([ids], level.rows)[0] for level in LEVELS[:-1]), 0]
     assert found == pytest.approx(-np.diff(misses)) and found.min() > 0
 
 
 def test_the_mean_time_is_the_serial_sum_over_lookups(ids):
-    shares = served(stack.curve([ids]).hit_rate, LEVELS)
+    shares = served(stack_distance.curve([ids]).hit_rate, LEVELS)
     total = sum(
         level.row_bytes / level.bytes_per_second * round(share * len(ids)) for share, level in zip(shares, LEVELS, strict=True)
     )

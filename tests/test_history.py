@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import history, kept, links, quota, service
-from engine.axes import parse
+from engine import history, kept, quota, service
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario, with_values
 from engine.store import opened
-from engine.sweep import Sampling, Sweep
-from engine.sweep import sampling as sampling_of
+from engine.sweep import links
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sampling, Sweep
+from engine.sweep.sweep import sampling as sampling_of
 from tests.service_fakes import ask, scenario, scenarios
 from tests.test_store_quota import fill, left
 

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import claims, columns, history, kept, links, requests, service, table
+from engine import claims, columns, history, kept, requests, service, table
 from engine.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.store import DEFAULT, opened
+from engine.sweep import links
 from pages.parts import history_charts, history_panel, history_tables
 from tests.service_fakes import ask, scenario, scenarios
 

@@ -9,11 +9,12 @@ import pytest
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload import accesses, links
+from engine.workload import accesses
+from engine.workload import correlation as links
 from engine.workload.batch import offsets
-from engine.workload.caching import popular_share
-from engine.workload.criteo import read
+from engine.workload.expected_cache import popular_share
 from engine.workload.hot import HotSet, hot_set, popular
+from engine.workload.readers.criteo import read
 from engine.workload.source import Source, source
 
 REAL = os.environ.get("EMBERPOOL_CRITEO", "")

@@ -8,9 +8,9 @@ import pytest
 from machines import PRESETS, ready, scenario
 
 from engine.core.work import Persist, RowLog, RowReads, TopPart
-from engine.device import seconds
 from engine.errors import CannotRun
 from engine.estimate import estimate
+from engine.hardware.device import seconds
 from engine.insight import sentences
 from engine.insight.cost import cost
 from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way

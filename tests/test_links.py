@@ -7,11 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine import links, version
+from engine import version
 from engine.answers import linked
 from engine.errors import BadInput, BadLink
 from engine.scenario.presets import DEFAULT, preset, preset_names
 from engine.scenario.scenario import Scenario, values, with_values
+from engine.sweep import links
 from tests.strategies import scenarios
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from engine.acceptance import META_REUSE, reuse_shares
 from engine.core.hashing import Purpose, key
-from engine.devices.gpu import memory_bytes
 from engine.estimate import estimate
 from engine.fit import activation_bytes, fit
+from engine.hardware.devices.gpu import memory_bytes
 from engine.nodes import MOST_NODES, for_capacity, on
 from engine.placement import USABLE
 from engine.scenario.presets import preset
@@ -17,8 +17,8 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.settle import settle
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GiB
-from engine.workload.draw import draw, sampler
 from engine.workload.popularity import popularities
+from engine.workload.sampling import draw, sampler
 
 MTRAINS = preset("mtrains-capacity").scenario
 NODES, RATE = "Nodes", "Throughput [samples/s]"

@@ -18,7 +18,7 @@ from engine.core import memo, memory_limit
 from engine.errors import CannotRun, NoRoom
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload.recent import recent
+from engine.workload.touched import recent
 from tests.service_fakes import COMPUTE, HUNGRY, ROOT, ask, scenario, scenarios
 
 DEAF = """

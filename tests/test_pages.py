@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import estimate as real_estimate
-from engine import kept, links
+from engine import kept
 from engine.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
@@ -17,6 +17,7 @@ from engine.scenario.scenario import GROUPS, KNOBS, with_values
 from engine.sections import sections
 from engine.store import DEFAULT as STORE
 from engine.store import opened as opened_store
+from engine.sweep import links
 from tests import fakes
 from tests.some import one_in
 

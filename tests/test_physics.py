@@ -19,7 +19,7 @@ from engine.core.work import (
     Stream,
     TopPart,
 )
-from engine.device import joules, seconds, stored
+from engine.hardware.device import joules, seconds, stored
 from engine.registry import load, names
 from engine.scenario.machine import Machine
 

@@ -9,7 +9,7 @@ from engine.acceptance import KAGGLE_SAMPLES, distinct
 from engine.core import hashing
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
-from engine.workload import batch, cells, draw, popularity, spectrum
+from engine.workload import batch, cells, popularity, sampling, spectrum
 from engine.workload.popularity import Popularity
 
 MASK = 2**64 - 1
@@ -38,7 +38,7 @@ def _exact(popularity: Popularity) -> np.ndarray:
 
 def _drawn(popularity: Popularity, count: int = 400_000) -> np.ndarray:
     key = hashing.key(7, hashing.Purpose.IDS)
-    return draw.draw(draw.sampler((popularity,)), key, np.array([0, count]), np.array([0, popularity.rows]))
+    return sampling.draw(sampling.sampler((popularity,)), key, np.array([0, count]), np.array([0, popularity.rows]))
 
 
 def test_mixing_is_the_published_splitmix64() -> None:
@@ -114,7 +114,7 @@ def test_every_shape_of_table_is_drawn_within_its_rows() -> None:
     for kind in ("kaggle", "terabyte", "zipf", "uniform"):
         scenario = with_values(preset("dlrm-kaggle").scenario, {**changes, "data.popularity": kind})
         start, layout = batch.offsets(scenario.model), batch.bag_layout(scenario.model, 64)
-        ids = draw.draw(draw.sampler(popularity.popularities(scenario)), np.uint64(3), layout, start)
+        ids = sampling.draw(sampling.sampler(popularity.popularities(scenario)), np.uint64(3), layout, start)
         for table in range(55):
             bag = ids[layout[table] : layout[table + 1]]
             assert start[table] <= bag.min() and bag.max() < start[table + 1] == start[table] + rows[table]

@@ -15,7 +15,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.traffic import mlp_bytes, table_bytes
 from engine.units import GB, HOUR, GiB
-from engine.workload.caching import expected_unique
+from engine.workload.expected_cache import expected_unique
 
 KAGGLE = preset("dlrm-kaggle").scenario
 SHARDED = with_values(KAGGLE, {"system": "all-hbm", "machine.num_gpus": 16, "machine.network_bandwidth_GBps": 10.0})

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from engine import counts
+from engine.caches.batch_lru import admit, lru
+from engine.caches.lru_misses import distances, moved
 from engine.kept import result_text
 from engine.machinery import machinery
 from engine.registry import names
@@ -17,8 +19,6 @@ from engine.settle import settle
 from engine.simulate import simulate, untrained
 from engine.steady import steady
 from engine.story import tell
-from engine.workload.lru import admit, lru
-from engine.workload.recency import distances, moved
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (

@@ -11,7 +11,7 @@ from oracles import simpy_machine
 
 from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Stream
-from engine.device import Device
+from engine.hardware.device import Device
 from engine.run import schedule
 from engine.timeline import timeline
 

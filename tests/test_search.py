@@ -10,12 +10,12 @@ import pytest
 from engine.__main__ import main
 from engine.answers import alone, constraint, objectives, search, suggested
 from engine.answers.evaluated import evaluated
-from engine.axes import parse
 from engine.errors import BadInput, CannotRun
 from engine.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, values, with_values
-from engine.sweep import Sweep
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sweep
 
 TIME, COST = "Step time [ms]", "Capital cost [USD]"
 BOTH = objectives(f"{TIME},{COST}")

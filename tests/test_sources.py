@@ -8,13 +8,13 @@ from machines import scenario
 
 from engine.commands.listing import LISTS, _catalogue
 from engine.core.work import Persist, RowReads, RowUpdates, Stream
-from engine.device import joules, seconds
 from engine.estimate import estimate
-from engine.links import link, read
+from engine.hardware.device import joules, seconds
 from engine.registry import every, load
 from engine.scenario.machine import Machine
 from engine.scenario.scenario import KNOBS
 from engine.sensitivity import uncertain
+from engine.sweep.links import link, read
 
 GB, MODULE = 1e9, 128e9 / 2**30
 DISPUTED = [

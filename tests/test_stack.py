@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import stack
+from engine.caches import batch_lru, stack_distance
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload import lru, source
+from engine.workload import source
 
 
 def _by_list(ids):
@@ -25,7 +25,11 @@ def _by_list(ids):
 @given(ids=st.lists(st.integers(0, 9), max_size=60), cut=st.integers(1, 9))
 def test_the_curve_counts_distances_in_a_list_of_rows(ids, cut):
     batches = [np.array(ids[first : first + cut], dtype=np.int64) for first in range(0, len(ids), cut)]
-    for found in (stack.curve(batches), stack.curve(iter(batches)), stack.curve([ids * 2**40 for ids in batches])):
+    for found in (
+        stack_distance.curve(batches),
+        stack_distance.curve(iter(batches)),
+        stack_distance.curve([ids * 2**40 for ids in batches]),
+    ):
         assert found.hits.tolist() == _by_list(ids) and found.lookups == len(ids)
 
 
@@ -36,9 +40,9 @@ def long():
 
 
 def test_every_size_agrees_with_an_exact_cache_of_that_size_on_half_a_million_lookups(long):
-    found = stack.curve(long)
+    found = stack_distance.curve(long)
     sizes = np.array([0, 1, 2, 63, 64, 65, 1000, 4096, 10_000, 50_000, 99_999, 10**9])
-    assert found.misses(sizes).tolist() == [int(lru.cache_misses(long, size).sum()) for size in sizes]
+    assert found.misses(sizes).tolist() == [int(batch_lru.cache_misses(long, size).sum()) for size in sizes]
     assert len(found.hits) == len(np.unique(np.concatenate(long))) + 1
     assert found.hit_rate(sizes) == pytest.approx(1 - found.misses(sizes) / found.lookups)
 
@@ -46,8 +50,8 @@ def test_every_size_agrees_with_an_exact_cache_of_that_size_on_half_a_million_lo
 def test_batches_that_only_fill_the_caches_are_not_counted(long):
     for size in (100, 20_000):
         for batches in (long, iter(long)):
-            assert stack.curve(batches, unseen=12).misses(size) == lru.cache_misses(long, size)[12:].sum()
+            assert stack_distance.curve(batches, unseen=12).misses(size) == batch_lru.cache_misses(long, size)[12:].sum()
 
 
 def test_no_ids_have_a_curve_too():
-    assert stack.curve([]).hits.tolist() == [0] and stack.curve([]).hit_rate(5) == 0
+    assert stack_distance.curve([]).hits.tolist() == [0] and stack_distance.curve([]).hit_rate(5) == 0

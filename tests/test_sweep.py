@@ -5,12 +5,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from engine import links
-from engine.axes import parse
 from engine.errors import BadKnob
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
-from engine.sweep import KINDS, TOGETHER, Refused, Sampling, Sweep, sampling
+from engine.sweep import links
+from engine.sweep.axes import parse
+from engine.sweep.sweep import KINDS, TOGETHER, Refused, Sampling, Sweep, sampling
 
 BOX = tuple(map(parse, ("machine.cxl_bandwidth_GBps=0.5:64:4:log", "system=cxl-d,cxl-b,cxl", "data.batch_size=16:4096:5:log")))
 FITS = "model.embedding_dim=16,32"  # 32 contradicts the bottom MLP of the default model

@@ -10,9 +10,9 @@ import pytest
 
 from engine import version
 from engine.__main__ import main
-from engine.axes import parse
 from engine.scenario.presets import DEFAULT, preset
-from engine.sweep import Sweep
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sweep
 from pages.parts import pictures, report, runs, sweep_figures, sweep_files, sweep_runs
 from pages.parts.report import Report
 from pages.parts.sweep_marks import BEST

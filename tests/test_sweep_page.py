@@ -2,12 +2,12 @@
 
 import pytest
 
-from engine import links
 from engine.answers.weeks import over_weeks
-from engine.axes import parse
 from engine.many import estimates
 from engine.scenario.presets import preset
-from engine.sweep import Sweep, sampling
+from engine.sweep import links
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sweep, sampling
 from tests import fakes
 from tests.test_pages import address, engine, keep, opened
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cache import Room, caches
+from engine.caches import batch_cache, batch_lru, frequency_rank
+from engine.caches.policy import Room, caches
+from engine.caches.replay import served
 from engine.core.work import Direct
 from engine.errors import BadKnob
 from engine.estimate import estimate
@@ -15,12 +17,10 @@ from engine.published import claims
 from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.serving import served
 from engine.simulate import simulate
 from engine.validate import points
-from engine.workload import lru, ranks, shelf
 from engine.workload.batch import offsets
-from engine.workload.caching import conflicts
+from engine.workload.expected_cache import conflicts
 from engine.workload.source import source
 from tests.machines import flow
 
@@ -46,9 +46,9 @@ def by_hand(capacity, batches):
 
 
 def shelved(capacity, batches):
-    held, found = shelf.most_frequent(0), []
+    held, found = batch_cache.most_frequent(0), []
     for ids in batches:
-        held, moves = shelf.by_frequency(held, capacity, np.array(ids))
+        held, moves = batch_cache.by_frequency(held, capacity, np.array(ids))
         found.append(tuple(moves[:4]))
     return found
 
@@ -60,9 +60,9 @@ def test_a_batch_moves_rows_as_the_definition_says(batches, capacity):
 
 @given(batches=BATCHES)
 def test_a_lookup_misses_if_its_row_was_not_held_when_the_batch_began(batches):
-    cache, seen = lru.lru(13), set()
+    cache, seen = batch_lru.lru(13), set()
     for ids in batches:
-        cache, misses, missed = lru.admit(cache, np.array(ids))
+        cache, misses, missed = batch_lru.admit(cache, np.array(ids))
         assert misses == len(set(ids) - seen)
         assert missed == sum(row not in seen for row in ids)
         seen |= set(ids)
@@ -75,10 +75,10 @@ def test_rows_that_do_not_fit_beside_the_batch_are_fetched_and_sent_home_each_ti
 
 @given(batches=BATCHES, ahead=st.integers(1, 8))
 def test_look_ahead_has_kept_what_one_of_the_last_batches_used(batches, ahead):
-    held = shelf.most_frequent(0)
+    held = batch_cache.most_frequent(0)
     for turn, ids in enumerate(batches):
         recent = {row for before in batches[max(0, turn - ahead) : turn] for row in before}
-        held, moves = shelf.look_ahead(held, ahead, turn, np.array(ids))
+        held, moves = batch_cache.look_ahead(held, ahead, turn, np.array(ids))
         assert moves.misses == len(set(ids) - recent)
         assert moves.missed_lookups == sum(row not in recent for row in ids)
 
@@ -105,7 +105,7 @@ def test_other_caches_serve_a_stream_as_they_serve_a_list(listed_as, system, pol
     streamed = list(served(asked, cache, ids, 20))
     rows, batches = int(cache.rows(asked)), [ids.ids(n) for n in range(20)]
     if listed_as == "lfu":  # CachedEmbedding relabels ids and preloads 70 % of its cache
-        batches = [np.arange(int(0.7 * rows))[::-1].copy(), *map(ranks.generated(asked), batches)]
+        batches = [np.arange(int(0.7 * rows))[::-1].copy(), *map(frequency_rank.generated(asked), batches)]
     found = caches()[listed_as].run(batches, Room(rows))
     listed = replace(found, **{field.name: getattr(found, field.name)[-20:] for field in fields(found)})
     assert [m.misses for m in streamed] == listed.misses.tolist()
@@ -140,7 +140,7 @@ def test_counts_of_all_rows_take_the_gpu_memory_that_stamps_of_cached_rows_give_
 
 def test_ranks_number_all_rows_and_follow_how_often_the_data_uses_them():
     asked = small()
-    ids, relabel = np.concatenate([source(asked).ids(n) for n in range(20)]), ranks.generated(asked)
+    ids, relabel = np.concatenate([source(asked).ids(n) for n in range(20)]), frequency_rank.generated(asked)
     assert len(np.unique(relabel(ids))) == len(np.unique(ids))
     counts = np.bincount(relabel(ids))
     assert len(counts) <= offsets(asked.model)[-1]
@@ -149,7 +149,7 @@ def test_ranks_number_all_rows_and_follow_how_often_the_data_uses_them():
 
 
 def test_a_file_is_ranked_by_its_own_counts():
-    relabel = ranks.recorded([np.array([9, 9, 4]), np.array([4, 9, 7])])
+    relabel = frequency_rank.recorded([np.array([9, 9, 4]), np.array([4, 9, 7])])
     assert relabel(np.array([9, 4, 7])).tolist() == [0, 1, 2]
 
 

@@ -8,19 +8,19 @@ import pytest
 from engine.__main__ import main
 from engine.core.graph import check
 from engine.core.work import Copy, Direct, Fetch, HostRows
-from engine.device import seconds
 from engine.estimate import estimate
 from engine.expected import expected_amounts
 from engine.fit import fit
+from engine.hardware.device import seconds
 from engine.registry import load
 from engine.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.traffic import steady
-from engine.workload.caching import expected_unique, look_ahead_rows, spread
-from engine.workload.recent import recent, tally
+from engine.workload.expected_cache import expected_unique, look_ahead_rows, spread
 from engine.workload.source import source
+from engine.workload.touched import recent, tally
 
 SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")
 SMALL = {

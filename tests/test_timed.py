@@ -5,7 +5,7 @@ import pytest
 from machines import counted, ready, scenario
 
 from engine.core.work import written
-from engine.device import joules, seconds, stored
+from engine.hardware.device import joules, seconds, stored
 from engine.persistence import Layout, TimedMedia, redo, undo
 from engine.persistence.records import Stamp
 from engine.system import System

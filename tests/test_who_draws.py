@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from machines import SYSTEMS, flow, ready, scenario
 
-from engine.device import joules
+from engine.hardware.device import joules
 from engine.run import schedule
 from engine.scenario.scenario import KNOBS
 

@@ -9,8 +9,8 @@ import pytest
 from machines import scenario
 from streamlit.testing.v1 import AppTest
 
-from engine import links
 from engine.estimate import estimate
+from engine.sweep import links
 from pages.parts import downloads, insights, palette, why_charts, why_tables
 
 ROOT = Path(__file__).parent.parent

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Axis
 from ..errors import CannotRun
 from ..result import Result
 from ..scenario.scenario import Scenario, known
-from ..sweep import Refused, Sampling, made, shares_of
+from ..sweep.axes import Axis
+from ..sweep.sweep import Refused, Sampling, made, shares_of
 from .evaluated import evaluated, number
 from .matters import DRAWS, PURPOSE, QUANTILES, Share
 from .objective import Array, said, short

@@ -1,8 +1,8 @@
 """What a link means: its bounds and objectives name results, its crash state can be replayed; `links` checks its form."""
 
-from .. import links
 from ..crashcheck.view import view
 from ..errors import BadInput
+from ..sweep import links
 from .objective import constraint, objectives
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..scenario.scenario import KNOBS, known
-from ..sweep import Sweep
+from ..sweep.sweep import Sweep
 from .objective import Array, short
 
 PURPOSE = 107

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Axis
 from ..errors import BadInput
 from ..result import Result
 from ..scenario.scenario import Scenario, known
-from ..sweep import Refused, made
+from ..sweep.axes import Axis
+from ..sweep.sweep import Refused, made
 from .choice import kept
 from .evaluated import evaluated, number
 from .objective import NUMERIC, Array, Constraint, Objective

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..axes import Axis
 from ..registry import every
 from ..scenario import knobs
 from ..scenario.scenario import Scenario, known, values, with_values
-from ..sweep import Refused, made
+from ..sweep.axes import Axis
+from ..sweep.sweep import Refused, made
 from .choice import COST
 from .evaluated import evaluated
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ..assumptions import assumed
-from ..cluster import gpus_in_node, nodes
 from ..core.work import Copy, Move, Stream, Work
-from ..device import Device
-from ..devices.network import FABRICS
-from ..devices.ssd import DRIVES
+from ..hardware.assumptions import assumed
+from ..hardware.cluster import gpus_in_node, nodes
+from ..hardware.device import Device
+from ..hardware.devices.network import FABRICS
+from ..hardware.devices.ssd import DRIVES
 from ..machinery import Machinery
 from ..protection import STORE, Pace, Path, Site
 from ..scenario.scenario import Scenario

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import takewhile
 
-from ..cluster import gpus_in_node, nodes
 from ..errors import BadKnob, nearest
 from ..fault import mtbf
+from ..hardware.cluster import gpus_in_node, nodes
 from ..hazard import Hazard, strikes
 from ..registry import load, names
 from ..scenario.fault_trace import replay

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from ..devices.pmem import ENDURANCE, MEDIA
+from ..hardware.devices.pmem import ENDURANCE, MEDIA
 from ..protection import Site
 from ..units import GiB
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import links
 from ..answers import (
     COST,
     Columns,
@@ -28,11 +27,12 @@ from ..answers import (
 )
 from ..answers.objective import Array, numbers
 from ..answers.weeks import WEEKS
-from ..axes import Axis, parse
 from ..errors import BadInput
 from ..scenario import knobs
 from ..scenario.scenario import known
-from ..sweep import KINDS, Sampling, Sweep, sampling
+from ..sweep import links
+from ..sweep.axes import Axis, parse
+from ..sweep.sweep import KINDS, Sampling, Sweep, sampling
 from .choosing import Chosen
 from .parser import points
 

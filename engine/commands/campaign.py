@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .. import links, version
+from .. import version
 from ..campaign import many, trace
 from ..campaign.yardsticks import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..hazard import Hazard
 from ..registry import names
 from ..scenario.scenario import Scenario
+from ..sweep import links
 from ..units import HOUR
 from . import choosing, output
 from .parser import Subparsers, whole

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import links
 from ..answers import linked
 from ..errors import BadFile, BadInput
 from ..scenario import knobs
 from ..scenario.presets import DEFAULT, preset, scenario_file
 from ..scenario.scenario import Scenario, known, values, with_values
+from ..sweep import links
 
 DIGEST = "data.digest"
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import fault_rates, registry
-from ..device import Kind
+from ..hardware.device import Kind
 from ..scenario import knobs, presets
 from ..scenario.scenario import KNOBS
 from ..units import HOUR

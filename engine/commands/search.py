@@ -13,10 +13,10 @@ from ..answers.evaluated import evaluated, number
 from ..answers.objective import Constraint, Objective, constraint
 from ..answers.search import Found, search
 from ..answers.weeks import WEEKS
-from ..axes import Axis
 from ..errors import BadInput, CannotRun
 from ..result import Result
 from ..scenario.scenario import Scenario, values
+from ..sweep.axes import Axis
 from . import asking, bar, choosing, output
 from .parser import Subparsers, add_outputs, add_store, points
 from .sweep import computed

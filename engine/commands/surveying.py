@@ -8,13 +8,13 @@ import numpy as np
 
 from .. import table
 from ..answers.evaluated import number
-from ..axes import Array
 from ..many import estimates
 from ..result import Result
 from ..scenario import knobs
 from ..scenario.keys import How, texts
 from ..scenario.scenario import Scenario, known
-from ..sweep import Sweep
+from ..sweep.axes import Array
+from ..sweep.sweep import Sweep
 from .asking import Asked
 
 TOGETHER = 256  # points that are estimated together

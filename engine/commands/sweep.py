@@ -18,7 +18,7 @@ from ..result import Result
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario
 from ..store import DEFAULT
-from ..sweep import Sweep
+from ..sweep.sweep import Sweep
 from . import asking, bar, choosing, output, surveying
 from .parser import Subparsers, add_outputs, add_store
 

@@ -11,9 +11,9 @@ from math import ceil, inf
 import numpy as np
 
 from ..core.work import Stream
-from ..device import seconds
-from ..devices.cxl import joint_rate
 from ..fit import fit
+from ..hardware.device import seconds
+from ..hardware.devices.cxl import joint_rate
 from ..run import machinery
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..settle import LONGEST

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.graph import Task
-from ..device import seconds
+from ..hardware.device import seconds
 from ..scenario.scenario import Scenario, with_values
 from .cost import View, cost, view
 from .decomposition import BOUND, START, asked_of_cxl

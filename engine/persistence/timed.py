@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from ..core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
-from ..device import Device, joules, seconds, stored
+from ..hardware.device import Device, joules, seconds, stored
 from .layout import Layout
 from .media import LINE, Octets
 from .protocol import LogName

@@ -7,7 +7,7 @@ from ..core.constants import Constant
 from ..protection import LOSSES, STORE, Plan, Protection, Site
 from ..traffic import INDEX_BYTES, row_bytes
 from ..units import FLOAT32
-from ..workload.caching import expected_unique
+from ..workload.expected_cache import expected_unique
 from .periodic_full import room
 
 SOURCE = "Check-N-Run, NSDI'22 (arXiv 2010.08679)"

@@ -2,7 +2,7 @@
 
 from ..protection import Plan, Protection, Site
 from ..traffic import INDEX_BYTES, row_bytes
-from ..workload.caching import expected_unique
+from ..workload.expected_cache import expected_unique
 from .peer import ON_A_PEER
 
 SOURCE = "ECRM (arXiv 2104.01981)"

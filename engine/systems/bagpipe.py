@@ -6,7 +6,7 @@ from ..core.work import AllToAll
 from ..scenario.scenario import Scenario
 from ..system import Cache, System, Ways
 from ..traffic import Traffic, row_bytes, table_bytes
-from ..workload.caching import look_ahead_rows, spread
+from ..workload.expected_cache import look_ahead_rows, spread
 
 BULK = 50  # batches between two write-backs
 

@@ -1,10 +1,10 @@
 """MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
 
 from .. import blocks_far, blocks_gpu
-from ..cluster import nodes
 from ..core.constants import Constant
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import Copy, RowReads, RowUpdates, Stream
+from ..hardware.cluster import nodes
 from ..placement import USABLE, Levels, nbytes, placement
 from ..scenario.scenario import Scenario
 from ..system import System, Ways

@@ -5,7 +5,7 @@ from ..core.graph import TaskGraph
 from ..scenario.scenario import Scenario
 from ..system import System, Ways
 from ..traffic import Traffic, table_bytes
-from ..workload.caching import spread
+from ..workload.expected_cache import spread
 
 
 def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:

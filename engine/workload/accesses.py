@@ -7,11 +7,11 @@ import numpy as np
 from ..core.arrays import Floats
 from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
-from .expectation import hit_rate, touched
+from .expected import hit_rate, touched
 from .popularity import popularities
-from .recent import recent, tally
 from .source import Source
 from .spectrum import id_space, spectra
+from .touched import recent, tally
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,8 @@ import numpy as np
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import Purpose, key, stream
 from ..scenario.scenario import Scenario, per_table
-from . import draw
-from .links import Links, link, links
+from . import sampling
+from .correlation import Links, link, links
 from .popularity import Popularity, popularities
 
 # Numbers of batches that no run reaches, for samples outside training.
@@ -41,7 +41,7 @@ class Prepared:
     """A recipe with the arrays that drawing needs: tables to draw from, first rows, lookups per sample, log-normal shapes."""
 
     recipe: Recipe
-    sampler: draw.Sampler
+    sampler: sampling.Sampler
     offsets: Ints
     bags: Ints
     location: Singles
@@ -56,7 +56,7 @@ def prepare(recipe: Recipe) -> Prepared:
     spread = shapes.uniform(0.8, 1.6, recipe.num_dense).astype(np.float32)
     rows = np.concatenate(([0], np.cumsum([item.rows for item in recipe.popularities], dtype=np.int64)))
     bags = np.concatenate(([0], np.cumsum(recipe.pooling, dtype=np.int64)))
-    return Prepared(recipe, draw.sampler(recipe.popularities), rows, bags, location, spread)
+    return Prepared(recipe, sampling.sampler(recipe.popularities), rows, bags, location, spread)
 
 
 def dense(prepared: Prepared, n: int, samples: int) -> Singles:
@@ -71,7 +71,7 @@ def dense(prepared: Prepared, n: int, samples: int) -> Singles:
 def ids(prepared: Prepared, n: int, samples: int) -> Ints:
     """Return the ids of batch n, each independent of all others but for those of linked tables."""
     made_of, bags, first = prepared.recipe, prepared.bags, prepared.offsets
-    drawn = draw.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first)
+    drawn = sampling.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first)
     return link(drawn, n, made_of.links, made_of.linked, made_of.seed, made_of.popularities, bags, first)
 
 

@@ -8,7 +8,7 @@ from ..core.arrays import Ints
 from ..core.hashing import Purpose, stream
 from ..scenario.scenario import Scenario
 from .batch import bag_layout, offsets
-from .caching import hottest
+from .expected_cache import hottest
 from .popularity import popularities
 from .source import Source
 from .spectrum import EXACT_ROWS, row_shares

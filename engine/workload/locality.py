@@ -15,9 +15,9 @@ from numba import njit
 from ..core.arrays import Floats, Ints
 from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
 from .cells import cells
-from .draw import draw_rank
-from .expectation import CLOSENESS
+from .expected import CLOSENESS
 from .features import Prepared, Recipe, prepare
+from .sampling import draw_rank
 
 REMEMBERED = 64 * 2**20
 

@@ -14,10 +14,10 @@ from ..errors import BadInput
 from ..scenario.scenario import Scenario
 from . import features
 from .batch import Batch, offsets
-from .criteo import CriteoFile
-from .criteo_parse import DENSE, FIELDS
 from .features import HELD_OUT, Recipe, prepare, recipe
 from .locality import Stream
+from .readers.criteo import CriteoFile
+from .readers.criteo_parse import DENSE, FIELDS
 from .teacher import clicks, logits, teacher
 
 

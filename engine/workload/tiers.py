@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
-from .caching import head
-from .expectation import gap_rate, unused
+from .expected import gap_rate, unused
+from .expected_cache import head
 from .popularity import popularities
 from .spectrum import id_space
 

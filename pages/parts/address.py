@@ -5,11 +5,11 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from engine import links
 from engine.answers import linked
 from engine.errors import BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, values
+from engine.sweep import links
 from pages.parts import axes_panel, data_file, history_runs, pinned, session, sweep_filters, systems_panel
 from pages.parts.axes_panel import MOST_AXES
 from pages.parts.plain import plain

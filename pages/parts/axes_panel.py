@@ -4,14 +4,14 @@ from functools import lru_cache
 
 import streamlit as st
 
-from engine import axes as engine_axes
-from engine import sweep as engine_sweep
 from engine.answers import suggested
 from engine.errors import BadInput, EmberpoolError
 from engine.scenario.keys import How
 from engine.scenario.knobs import AUTO, Knob
 from engine.scenario.scenario import KNOBS, Scenario, values
-from engine.sweep import Sweep
+from engine.sweep import axes as engine_axes
+from engine.sweep import sweep as engine_sweep
+from engine.sweep.sweep import Sweep
 from pages.parts import knob_widgets, palette, session
 from pages.parts.plain import plain
 

@@ -5,11 +5,11 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
-from engine import links
 from engine.crashcheck.story import Configuration
 from engine.crashcheck.view import KEPT, SLOTS, View, line_of, moments, said, view
 from engine.domain import domain
 from engine.registry import domain_names
+from engine.sweep import links
 from pages.parts import address, session
 from pages.parts.charts import INK, Spec, axis, rows
 from pages.parts.plain import plain

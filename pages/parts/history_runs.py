@@ -5,9 +5,10 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from engine import history, links, service
+from engine import history, service
 from engine.history import Entry
 from engine.scenario.keys import How
+from engine.sweep import links
 from pages.parts import runs
 from pages.parts.plain import plain
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.links import MOST_PINS
-from engine.sweep import Sweep
+from engine.sweep.links import MOST_PINS
+from engine.sweep.sweep import Sweep
 
 PICKED, PINS = "picked point", "pinned points"
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from engine.answers.matters import Share
-from engine.axes import Axis
 from engine.scenario.scenario import KNOBS
+from engine.sweep.axes import Axis
 from pages.parts import numbers, sweep_charts, sweep_marks, sweep_parallel, sweep_table
 from pages.parts.charts import Spec
 from pages.parts.sweep_marks import is_log, lower_is_better

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.answers.objective import Constraint, constraint
 from engine.answers.weeks import WEEKS
-from engine.links import MOST_BOUNDS, Questions
+from engine.sweep.links import MOST_BOUNDS, Questions
 from pages.parts import sweep_table
 from pages.parts.sweep_table import Words
 

@@ -9,9 +9,9 @@ import pandas as pd
 
 from engine.answers import matters
 from engine.answers.matters import Share
-from engine.axes import Axis
 from engine.result import Result
-from engine.sweep import Sweep
+from engine.sweep.axes import Axis
+from engine.sweep.sweep import Sweep
 from pages.parts import numbers, sweep_table
 from pages.parts.sweep_table import COST, POINT
 

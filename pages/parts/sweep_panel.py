@@ -5,7 +5,7 @@ import streamlit as st
 
 from engine.result import Result
 from engine.scenario.keys import How
-from engine.sweep import Sweep
+from engine.sweep.sweep import Sweep
 from pages.parts import (
     downloads,
     numbers,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from engine import links
 from engine.scenario.scenario import KNOBS
-from engine.sweep import Sweep
+from engine.sweep import links
+from engine.sweep.sweep import Sweep
 from pages.parts import address, downloads, numbers, pinned, session, sweep_charts, sweep_table
 from pages.parts.plain import plain
 from pages.parts.sweep_table import OUTCOME, POINT

@@ -20,7 +20,7 @@ from engine.errors import EmberpoolError
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
 from engine.service import Status
-from engine.sweep import Sweep
+from engine.sweep.sweep import Sweep
 from pages.parts import runs, sweep_table
 from pages.parts.plain import plain
 

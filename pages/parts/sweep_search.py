@@ -6,14 +6,15 @@ import pandas as pd
 import streamlit as st
 from joblib import cpu_count
 
-from engine import effort, links
+from engine import effort
 from engine.answers import choice, pareto
 from engine.answers.objective import Constraint, Objective, objective
 from engine.answers.search import search
 from engine.errors import EmberpoolError
 from engine.result import Result
 from engine.scenario.scenario import KNOBS, Scenario, values
-from engine.sweep import Sweep
+from engine.sweep import links
+from engine.sweep.sweep import Sweep
 from pages.parts import address, downloads, numbers, runs, session, sweep_filters, sweep_table
 from pages.parts.numbers import duration
 from pages.parts.plain import plain

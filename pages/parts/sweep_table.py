@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from engine.answers.objective import Constraint
-from engine.axes import Axis
 from engine.columns import Columns
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
+from engine.sweep.axes import Axis
 from pages.parts import numbers
 
 SIGNS = {"<=": "≤", ">=": "≥"}

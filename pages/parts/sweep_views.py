@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.axes import Axis
 from engine.scenario.scenario import KNOBS
-from engine.sweep import Sweep
+from engine.sweep.axes import Axis
+from engine.sweep.sweep import Sweep
 from pages.parts import pinned, sweep_figures, sweep_filters, sweep_findings, sweep_marks, sweep_parallel, sweep_table
 from pages.parts.plain import plain
 from pages.parts.sweep_figures import Figure

@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.answers.objective import Constraint
 from engine.answers.weeks import WEEKS, over_weeks
-from engine.sweep import Sweep
+from engine.sweep.sweep import Sweep
 from pages.parts import sweep_table
 from pages.parts.sweep_table import POINT, Words
 

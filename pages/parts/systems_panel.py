@@ -5,7 +5,7 @@ A choice is kept, and travels in links, as an axis of the knob `system`: a compa
 
 import streamlit as st
 
-from engine import axes
+from engine.sweep import axes
 from pages.parts import knob_widgets, palette, session
 
 CHOICE, PATH = "systems to compare", "system"

@@ -4,7 +4,7 @@ from math import isinf
 
 import pandas as pd
 
-from engine.devices.cxl import joint_rate
+from engine.hardware.devices.cxl import joint_rate
 from engine.insight.cost import Cost
 from engine.insight.decomposition import Decomposition
 from engine.insight.relaxation import Relaxation

@@ -10,7 +10,7 @@ import pandas as pd
 from engine import planner, profile
 from engine.profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
 from engine.scenario.scenario import Scenario
-from engine.workload.criteo import CriteoFile, read
+from engine.workload.readers.criteo import CriteoFile, read
 from engine.workload.source import source
 from pages.parts import data_file
 from pages.parts.numbers import readable, size

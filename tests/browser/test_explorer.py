@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from engine import links
+from engine.sweep import links
 from tests.browser.conftest import READY, WINDOWS
 
 ANSWER_MS = 60_000

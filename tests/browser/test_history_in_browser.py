@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from engine import links
+from engine.sweep import links
 from tests.browser.test_explorer import ANSWER_MS, shared_link, write
 
 AXES = ("data.seed:4711,4712", "system:pmem,cxl")

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from engine import links
 from engine.scenario.scenario import values
+from engine.sweep import links
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 
 AXES = "axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl"

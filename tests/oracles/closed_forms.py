@@ -7,11 +7,11 @@ bottom MLP's two directions, T the top part, EL and EU embedding lookup and upda
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engine.devices.gpu import REPLAYS
-from engine.devices.host import HOSTS
-from engine.devices.pcie import PATHS
-from engine.devices.pmem import MEDIA
-from engine.devices.ssd import DRIVES
+from engine.hardware.devices.gpu import REPLAYS
+from engine.hardware.devices.host import HOSTS
+from engine.hardware.devices.pcie import PATHS
+from engine.hardware.devices.pmem import MEDIA
+from engine.hardware.devices.ssd import DRIVES
 from engine.scenario.scenario import Scenario, per_table
 
 REPLAY = REPLAYS["trainingcxl"]

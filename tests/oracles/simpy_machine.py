@@ -12,7 +12,7 @@ import simpy
 from numpy.typing import NDArray
 
 from engine.core.graph import TaskGraph
-from engine.device import Device, seconds
+from engine.hardware.device import Device, seconds
 
 LATE = 2  # after SimPy's urgent and normal events of the same instant
 

@@ -1,0 +1,87 @@
+"""An inclusive hierarchy of LRU caches as one list of rows by age: each memory holds a stretch of it, the slowest the rest.
+
+What a smaller cache holds a larger one below holds too, so the caches of capacities C1 <= C2 <= ... are the newest C1, C2, ...
+rows of one list. A use moves its row to the front, and at most one row falls from each memory into the next.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from .row_index import FILLED, NONE, OWN, OWN_STATE, ROW, TURN, USED, Held, empty, find, hang
+
+NEWER, OLDER, LEVEL = range(OWN, OWN + 3)
+EVERY = 2**62  # rows whose place is known: all
+NEWEST = OWN_STATE
+# From MEMORIES on the state has of each memory how many rows it may hold, how many it does, and its oldest.
+MEMORIES, ROOM, SIZE, OLDEST, FIELDS = OWN_STATE + 1, 0, 1, 2, 3
+
+
+def no_rows(capacities: Sequence[float]) -> Held:
+    """Return empty caches of these capacities in rows, the fastest first; below them is a memory with room for all."""
+    rising = np.maximum.accumulate([int(max(rows, 0)) for rows in capacities])
+    rooms = [*np.diff(rising, prepend=0), EVERY]
+    return empty(EVERY, 3, (NONE, *(field for room in rooms for field in (int(room), 0, NONE))))
+
+
+@njit(cache=True, nogil=True)
+def serve(cell, bucket, state, ids, found):  # type: ignore[no-untyped-def]
+    """Serve one batch, add to `found` its unique rows by memory, and return those that were never used before."""
+    state[TURN] += 1
+    used, fresh = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int64)
+    count, new = 0, 0
+    for row in ids:
+        slot = find(cell, bucket, row)
+        if slot == NONE:
+            slot = state[FILLED]
+            state[FILLED] += 1
+            cell[slot, ROW], cell[slot, LEVEL] = row, NONE
+            hang(cell, bucket, slot)
+            fresh[new] = row
+            new += 1
+        elif cell[slot, USED] != state[TURN]:
+            found[cell[slot, LEVEL]] += 1
+        if cell[slot, USED] != state[TURN]:
+            cell[slot, USED] = state[TURN]
+            used[count] = slot
+            count += 1
+    for slot in used[:count]:
+        _use(cell, state, slot)
+    return fresh[:new]
+
+
+@njit(cache=True, nogil=True)
+def _use(cell, state, slot):  # type: ignore[no-untyped-def]
+    if state[NEWEST] == slot:
+        return
+    if cell[slot, LEVEL] != NONE:
+        _leave_memory(cell, state, slot)
+        newer, older = cell[slot, NEWER], cell[slot, OLDER]
+        cell[newer, OLDER] = older
+        if older != NONE:
+            cell[older, NEWER] = newer
+    cell[slot, NEWER], cell[slot, OLDER] = NONE, state[NEWEST]
+    if state[NEWEST] != NONE:
+        cell[state[NEWEST], NEWER] = slot
+    state[NEWEST] = slot
+    level, falling = 0, slot
+    while True:
+        memory = MEMORIES + FIELDS * level
+        cell[falling, LEVEL] = level
+        state[memory + SIZE] += 1
+        if state[memory + OLDEST] == NONE:
+            state[memory + OLDEST] = falling
+        if state[memory + SIZE] <= state[memory + ROOM]:
+            return
+        falling = state[memory + OLDEST]
+        _leave_memory(cell, state, falling)
+        level += 1
+
+
+@njit(cache=True, nogil=True)
+def _leave_memory(cell, state, slot):  # type: ignore[no-untyped-def]
+    memory = MEMORIES + FIELDS * cell[slot, LEVEL]
+    state[memory + SIZE] -= 1
+    if state[memory + OLDEST] == slot:
+        state[memory + OLDEST] = cell[slot, NEWER] if state[memory + SIZE] > 0 else NONE

@@ -1,0 +1,109 @@
+"""Set-associative by count: in its set of 32 ways a row takes the place of the least used one, unless it was used less itself.
+
+Each row of the tables has a count of all its lookups, held or not, that never ages: a row is refused until it has earned
+its place. Refused rows are used where they live (FBGEMM's LFU cache).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...core.arrays import Ints
+from ..eviction import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
+from ..policy import COUNTS, Cache, Moves, Room, moves
+from ..row_index import FILLED, NONE, OWN, ROW, TURN, USED, Held, empty, find, hang, with_room
+from .set_associative import set_of, sets
+
+COUNT, WAY = OWN, OWN + 1
+EVERY = 2**62  # rows whose counts are kept: all
+
+
+class Counted(NamedTuple):
+    """The slot in `known` of each way of each set, NONE if empty; `known` has each row's COUNT and the WAY it is held in."""
+
+    ways: Ints
+    known: Held
+
+
+def no_rows(room: Room) -> Counted:
+    """Return an empty cache."""
+    shape = (sets(room), max(1, min(room.ways, room.rows)))
+    return Counted(np.full(shape, NONE, dtype=np.int64), empty(EVERY, 2, ()))
+
+
+def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
+    """Serve one batch, set its counts, and return the cache, grown where it had to."""
+    cache = cache._replace(known=with_room(cache.known, len(ids)))
+    _serve(cache.ways, *cache.known, ids, counts)
+    return cache
+
+
+def run(batches: Sequence[Ints], room: Room) -> Moves:
+    """Serve batches; rows that find no place never fail, they miss."""
+    counts, cache = np.zeros((len(batches), COUNTS), dtype=np.int64), no_rows(room)
+    for n, ids in enumerate(batches):
+        cache = served(cache, ids, counts[n])
+        counts[n, HELD] = counts[: n + 1, MISSES].sum() - counts[: n + 1, EVICTED].sum()
+    return moves(batches, counts)
+
+
+def singly(ids: Ints, room: Room) -> int:
+    """Return the misses when each id is served by itself; no rows hold nothing."""
+    return len(ids) if room.rows <= 0 else int(run([ids[n : n + 1] for n in range(len(ids))], room).misses.sum())
+
+
+@njit(cache=True, nogil=True)
+def _serve(ways, cell, bucket, state, ids, counts):  # type: ignore[no-untyped-def]
+    state[TURN] += 1
+    missing, waiting = np.empty(len(ids), dtype=np.int64), 0
+    for row in ids:
+        slot = find(cell, bucket, row)
+        if slot == NONE:
+            slot = state[FILLED]
+            state[FILLED] += 1
+            cell[slot, ROW], cell[slot, COUNT], cell[slot, WAY] = row, 0, NONE
+            hang(cell, bucket, slot)
+        counts[MISSED_LOOKUPS] += cell[slot, WAY] == NONE
+        cell[slot, COUNT] += 1
+        if cell[slot, USED] != state[TURN]:
+            cell[slot, USED] = state[TURN]
+            counts[UNIQUE] += 1
+            if cell[slot, WAY] == NONE:
+                missing[waiting] = slot
+                waiting += 1
+    counts[MISSES] = waiting
+    came = np.zeros(ways.shape, dtype=np.bool_)
+    for number in np.argsort(-cell[missing[:waiting], COUNT], kind="mergesort"):
+        slot = missing[number]
+        own = set_of(cell[slot, ROW], len(ways))
+        way = _least_used(ways[own], came[own], cell)
+        if way == NONE or (ways[own, way] != NONE and cell[ways[own, way], COUNT] > cell[slot, COUNT]):
+            counts[REFUSED] += 1
+            counts[EVICTED] += 1
+            continue
+        if ways[own, way] != NONE:
+            cell[ways[own, way], WAY] = NONE
+            counts[EVICTED] += 1
+        ways[own, way], cell[slot, WAY], came[own, way] = slot, way, True
+
+
+@njit(cache=True, nogil=True)
+def _least_used(ways, came, cell):  # type: ignore[no-untyped-def]
+    """Return the way of the least used row, the first empty one if there is any, none of those just filled."""
+    least, found = np.int64(EVERY), NONE
+    for way in range(len(ways)):
+        if ways[way] == NONE:
+            return way
+        if not came[way] and cell[ways[way], COUNT] < least:
+            least, found = cell[ways[way], COUNT], way
+    return found
+
+
+CACHE = Cache(
+    "Set-associative LFU",
+    "A row may only stand in one set of 32, and only in place of one looked up no more often; counts do not age.",
+    run,
+    singly,
+)

@@ -1,0 +1,50 @@
+"""What LRU caches held before a run began, if it begins as after long training: found out row by row, as rows are used."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..core.arrays import Floats, Ints
+from ..core.hashing import Purpose, stream
+from ..scenario.scenario import Scenario, per_table
+from ..workload.accesses import lookups
+from ..workload.batch import offsets
+from ..workload.expected import gap_rate, stay, unused
+from ..workload.features import prepare, recipe
+from ..workload.locality import law, shares_of
+from ..workload.popularity import popularities
+from ..workload.spectrum import id_space
+
+# From batch number and rows that the run uses for the first time, to the cache that each is in; the last number: in none.
+Guess = Callable[[int, Ints], Ints]
+
+
+def before(s: Scenario, below: Sequence[int], cached: tuple[float, ...], at_once: int = 1) -> Guess:
+    """Return what says in which of the caches over some tables rows are that were used before the run alone.
+
+    Of the uses of a row unused for t lookups, those of one unused even for the longer time T that a memory keeps its rows
+    miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch.
+    """
+    laws, pooling = popularities(s), np.array(per_table(s.model, "pooling"), dtype=np.float64)
+    space, locality = id_space(tuple(laws[t] for t in below), tuple(int(pooling[t]) for t in below)), s.data.locality
+    batch, every = float(lookups(s)[list(below)].sum()), float(space.rows.sum())
+    served = at_once * batch
+    times = [float(stay(space, rows, locality)) if rows < every else np.inf for rows in np.maximum.accumulate(cached)]
+    times = [time if rows >= 1 else 0.0 for time, rows in zip(times, cached, strict=True)]
+    first, prepared = offsets(s.model), prepare(recipe(s))
+    parts = [law(prepared, t)[1:] for t in below]
+
+    def used(x: Floats, since: float) -> Floats:
+        return unused(since * x, locality) - unused((since + served) * x, locality)
+
+    def guess(n: int, fresh: Ints) -> Ints:
+        x, table = np.empty(len(fresh)), np.searchsorted(first, fresh, side="right") - 1
+        order = np.argsort(table, kind="stable")
+        for t, part in zip(below, parts, strict=True):
+            mine = order[slice(*np.searchsorted(table, (t, t + 1), sorter=order))]
+            x[mine] = gap_rate(shares_of(fresh[mine] - first[t], *part) * (pooling[t] / pooling[list(below)].sum()))
+        drawn = stream(s.data.seed, Purpose.CACHES, n).random(len(fresh)) * np.maximum(used(x, n * batch), 1e-300)
+        found: Ints = np.sum([drawn < used(x, time) for time in times], axis=0, dtype=np.int64)
+        return found
+
+    return guess

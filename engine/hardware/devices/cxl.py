@@ -1,0 +1,87 @@
+"""The CXL link between accelerator and memory: hardware moves lines, no software takes part."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
+from ...core.work import Move
+from ...scenario.machine import Machine
+from ...units import GB, NS
+from ..assumptions import assumed, fields_of
+from ..device import Device, Kind, some
+
+DIRECTIONS = 2
+
+
+@dataclass(frozen=True)
+class Link:
+    """What the knobs leave open of a CXL link."""
+
+    lane: Constant = quantity("raw lane rate", "GB/s")
+    efficiency: Constant = quantity("flit efficiency", "of raw")
+    hop: Constant = quantity("switch hop", "ns")
+    retimer: Constant = quantity("retimer", "ns")
+    phy: Constant = quantity("link energy", "pJ/bit")
+    controller: Constant = quantity("controller power", "W")
+    switch: Constant = quantity("switch power", "W")
+    card: Constant = quantity("card price", "USD")
+
+
+LINKS = Catalogue("cxl-link", Link)
+
+
+def _link(machine: Machine) -> Link:
+    return assumed(machine, "cxl", LINKS[f"generation-{machine.cxl_generation}"])
+
+
+def payload_rate(machine: Machine) -> float:
+    """Return the payload bytes per second of one expander's link, one direction."""
+    if machine.cxl_bandwidth_GBps is not None:
+        return machine.cxl_bandwidth_GBps * GB
+    link = _link(machine)
+    return machine.cxl_lanes * link.lane.value * link.efficiency.value * GB
+
+
+def joint_rate(machine: Machine) -> float:
+    """Return the payload bytes per second of all expanders' links together, one direction."""
+    return machine.num_expanders * payload_rate(machine)
+
+
+def build(machine: Machine) -> Device:
+    """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
+    link, count = _link(machine), machine.num_expanders
+    latency = (machine.cxl_latency_ns + machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value) * NS
+    rate = joint_rate(machine)
+    idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
+
+    def energy(nbytes: Any) -> Any:
+        return nbytes * 8 * 2 * link.phy.value * 1e-12
+
+    return Device(
+        name="cxl",
+        title=f"CXL link, {f'{count} x ' if count > 1 else ''}{rate / count / GB:.3g} GB/s",
+        helps="a faster CXL link would shorten it",
+        seconds={Move: lambda work: some(work.nbytes) * latency + work.nbytes / rate},
+        joules={Move: lambda work: energy(work.nbytes)},
+        idle_watts=idle,
+        full_watts=idle + energy(DIRECTIONS * rate),
+        price=count * link.card.value,
+        constants=fields_of(link),
+    )
+
+
+DEVICE = Kind(
+    "CXL link",
+    build,
+    lambda: {name.replace("-", " "): fields_of(link) for name, link in LINKS.items()},
+    knobs=(
+        "machine.cxl_bandwidth_GBps",
+        "machine.cxl_generation",
+        "machine.cxl_lanes",
+        "machine.cxl_latency_ns",
+        "machine.cxl_switch_hops",
+        "machine.cxl_retimers",
+        "machine.num_expanders",
+    ),
+)

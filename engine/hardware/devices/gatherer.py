@@ -1,0 +1,53 @@
+"""A card that gathers rows from memories over PCIe, one read each, and writes them back; Hotline's is not public."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
+from ...core.work import RowReads, RowUpdates
+from ...scenario.machine import Machine
+from ...units import GB, US
+from ..assumptions import assumed, fields_of
+from ..cluster import nodes
+from ..device import Device, Kind
+
+
+@dataclass(frozen=True)
+class Card:
+    """How many reads are under way at once, how long one takes, and what the card draws."""
+
+    reads: Constant = quantity("reads in flight", "reads")
+    trip: Constant = quantity("read round trip", "us")
+    active: Constant = quantity("active power", "W")
+    idle: Constant = quantity("idle power", "W")
+    price: Constant = quantity("price", "USD")
+
+
+CARDS = Catalogue("gather-card", Card)
+USED = "alveo"
+
+
+def build(machine: Machine) -> Device:
+    """Build the card; its link is as fast as the GPUs'."""
+    card = assumed(machine, "gatherer", CARDS[USED])
+    link = machine.pcie_bandwidth_GBps * GB
+
+    def gather(work: RowReads) -> Any:
+        return work.rows * np.maximum(card.trip.value * US / card.reads.value, work.row_bytes / link)
+
+    return Device(
+        name="gatherer",
+        title="Gather card",
+        helps="more reads in flight or a faster link would shorten it",
+        seconds={RowReads: gather, RowUpdates: lambda work: work.rows * work.row_bytes / link},
+        idle_watts=card.idle.value,
+        busy_watts=card.active.value - card.idle.value,
+        price=card.price.value,
+        constants=fields_of(card),
+    )
+
+
+DEVICE = Kind("Gather card", build, lambda: {"": fields_of(CARDS[USED])}, knobs=("machine.pcie_bandwidth_GBps",), copies=nodes)

@@ -1,0 +1,80 @@
+"""What joins several GPUs: a fabric inside a node, a network between nodes, and the collectives that use both."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
+from ...core.work import AllReduce, AllToAll, Fetch
+from ...scenario.machine import Machine
+from ...units import GB, US
+from ..assumptions import assumed, fields_of
+from ..cluster import gpus_in_node, nodes
+from ..device import Device, Kind, some
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The links of one node's GPUs, and how much of links DLRM's collectives sustain."""
+
+    link: Constant = quantity("fabric bandwidth", "GB/s")
+    inside: Constant = quantity("fabric utilisation", "of peak")
+    outside: Constant = quantity("network utilisation", "of sustained")
+    start: Constant = quantity("fabric latency", "us")
+    hop: Constant = quantity("network latency", "us")
+    energy: Constant = quantity("link energy", "pJ/bit")
+    card: Constant = quantity("network card power", "W")
+    price: Constant = quantity("network card price", "USD")
+
+
+FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
+
+
+def build(machine: Machine) -> Device:
+    """Build the links; each GPU brings its own, so rates are linear in GPUs."""
+    fabric = assumed(machine, "network", FABRICS[machine.gpu])
+    gpus, inside, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
+    link = fabric.inside.value * fabric.link.value * GB
+    net = fabric.outside.value * machine.network_bandwidth_GBps * GB
+    latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US
+
+    def exchange(work: AllToAll) -> Any:
+        mine = work.nbytes / gpus
+        slower = max((inside - 1) / gpus / link, (gpus - inside) / gpus / net)
+        return some(work.nbytes) * (latency if gpus > 1 else 0.0) + mine * slower
+
+    def reduce(work: AllReduce) -> Any:
+        """Rings: over the fabric, then over the network with a node's GPUs each summing their part."""
+        ring = 2 * (inside - 1) / inside / link + 2 * (count - 1) / count / (inside * net)
+        return some(work.nbytes) * (latency if gpus > 1 else 0.0) + work.nbytes * ring
+
+    def fetch(work: Fetch) -> Any:
+        return some(work.nbytes) * fabric.hop.value * US + work.nbytes / gpus / net
+
+    def joules(nbytes: Any) -> Any:
+        return nbytes * 8 * 2 * fabric.energy.value * 1e-12
+
+    cards = gpus if count > 1 else 0
+    return Device(
+        name="network",
+        title=f"Network of {gpus} GPUs in {count} node{'s' if count > 1 else ''}",
+        helps="a faster network, or fewer GPUs, would shorten it",
+        seconds={AllToAll: exchange, AllReduce: reduce, Fetch: fetch},
+        joules={
+            AllToAll: lambda work: joules(work.nbytes * (gpus - 1) / gpus),
+            Fetch: lambda work: joules(work.nbytes),
+            AllReduce: lambda work: joules(work.nbytes * 2 * (gpus - 1)),
+        },
+        idle_watts=cards * fabric.card.value,
+        price=cards * fabric.price.value,
+        modules=gpus,
+        constants=fields_of(fabric),
+    )
+
+
+DEVICE = Kind(
+    "Network",
+    build,
+    lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
+    knobs=("machine.gpu", "machine.network_bandwidth_GBps"),
+)

@@ -1,0 +1,58 @@
+"""PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
+from ...core.work import Copy, Direct
+from ...scenario.machine import Machine
+from ...units import GB, US
+from ..assumptions import assumed, fields_of
+from ..cluster import gpus
+from ..device import Device, Kind
+
+
+@dataclass(frozen=True)
+class Path:
+    """The software path of a host's copies."""
+
+    handoff: Constant = quantity("software hand-off", "us")
+    phy: Constant = quantity("link energy", "pJ/bit")
+    pageable: Constant = quantity("unpinned copy rate", "GB/s")
+    direct: Constant = quantity("zero-copy share", "of copy rate")
+
+
+PATHS = Catalogue("copy-path", Path, of=("host",))
+
+
+def build(machine: Machine) -> Device:
+    """Build the PCIe path between host memory or a card and the GPU."""
+    path = assumed(machine, "pcie", PATHS[machine.host])
+    rate = machine.pcie_bandwidth_GBps * GB
+    unpinned = min(rate, path.pageable.value * GB)
+
+    def energy(nbytes: Any) -> Any:
+        return nbytes * 8 * 2 * path.phy.value * 1e-12
+
+    return Device(
+        name="pcie",
+        title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
+        helps="fewer hand-offs or a faster copy path would shorten it",
+        seconds={
+            Direct: lambda work: work.nbytes / (path.direct.value * rate),
+            Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / (rate if work.pinned else unpinned),
+        },
+        joules=dict.fromkeys((Copy, Direct), lambda work: energy(work.nbytes)),
+        full_watts=energy(2 * rate),
+        constants=fields_of(path),
+    )
+
+
+DEVICE = Kind(
+    "PCIe link",
+    build,
+    lambda: {name: fields_of(path) for name, path in PATHS.items()},
+    knobs=("machine.host", "machine.pcie_bandwidth_GBps"),
+    copies=gpus,
+)

@@ -1,0 +1,158 @@
+"""Persistent memory: modules that bring capacity and bandwidth together, in the media's own line size."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ...core.catalog import Catalogue, Quantity, quantity
+from ...core.constants import Constant
+from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
+from ...scenario.machine import Machine
+from ...units import GB, NS, GiB
+from ..assumptions import assumed, fields_of
+from ..cluster import nodes
+from ..device import Cost, Device, Kind, some
+
+CROWD = 12  # writers per module, the most that were measured
+
+
+def _rate(name: str, unit: str = "GB/s") -> Any:
+    """A constant of which sources contradict each other, for Optane and for the prototype that emulates it."""
+    return quantity(name, unit, switch="pmem_bandwidth_source", choices=("paper", "measured", "random"))
+
+
+@dataclass(frozen=True)
+class Media:
+    """One module of a media type; rates in GB/s, each direction apart.
+
+    Energy and wear count whole lines of the media, time whole accesses of the size that the rates were measured at.
+    """
+
+    module: Constant = quantity("module capacity", "GB")
+    line: Constant = quantity("media line", "B")
+    access: Constant = _rate("timed access", "B")
+    read: Constant = _rate("read rate")
+    update: Constant = _rate("in-place update rate")
+    log: Constant = _rate("row log rate")
+    stream: Constant = _rate("sequential write rate")
+    latency: Constant = quantity("random read latency", "ns")
+    persist: Constant = quantity("64 B persist", "ns", switch="pmem_write_latency_source", choices=("media", "visible"))
+    raw: Constant = quantity("read-after-write stall", "ns", zero=True)
+    idle: Constant = quantity("module idle power", "W")
+    read_energy: Constant = quantity("read energy", "nJ/B")
+    write_energy: Constant = quantity("write energy", "nJ/B")
+    price: Constant = quantity("price", "USD/GB")
+    writers: Constant = quantity("writers without loss", "writers")
+    crowded: Constant = quantity("write share of 12 writers", "of the rate")
+
+
+ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
+MEDIA = Catalogue("media", Media, aside=(ENDURANCE,))
+
+
+def module_bytes(machine: Machine) -> float:
+    """Return the capacity of one module in bytes."""
+    return (machine.pmem_module_GB or assumed(machine, "pmem", MEDIA[machine.pmem]).module.value) * GB
+
+
+def modules(machine: Machine) -> int:
+    """Return how many modules the machine's PMEM capacity takes; capacity must have been settled."""
+    capacity = (machine.pmem_capacity_GiB or 0.0) * GiB
+    return max(1, ceil(capacity / module_bytes(machine) - 1e-9))
+
+
+def build(machine: Machine) -> Device:
+    """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
+    media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
+    share = _write_share(media, machine.pmem_writers_per_module)
+    stored = _stored(media, share)
+    return Device(
+        name="pmem",
+        title=f"PMEM, {count} x {module_bytes(machine) / GB:g} GB {machine.pmem}",
+        helps="more PMEM modules would shorten it",
+        seconds=_seconds(media, count, share),
+        joules=_joules(media, stored),
+        stored=stored,
+        idle_watts=count * media.idle.value,
+        full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
+        modules=count,
+        price=count * module_bytes(machine) / GB * media.price.value,
+        constants=fields_of(media),
+    )
+
+
+def _write_share(media: Media, writers: int) -> float:
+    """Return the share of its write rate that a module keeps with so many writers: writes miss its buffer and are amplified."""
+    over = (writers - media.writers.value) / max(CROWD - media.writers.value, 1.0)
+    return 1 - (1 - media.crowded.value) * min(max(over, 0.0), 1.0)
+
+
+def _whole(size: Constant, work: Any) -> Any:
+    """Return the bytes of the work's rows in whole units of `size`."""
+    return work.rows * size.value * np.ceil(work.row_bytes / size.value)
+
+
+def _stored(media: Media, share: float) -> dict[type, Cost]:
+    """What the media stores: rows in place as whole lines, what is appended as it comes; home writes count as the update."""
+    return {
+        RowUpdates: lambda work: _whole(media.line, work) / share,
+        RowLog: lambda work: work.rows * work.entry_bytes / share,
+        Stream: lambda work: work.nbytes / share if work.write else 0.0 * work.nbytes,
+        Persist: lambda work: work.flags * media.line.value,
+    }
+
+
+def _seconds(media: Media, count: int, share: float) -> dict[type, Cost]:
+
+    def at(rate: Constant, nbytes: Any) -> Any:
+        return nbytes / (rate.value * GB * count)
+
+    def rows_at(rate: Constant, work: Any) -> Any:
+        return at(rate, _whole(media.access, work))
+
+    def read(work: RowReads) -> Any:
+        stall = 1 + work.raw_share * media.raw.value / media.latency.value
+        return some(work.rows) * media.latency.value * NS + rows_at(media.read, work) * stall
+
+    return {
+        RowReads: read,
+        RowUpdates: lambda work: rows_at(media.update, work) / share,
+        RowLog: lambda work: rows_at(media.log, work) / share,
+        HomeWrites: lambda work: rows_at(media.stream, work) / share,
+        Stream: lambda work: at(media.stream, work.nbytes) / share if work.write else at(media.read, work.nbytes),
+        Persist: lambda work: work.flags * media.persist.value * NS,
+    }
+
+
+def _joules(media: Media, stored: Mapping[type, Cost]) -> dict[type, Cost]:
+
+    def energy(read: Any, work: Any) -> Any:
+        write = stored[type(work)](work) if type(work) in stored else 0.0
+        return (read * media.read_energy.value + write * media.write_energy.value) * 1e-9
+
+    return {
+        RowReads: lambda work: energy(_whole(media.line, work), work),
+        RowUpdates: lambda work: energy(_whole(media.line, work), work),
+        RowLog: lambda work: energy(_whole(media.line, work), work),
+        Stream: lambda work: energy(0.0 if work.write else work.nbytes, work),
+        Persist: lambda work: energy(0.0, work),
+    }
+
+
+DEVICE = Kind(
+    "Persistent memory",
+    build,
+    lambda: {name: fields_of(media) for name, media in MEDIA.items()},
+    knobs=(
+        "machine.pmem",
+        "machine.pmem_capacity_GiB",
+        "machine.pmem_module_GB",
+        "machine.pmem_writers_per_module",
+        "machine.pmem_bandwidth_source",
+        "machine.pmem_write_latency_source",
+    ),
+    copies=nodes,
+)

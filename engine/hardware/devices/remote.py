@@ -1,0 +1,63 @@
+"""Embedding servers: hosts without GPUs that keep the tables and answer for rows over the network."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
+from ...core.work import HostRows, Stream
+from ...scenario.machine import Machine
+from ...units import GB, NS, US, GiB
+from ..assumptions import assumed, fields_of
+from ..device import Device, Kind, some
+
+ROW = 512
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server: what a call and a row cost, its network card, power and price."""
+
+    call: Constant = quantity("remote call", "us")
+    take: Constant = quantity("row gather", "ns")
+    put: Constant = quantity("row scatter", "ns")
+    card: Constant = quantity("network card", "GB/s")
+    idle: Constant = quantity("idle power", "W")
+    active: Constant = quantity("active power", "W")
+    price: Constant = quantity("price", "USD")
+    memory: Constant = quantity("memory price", "USD/GB")
+
+
+SERVERS = Catalogue("embedding-server", Server)
+USED = "two-socket"
+
+
+def build(machine: Machine) -> Device:
+    """Build one server with as much DRAM as the machine's hosts have."""
+    server = assumed(machine, "remote", SERVERS[USED])
+
+    def rows(work: HostRows) -> Any:
+        """Small rows cost a whole access, larger ones their bytes."""
+        each = (server.put if work.scatter else server.take).value * NS * max(1.0, work.row_bytes / ROW)
+        return some(work.rows) * work.calls * server.call.value * US + work.rows * each
+
+    return Device(
+        name="remote",
+        title="Embedding servers",
+        helps="more machine.embedding_servers, or a cache, would shorten it",
+        seconds={HostRows: rows, Stream: lambda work: work.nbytes / (server.card.value * GB)},
+        idle_watts=server.idle.value,
+        busy_watts=server.active.value - server.idle.value,
+        price=server.price.value + machine.dram_capacity_GiB * GiB / GB * server.memory.value,
+        constants=fields_of(server),
+    )
+
+
+DEVICE = Kind(
+    "Embedding servers",
+    build,
+    lambda: {"": fields_of(SERVERS[USED])},
+    knobs=("machine.embedding_servers", "machine.dram_capacity_GiB"),
+    copies=lambda machine: machine.embedding_servers,
+    apart=True,
+)

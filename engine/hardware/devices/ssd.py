@@ -1,0 +1,84 @@
+"""SSDs: rows are read and written as 4 KiB blocks, through a software path that costs time per access."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.catalog import Catalogue, quantity
+from ...core.constants import Constant
+from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
+from ...scenario.machine import Machine
+from ...units import GB, US
+from ..assumptions import assumed, fields_of
+from ..cluster import nodes
+from ..device import Device, Kind, some
+
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One drive, and the software that reaches it."""
+
+    latency: Constant = quantity("read latency", "us")
+    read_iops: Constant = quantity("4 KiB read rate", "1/s")
+    write_iops: Constant = quantity("4 KiB write rate", "1/s")
+    read: Constant = quantity("sequential read", "GB/s")
+    write: Constant = quantity("sequential write", "GB/s")
+    idle: Constant = quantity("idle power", "W")
+    active: Constant = quantity("active power", "W")
+    capacity: Constant = quantity("capacity", "GB")
+    price: Constant = quantity("price", "USD/GB")
+    software: Constant = quantity("software per access", "us", switch="ssd_software", choices=("mmap", "spdk"))
+    threads: Constant = quantity("software threads", "threads")
+
+
+DRIVES = Catalogue("drive", Drive)
+
+
+def build(machine: Machine) -> Device:
+    """Build the drives, striped: rates and power are linear in their number."""
+    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds
+
+    def blocks(rows: Any, iops: Constant, rate: Constant) -> Any:
+        pace = np.maximum(1 / (iops.value * count), BLOCK / (rate.value * GB * count))
+        return rows * np.maximum(pace, drive.software.value * US / drive.threads.value)
+
+    def stream(nbytes: Any, rate: Constant) -> Any:
+        return some(nbytes) * drive.latency.value * US + nbytes / (rate.value * GB * count)
+
+    def read(rows: Any) -> Any:
+        return some(rows) * drive.latency.value * US + blocks(rows, drive.read_iops, drive.read)
+
+    def home(work: Any) -> Any:
+        return blocks(work.rows, drive.write_iops, drive.write)
+
+    swing = count * (drive.active.value - drive.idle.value)
+    return Device(
+        name="ssd",
+        title=f"SSD, {count} x {machine.ssd}",
+        helps="more drives, or a larger row cache, would shorten it",
+        seconds={
+            RowReads: lambda work: read(work.rows),
+            RowUpdates: lambda work: read(work.rows) + blocks(work.rows, drive.write_iops, drive.write),
+            RowLog: lambda work: stream(work.rows * work.entry_bytes, drive.write),
+            HomeWrites: home,
+            Stream: lambda work: stream(work.nbytes, drive.write if work.write else drive.read),
+            Persist: lambda work: work.flags * (drive.latency.value + drive.software.value) * US,
+        },
+        joules={HomeWrites: lambda work: swing * home(work)},
+        idle_watts=count * drive.idle.value,
+        busy_watts=swing,
+        price=count * drive.capacity.value * drive.price.value,
+        constants=fields_of(drive),
+    )
+
+
+DEVICE = Kind(
+    "SSD",
+    build,
+    lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},
+    knobs=("machine.ssd", "machine.num_ssds", "machine.ssd_software"),
+    copies=nodes,
+)

@@ -1,0 +1,142 @@
+"""The axes of a sweep: a knob and the values it takes, listed, evenly spaced, or anywhere in a range.
+
+`KNOB=V1,V2,...` lists values; `KNOB=LOW:HIGH:COUNT` spaces them evenly and `:log` by equal ratios; COUNT is for grids,
+a sampling draws from the whole range, so that `KNOB=LOW:HIGH` is enough. A link writes the same axis as `KNOB:V1,V2,...`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadKnob
+from ..scenario import knobs
+from ..scenario.knobs import Knob
+from ..scenario.scenario import known
+
+MOST_POINTS = 100_000
+WRITTEN = re.compile(r"\s*([\w.]+)\s*[=:](.*)", re.DOTALL)
+NUMBERS = ("float", "int", "floats", "ints")
+WHOLE = ("int", "ints")
+RANGE = re.compile(r"([^:,]*):([^:,]*?)(?::([^:,]*?))?(?::([^:,]*))?")
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Span:
+    """The range that an axis was written as; `count` is None where only its ends were given."""
+
+    low: float
+    high: float
+    count: int | None = None
+    log: bool = False
+
+    def __str__(self) -> str:
+        """The range as links write it."""
+        count = [] if self.count is None else [str(self.count)]
+        return ":".join([*(repr(end).removesuffix(".0") for end in (self.low, self.high)), *count, *["log"] * self.log])
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One knob by dotted path, its values in the order in which they were written, and the range if it was one.
+
+    Values of a range without COUNT are none: only a sampling can take it.
+    """
+
+    path: str
+    values: tuple[Any, ...]
+    span: Span | None = None
+
+    def __str__(self) -> str:
+        """The axis as links write it."""
+        written = str(self.span) if self.span else ",".join(knobs.write(known(self.path), value) for value in self.values)
+        return f"{self.path}:{written}"
+
+    @property
+    def levels(self) -> bool:
+        """Whether a sampling finds a few values here rather than a continuum: listed ones or whole numbers."""
+        return self.span is None or known(self.path).kind in WHOLE
+
+    def numbers(self, shares: Array) -> Array:
+        """Return where shares from 0 to 1 lie on the axis: a number of its range, or the index of a listed value."""
+        if self.span is None:
+            index: Array = np.minimum(np.floor(shares * len(self.values)), len(self.values) - 1)
+            return index
+        low, high = self.span.low, self.span.high
+        top = high + 1 if self.levels else high  # so that each whole number has as much room as any other
+        along = low * (top / low) ** shares if self.span.log else low + (top - low) * shares
+        met: Array = np.clip(np.floor(along) if self.levels else along, low, high)
+        return met
+
+    def value(self, number: float) -> Any:
+        """Return the knob's value at a number of `numbers`, rounded to what a link writes."""
+        return self.values[int(number)] if self.span is None else _rounded(known(self.path), float(number))
+
+
+def parse(text: str) -> Axis:
+    """Read one axis as written on the command line or in a link; raises BadKnob with a sentence."""
+    match = WRITTEN.fullmatch(text)
+    if not match:
+        raise BadKnob(f"axis {text[:80]!r} cannot be read; write KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT, with :log for ratios.")
+    knob = known(match[1])
+    spaced = RANGE.fullmatch(match[2]) if knob.kind in NUMBERS else None
+    span = _span(knob, spaced) if spaced else None
+    found = _spaced(knob, span) if span else _listed(knob, match[2])
+    if len(set(found)) < len(found):
+        raise BadKnob(f"axis {knob.path}={match[2][:80]} gives a value twice; name each value once.")
+    return Axis(knob.path, found, span)
+
+
+def _listed(knob: Knob, text: str) -> tuple[Any, ...]:
+    words = text.split(",", MOST_POINTS)
+    if len(words) > MOST_POINTS:
+        raise BadKnob(f"axis {knob.path} lists more than {MOST_POINTS:,} values; take fewer.")
+    if not all(word.strip() for word in words):
+        raise BadKnob(f"axis {knob.path}={text[:80]!r} has an empty value; write KNOB=V1,V2,... without gaps.")
+    return tuple(knobs.parse(knob, word) for word in words)
+
+
+def _span(knob: Knob, match: re.Match[str]) -> Span:
+    low, high = (_bound(knob, text) for text in match.group(1, 2))
+    short = match[4] is None and (match[3] is None or match[3].strip() == "log")
+    count = None if short else _count(knob, match[3])
+    scale = ((match[3] if short else match[4]) or "").strip()
+    if scale not in ("", "log"):
+        raise BadKnob(f"axis {knob.path} has the scale {scale!r}; write :log for equal ratios, or nothing for equal steps.")
+    if low > high:
+        raise BadKnob(f"axis {knob.path} goes from {low:g} down to {high:g}; write LOW:HIGH:COUNT with LOW at most HIGH.")
+    if scale and low <= 0:
+        raise BadKnob(f"axis {knob.path} starts at {low:g}, but equal ratios need LOW above 0; raise it or drop :log.")
+    return Span(low, high, count, bool(scale))
+
+
+def _spaced(knob: Knob, span: Span) -> tuple[Any, ...]:
+    if span.count is None:
+        return ()
+    space = np.geomspace if span.log else np.linspace
+    found = [_rounded(knob, step) for step in space(span.low, span.high, span.count).tolist()]
+    return tuple(dict.fromkeys(found)) if knob.kind in WHOLE else tuple(found)
+
+
+def _bound(knob: Knob, text: str) -> float:
+    value = knobs.parse(knob, text)
+    numbers = value if isinstance(value, tuple) else (value,)
+    if len(numbers) != 1 or numbers[0] is None:
+        raise BadKnob(f"axis {knob.path} has the bound {text[:40]!r}; LOW and HIGH must each be one number.")
+    return float(numbers[0])
+
+
+def _count(knob: Knob, text: str) -> int:
+    word = text.strip()
+    if not word.isascii() or not word.isdigit() or not 1 <= int(word[:9]) <= MOST_POINTS or len(word) > 9:
+        raise BadKnob(f"axis {knob.path} has COUNT {text[:40]!r}; write a whole number from 1 to {MOST_POINTS:,}.")
+    return int(word)
+
+
+def _rounded(knob: Knob, step: float) -> Any:
+    """A number the knob can take: whole, or one of the few that exist, or at 12 digits, so that 0.1 reads 0.1."""
+    number: float = min(knob.only, key=lambda one: abs(one - step)) if knob.only else float(f"{step:.12g}")
+    number = round(number) if knob.kind in WHOLE else number
+    return (number,) if knob.kind in ("ints", "floats") else number

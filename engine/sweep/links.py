@@ -1,0 +1,189 @@
+"""A link is a whole scenario: a preset and what differs, plus the versions it was made with.
+
+`/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
+`sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `pareto=Step time [ms],Capital cost [USD]`, and
+`pins=3,17`, its pinned points counted from 1. What History compares is `run=estimate:/sweep?...` once per request: how it
+is computed, and the link that reopens it. A crash state of the log protocol adds its replay line, `crash=v1:...`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import get_args
+from urllib.parse import parse_qsl, quote
+
+from .. import version
+from ..errors import BadLink
+from ..scenario import knobs
+from ..scenario.keys import How
+from ..scenario.presets import DEFAULT, preset
+from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
+from . import axes as sweep_axes
+from .sweep import sampling
+
+MOST_CHARACTERS = 8000
+MOST_BOUNDS, MOST_PINS, MOST_RUNS = 20, 8, 8
+BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a sweep is asked, as written: which points, the bounds that they must keep, the objectives of a Pareto front.
+
+    `pins` are the points that were pinned, counted from 1, and `runs` the requests that History compares.
+    """
+
+    sample: str = ""
+    where: tuple[str, ...] = ()
+    pareto: str = ""
+    pins: str = ""
+    runs: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> Pairs:
+        """The parameters that say so."""
+        said = (("sample", (self.sample,)), ("where", self.where), ("pareto", (self.pareto,)), ("pins", (self.pins,)))
+        return [(name, value) for name, values in (*said, ("run", self.runs)) for value in values if value]
+
+    @property
+    def pinned(self) -> tuple[int, ...]:
+        """The pinned points, counted from 0; raises BadLink."""
+        words = self.pins.split(",") if self.pins else []
+        wrong = [word for word in words if not (word.isascii() and word.isdecimal() and len(word) < 9 and int(word))]
+        if wrong or len(words) > MOST_PINS or len(set(words)) < len(words):
+            raise BadLink(
+                f"The link's pinned points pins={self.pins[:80]!r} cannot be read; "
+                f"write up to {MOST_PINS} different numbers of points, counted from 1: pins=3,17."
+            )
+        return tuple(int(word) - 1 for word in words)
+
+    @property
+    def compared(self) -> tuple[tuple[How, str], ...]:
+        """How each compared request was computed, and the link that reopens it; raises BadLink where that cannot be opened."""
+        if len(self.runs) > MOST_RUNS or len(set(self.runs)) < len(self.runs):
+            raise BadLink(f"The link compares {len(self.runs)} runs (run=); up to {MOST_RUNS} different ones can be.")
+        return tuple(map(_compared, self.runs))
+
+    def check(self) -> None:
+        """Refuse what has no form; raises BadInput. Whether bounds and objectives name results is `answers.linked`'s question."""
+        if len(self.where) > MOST_BOUNDS:
+            raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
+        if self.sample:
+            sampling(self.sample)
+        _ = self.pinned, self.compared  # reading them is their check
+
+
+def _compared(text: str) -> tuple[How, str]:
+    """Read `estimate:/sweep?...`; raises BadLink or BadKnob."""
+    way, _, link = text.partition(":")
+    page = link.partition("?")[0]
+    if way not in get_args(How) or not re.fullmatch("/[a-z]+", page):
+        raise BadLink(f"The link's run={text[:80]!r} cannot be read; write run=estimate:/sweep?... or run=full:/sweep?...")
+    pairs = _pairs(link)
+    if any(name == "run" for name, _ in pairs):
+        raise BadLink(f"The link's run={text[:80]!r} compares others itself; name those instead.")
+    open_pairs(pairs)
+    return ("full" if way == "full" else "estimate"), link
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a link says: preset, scenario, a sweep's axes and questions, a banner where versions differ, a crash state."""
+
+    preset: str
+    scenario: Scenario
+    axes: tuple[str, ...] = ()
+    banner: str = ""
+    crash: str = ""
+    questions: Questions = Questions()
+
+
+def query(
+    scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: Questions = Questions()
+) -> Pairs:
+    """Return the parameters that reproduce `scenario`, as differences from preset `base`."""
+    start = preset(base).scenario
+    pairs: Pairs = [("preset", base)]
+    if scenario.model.name != start.model.name:
+        start = with_values(start, {"model.name": scenario.model.name})
+        pairs.append(("model.name", scenario.model.name))
+    before = values(start)
+    pairs += [(path, knobs.write(KNOBS[path], value)) for path, value in values(scenario).items() if value != before[path]]
+    pairs += [("axis", axis) for axis in axes] + questions.pairs
+    pairs += [("crash", crash)] if crash else []
+    return [*pairs, ("v", str(version.LINK)), ("model", version.MODEL)]
+
+
+def link(
+    scenario: Scenario,
+    base: str = DEFAULT,
+    page: str = "explore",
+    axes: Iterable[str] = (),
+    crash: str = "",
+    questions: Questions = Questions(),
+) -> str:
+    """Return the link's path and query, to be put behind a host."""
+    parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes, crash, questions))
+    return f"/{page}?" + "&".join(parts)
+
+
+def read(url: str) -> Opened:
+    """Open a whole link, or the part behind its question mark; raises BadLink or BadKnob."""
+    return open_pairs(_pairs(url))
+
+
+def _pairs(url: str) -> Pairs:
+    """Decode the parameters of a link; raises BadLink."""
+    if len(url) > MOST_CHARACTERS:
+        raise BadLink(f"The link has {len(url)} characters; at most {MOST_CHARACTERS} can be opened.")
+    text = url.partition("?")[2].partition("#")[0] if "?" in url else url
+    if BROKEN_ESCAPE.search(text):
+        raise BadLink("The link has a '%' without its two hexadecimal digits; copy it again.")
+    try:
+        return parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=500)
+    except ValueError as error:
+        raise BadLink(f"The link's parameters cannot be read ({error}); copy it again.") from error
+
+
+def open_pairs(pairs: Pairs) -> Opened:
+    """Open decoded parameters; nothing is ever dropped or replaced silently."""
+    seen: dict[str, str] = {}
+    axes: list[str] = []
+    several: dict[str, list[str]] = {"where": [], "run": []}
+    for key, value in pairs:
+        if "\ufffd" in key + value or not (key + value).isprintable():
+            raise BadLink(f"The link's parameter {key[:80]!r} has characters that are no printable text; copy it again.")
+        if key == "axis":
+            sweep_axes.parse(value)
+            axes.append(value)
+        elif key in several:
+            several[key].append(value)
+        elif key in seen:
+            raise BadLink(f"The link gives {key!r} twice ({seen[key]!r} and {value!r}); keep one.")
+        else:
+            seen[key] = value
+    _check_link_version(seen.pop("v", str(version.LINK)))
+    banner = _banner(seen.pop("model", version.MODEL))
+    name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
+    where, runs = map(tuple, several.values())
+    questions = Questions(seen.pop("sample", ""), where, seen.pop("pareto", ""), seen.pop("pins", ""), runs)
+    questions.check()
+    changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
+    return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash, questions)
+
+
+def _check_link_version(text: str) -> None:
+    if text not in {str(number) for number in range(1, version.LINK + 1)}:
+        raise BadLink(
+            f"The link has format v={text[:20]!r}; this Emberpool opens v=1 to v={version.LINK}; update it to open the link."
+        )
+
+
+def _banner(text: str) -> str:
+    if text == version.MODEL:
+        return ""
+    return (
+        f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. The knobs are the same, "
+        "results may differ: CHANGELOG.md lists what changed."
+    )

@@ -1,0 +1,230 @@
+"""A sweep: the scenarios that some axes span around a base, each made only when it is looked at.
+
+A grid takes every combination; a sampling draws points of the same box: at random, or evenly spread by a Sobol sequence
+or a Latin hypercube. Each point is rounded to what a link writes, so its link reproduces it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from math import prod
+from typing import Any, Literal, get_args, overload
+
+import numpy as np
+
+from ..errors import BadKnob, nearest
+from ..scenario import knobs
+from ..scenario.keys import texts
+from ..scenario.scenario import Scenario, known, with_values
+from .axes import MOST_POINTS, Array, Axis
+
+Kind = Literal["grid", "random", "sobol", "lhs"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SAMPLE = 0x5A  # the purpose of the random stream that picks points
+TOGETHER = ("model.", "data.", "faults.")  # whose knobs a scenario checks against each other; the others fit any combination
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Which points of the box: all of the grid, so many of it, or so many drawn anywhere."""
+
+    kind: Kind = "grid"
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what draws nothing or too much; raises BadKnob."""
+        if self.kind not in KINDS:
+            raise BadKnob(f"sampling={self.kind[:20]!r} is not known; {nearest(self.kind, KINDS)}")
+        if self.count is None and self.kind != "grid":
+            raise BadKnob(f"sampling={self.kind} needs a number of points; write {self.kind}:256.")
+        if self.count is not None and not 1 <= self.count <= MOST_POINTS:
+            raise BadKnob(f"sample={self.count} is not a number of points from 1 to {MOST_POINTS:,}.")
+
+    def __str__(self) -> str:
+        """The sampling as links write it, such as sobol:256."""
+        return self.kind if self.count is None else f"{self.kind}:{self.count}"
+
+
+def sampling(text: str) -> Sampling:
+    """Read a sampling as links write it; raises BadKnob."""
+    kind, colon, count = text.partition(":")
+    if colon and not (count.isascii() and count.isdigit() and len(count) <= 9):
+        raise BadKnob(f"sample={text[:40]!r} cannot be read; write a kind and a number of points, such as sobol:256.")
+    return Sampling(kind, int(count) if colon else None)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A combination that no scenario can have: its place on the axes, and why in a sentence."""
+
+    place: Mapping[str, Any]
+    sentence: str
+
+
+def made(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | Refused:
+    """Return the scenario at a place, or why there is none."""
+    try:
+        return with_values(base, {**dict(settings), **place})
+    except BadKnob as error:
+        where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
+        return Refused(place, f"At {where}: {error}" if where else str(error))
+
+
+@dataclass(frozen=True)
+class Sweep(Sequence[Scenario]):
+    """A lazy sequence of the points that some axes span, the first axis slowest; without axes, `base` alone.
+
+    `settings` are knobs set beside the axes: a swept `model.name` comes before them, an axis of the same knob after
+    them. Combinations that no scenario can have are not in the sequence but in `refused`; a sweep of nothing else raises
+    BadKnob, and so do axes that cannot be spanned. Memory is a few numbers a point.
+    """
+
+    base: Scenario
+    axes: tuple[Axis, ...] = ()
+    settings: tuple[tuple[str, Any], ...] = ()
+    sampling: Sampling = Sampling()
+
+    def __post_init__(self) -> None:
+        """Check what can be known without making every point."""
+        _check(self.axes, self.sampling)
+        if not len(self._good):
+            raise BadKnob(next(iter(self.refused)).sentence)
+
+    def __len__(self) -> int:
+        """Return how many points there are."""
+        return len(self._good)
+
+    @overload
+    def __getitem__(self, index: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Scenario, ...]: ...
+    def __getitem__(self, index: int | slice) -> Scenario | tuple[Scenario, ...]:
+        """Return a point, made anew."""
+        if isinstance(index, slice):
+            return tuple(self[one] for one in range(*index.indices(len(self))))
+        return with_values(self.base, self.changes(index))
+
+    def place(self, index: int) -> dict[str, Any]:
+        """Return a point's value on each axis, by dotted path."""
+        return self._place(self._good[index])
+
+    def changes(self, index: int) -> dict[str, Any]:
+        """Return the knobs that differ on purpose from `base`: the settings, then the point's place."""
+        return {**dict(self.settings), **self.place(index)}
+
+    def levels(self, bins: int) -> Array:
+        """Return for each point and axis which of its values it has, from 0; a range sampled anywhere is cut into bins."""
+        numbers = self._numbers[self._good]
+        if not self.axes:
+            return np.zeros((len(self), 0), dtype=int)
+        columns = zip(self.axes, numbers.T, strict=True)
+        return np.column_stack([_binned(column, bins if self._drawn_in(axis) else len(numbers)) for axis, column in columns])
+
+    def points(self) -> Iterator[Scenario | Refused]:
+        """Yield all points in the order of the box, those that were refused included."""
+        good, refused = iter(self), iter(self.refused)
+        for fine in self.fine:
+            yield next(good) if fine else next(refused)
+
+    @cached_property
+    def refused(self) -> tuple[Refused, ...]:
+        """The combinations that no scenario can have, in their order."""
+        tried = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
+        return tuple(one for one in tried if isinstance(one, Refused))
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits of all that spans the sweep; equal sweeps have equal ones."""
+        seed = self._seed if self.sampling.count else 0
+        lines = [f"{path}={text}" for path, text in texts(self.base).items()]
+        lines += [f"{path}={knobs.write(known(path), value)}" for path, value in self.settings]
+        lines += [*map(str, self.axes), str(self.sampling), str(seed)]
+        return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+
+    @property
+    def _seed(self) -> int:
+        return int(dict(self.settings).get("data.seed", self.base.data.seed))
+
+    def _place(self, row: int) -> dict[str, Any]:
+        found = zip(self.axes, self._numbers[row], strict=True)
+        return {axis.path: axis.values[int(n)] if self._on_grid else axis.value(n) for axis, n in found}
+
+    @property
+    def _on_grid(self) -> bool:
+        return self.sampling.kind == "grid"
+
+    def _drawn_in(self, axis: Axis) -> bool:
+        return not self._on_grid and axis.span is not None
+
+    @cached_property
+    def _numbers(self) -> Array:
+        """A row of numbers a point: an index into each axis's values, or where a sampling met the axis."""
+        if not self.axes:
+            return np.zeros((1, 0))
+        if self._on_grid:
+            shape = tuple(len(axis.values) for axis in self.axes)
+            return np.column_stack(np.unravel_index(_some(prod(shape), self.sampling.count, self._seed), shape))
+        shares = shares_of(self.sampling, len(self.axes), self._seed)
+        numbers = np.column_stack([axis.numbers(share) for axis, share in zip(self.axes, shares.T, strict=True)])
+        if not all(axis.levels for axis in self.axes):
+            return numbers
+        return numbers[np.sort(np.unique(numbers, axis=0, return_index=True)[1])]  # a few levels come again and again
+
+    @cached_property
+    def _good(self) -> Array:
+        return np.flatnonzero(self.fine)
+
+    @cached_property
+    def fine(self) -> Array:
+        """Whether a scenario can have each point of the box; only knobs that can contradict each other are tried together."""
+        together = [number for number, axis in enumerate(self.axes) if axis.path.startswith(TOGETHER)]
+        _, first, same = np.unique(self._numbers[:, together], axis=0, return_index=True, return_inverse=True)
+        tried = [made(self.base, self._place(row), self.settings) for row in first]
+        fine: Array = np.array([isinstance(one, Scenario) for one in tried])[same.reshape(-1)]
+        return fine
+
+
+def _some(size: int, count: int | None, seed: int) -> Array:
+    """Return the indices of so many of a grid's points, drawn without repeats, in the order of the grid."""
+    if count is None or count >= size:
+        return np.arange(size)
+    return np.sort(np.random.default_rng([seed, SAMPLE]).permutation(size)[:count])
+
+
+def shares_of(how: Sampling, axes: int, seed: int) -> Array:
+    """Return a row of shares from 0 to 1 a point; of a Sobol sequence, fewer points are the beginning of more."""
+    rng, count = np.random.default_rng([seed, SAMPLE]), how.count or 1
+    if how.kind == "random":
+        return rng.random((count, axes))
+    from scipy.stats import qmc  # late, since importing it takes a second
+
+    if how.kind == "lhs":
+        spread: Array = qmc.LatinHypercube(axes, rng=rng).random(count)
+        return spread
+    even: Array = qmc.Sobol(axes, rng=rng).random_base2((count - 1).bit_length())[:count]
+    return even
+
+
+def _binned(numbers: Array, most: int) -> Array:
+    """Number the different values, or cut them into so many bins of equally many points."""
+    different, level = np.unique(numbers, return_inverse=True)
+    if len(different) <= most:
+        return level.reshape(-1)
+    return np.searchsorted(np.quantile(numbers, np.arange(1, most) / most), numbers, side="right")
+
+
+def _check(axes: Sequence[Axis], how: Sampling) -> None:
+    paths = [axis.path for axis in axes]
+    for axis in axes:
+        if paths.count(axis.path) > 1:
+            raise BadKnob(f"axis {axis.path} is given twice; list all its values in one axis.")
+        if not axis.values and (how.kind == "grid" or not axis.span):
+            raise BadKnob(
+                f"axis {axis.path} is a range without COUNT; write LOW:HIGH:COUNT, or draw points with --sampling sobol."
+            )
+        for value in axis.values:
+            knobs.check(known(axis.path), value)
+    size = prod(len(axis.values) for axis in axes)
+    if how.kind == "grid" and size > MOST_POINTS:
+        raise BadKnob(f"The axes span {size:,} points; at most {MOST_POINTS:,} are allowed: take fewer values, or draw some.")

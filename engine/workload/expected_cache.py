@@ -1,0 +1,163 @@
+"""What a cache in front of the tables is expected to miss: unique rows of a batch that it must fetch, by policy.
+
+A cache serves whole batches: a row is fetched once for a batch, however often the batch looks it up, and rows of the
+batch itself are never pushed out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import lgamma
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Floats
+from ..scenario.scenario import Scenario, per_table
+from .accesses import lookups
+from .correlation import head_quantile, links
+from .expected import CLOSENESS, HALVINGS, gap_rate, stay, unused
+from .popularity import popularities
+from .spectrum import Spectrum, id_space, spectra
+
+
+class Moves(NamedTuple):
+    """Per batch: unique rows that a cache does not hold when it begins, lookups of these, and those it has no place for."""
+
+    misses: float
+    missed_lookups: float
+    refused: float = 0.0
+
+
+NOTHING = Moves(0.0, 0.0)
+WAYS = 32  # of a set-associative cache
+# By policy: how many rows of each class can be missing, and for how many lookups an unused one of them stays.
+Stays = Callable[[Scenario, Spectrum, float, float], tuple[Floats, float]]
+
+
+def expected_moves(
+    s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
+) -> Moves:
+    """Return what a cache of `capacity_rows` rows over all tables, or some, moves per batch; `at_once` batches count as one."""
+    law, pooling, batch = popularities(s), per_table(s.model, "pooling"), lookups(s)
+    chosen = range(len(law)) if tables is None else tables
+    if not len(chosen):
+        return NOTHING
+    space = id_space(tuple(law[t] for t in chosen), tuple(pooling[t] for t in chosen))
+    served = at_once * float(batch[list(chosen)].sum())
+    if capacity_rows >= space.rows.sum():
+        return NOTHING
+    rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
+    x, c = gap_rate(space.p), s.data.locality
+    unused_so_far = unused(stays * x, c)
+    pace = CLOSENESS * (1 - c) * served * x
+    reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
+    alone = 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
+    misses = rows @ (unused_so_far - unused((stays + served) * x, c))
+    missed = served * float((rows * space.p) @ (unused_so_far * alone))
+    return Moves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)
+
+
+def _refused(s: Scenario, policy: str, capacity: float, misses: float) -> float:
+    """By recency, rows of a set that is full of its own batch; by count, in the end, all that are not held."""
+    if policy == "lfu in sets":
+        return misses
+    return float(min(misses, conflicts(expected_unique(s, 1), capacity))) if policy == "lru in sets" else 0.0
+
+
+def expected_unique(s: Scenario, batches: int) -> float:
+    """Return the unique rows of so many batches together."""
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    return float(space.rows @ (1 - unused(batches * float(lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
+
+
+def spread(s: Scenario, parts: int) -> float:
+    """Return how many copies of a batch's unique rows its `parts` parts need between them, each its own unique rows."""
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    x, c = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
+    return float(parts * (space.rows @ (1 - unused(x / parts, c))) / (space.rows @ (1 - unused(x, c))))
+
+
+def look_ahead_rows(s: Scenario) -> float:
+    """Return the rows that lie between two uses at most `policy.look_ahead_batches` apart: what look-ahead holds.
+
+    The time from a row's last use to its next is then a sum of two exponential times; locality is left out.
+    """
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    x = s.policy.look_ahead_batches * float(lookups(s).sum()) * gap_rate(space.p)
+    return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
+
+
+def conflicts(rows: Any, capacity: float) -> Any:
+    """Return how many of a batch's `rows` unique rows are expected to find their set full of others of the batch."""
+    each = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
+    ways = np.arange(WAYS + 1)
+    chance = np.exp(ways * np.log(each)[..., None] - each[..., None] - np.array([lgamma(way + 1) for way in ways]))
+    more = np.clip(1 - chance.sum(axis=-1), 0, None)  # than there are ways
+    return rows * np.clip(more + chance[..., -1] - WAYS * more / each, 0, None)
+
+
+def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+    """LRU: a row is fetched when its last use lies further back than rows stay."""
+    return space.rows, float(stay(space, capacity, s.data.locality)) if capacity >= 1 else 0.0
+
+
+def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+    """The most popular rows stay; the batch's others share what is left, so of these the batch before's are still there."""
+    touched = 1 - unused(batch * gap_rate(space.p), s.data.locality)
+    low, high = 0.0, capacity
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        room = middle + float((space.rows - head(space, middle)) @ touched) <= capacity
+        low, high = (middle, high) if room else (low, middle)
+    return space.rows - head(space, low), batch
+
+
+def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+    """The most popular rows of each set stay, and no other row comes in; rows lie at random over the sets."""
+    hottest = np.concatenate(([0.0], np.cumsum(space.rows)))
+    return np.diff(conflicts(hottest, capacity)), 0.0
+
+
+def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> tuple[Floats, float]:
+    """A row has stayed if one of the batches before has used it: those are what it was seen for."""
+    return space.rows, s.policy.look_ahead_batches * batch
+
+
+STAYS: Mapping[str, Stays] = {
+    "lru": _recency,
+    "lru in sets": _recency,  # 32 ways are as good as any way: a test holds it to 2 points
+    "lfu in sets": _most_used,
+    "lfu": _frequency,  # counts that never age end up as frequencies
+    "frequency": _frequency,
+    "look-ahead": _look_ahead,
+}
+
+
+def head(space: Spectrum, capacity: float) -> Floats:
+    """Return how many rows of each class are among the `capacity` most popular ones."""
+    before = np.concatenate(([0.0], np.cumsum(space.rows)[:-1]))
+    return np.clip(capacity - before, 0.0, space.rows)
+
+
+def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
+    """Return (T,) how many of the `capacity` most popular rows each table has, and their share of its lookups."""
+    pooling = np.array(per_table(s.model, "pooling"), dtype=np.float64)
+    tables = spectra(popularities(s))
+    table = np.repeat(np.arange(len(pooling)), np.diff(tables.start, append=len(tables.p)))
+    p = tables.p * (pooling / pooling.sum())[table]
+    order = np.argsort(-p, kind="stable")
+    kept = np.empty_like(p)
+    kept[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(tables.rows[order])[:-1])), 0.0, tables.rows[order])
+    rows, mass = (np.bincount(table, weights=amount, minlength=len(pooling)) for amount in (kept, kept * tables.p))
+    return rows.astype(np.float64), mass.astype(np.float64)
+
+
+def popular_share(s: Scenario, capacity: float) -> float:
+    """Return the share of samples whose every lookup meets one of the `capacity` most popular rows."""
+    if capacity >= sum(per_table(s.model, "num_embeddings")):
+        return 1.0
+    (rows, mass), pooling = hottest(s, capacity), np.array(per_table(s.model, "pooling"))
+    alone, groups, laws = mass**pooling, links(s), popularities(s)
+    together = [min(head_quantile(laws[t], rows[t]) ** float(pooling[t]) for t in group) for group in groups]
+    others = np.delete(alone, [table for group in groups for table in group])
+    linked = s.data.sample_correlation if groups else 0.0
+    return min(1.0, float((1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together)))
