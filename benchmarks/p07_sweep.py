@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.benchmark import Benchmark
 from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
+from engine.amounts.counted import counted
 from engine.core import memo
-from engine.counts import counted
 from engine.machinery import machinery, schedule
 from engine.runs import runs
 from engine.scenario.presets import preset

@@ -3,9 +3,9 @@
 from math import inf
 
 from .ahead import Ahead
+from .amounts.counted import Hear, counted, unheard
 from .books import undisturbed
 from .core.memo import remembered
-from .counts import Hear, counted, unheard
 from .finding import finding
 from .metric import measure
 from .report import Report

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isnan
 
+from .amounts.expected import expected_traffic
 from .core.arrays import Row
 from .course import Segment
 from .errors import CannotRun
-from .expected import expected_traffic
 from .run import Crash, Run, machinery, run, schedule
 from .scenario.fault_knobs import Faults
 from .scenario.scenario import Scenario

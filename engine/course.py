@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .ahead import FULL_SPEED, Ahead, fills, flips, slows
-from .blocks import full_checkpoint
 from .cut import Cut, begun_before, cut, newest_commit
 from .fault import Strike
 from .machinery import Machinery, schedule
 from .slow import slow_devices
+from .systems.steps.shared import full_checkpoint
+from .systems.traffic import Traffic, part
 from .timeline import Slow, Timeline, timeline
-from .traffic import Traffic, part
 
 SPARE = 16  # batches scheduled beyond the expected ones
 

@@ -18,7 +18,7 @@ from .persistence.media import LINE, Octets
 from .persistence.records import read
 from .persistence.recovery import ROW_LOG, survey
 from .scenario.scenario import Scenario, per_table
-from .traffic import INDEX_BYTES
+from .systems.traffic import INDEX_BYTES
 
 Bit = tuple[int, int, int]  # of a table: row, byte, and the byte's bit as a number from 1 to 128
 Where = Literal["logged row", "other row", "row log", "mlp log"]

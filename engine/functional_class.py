@@ -19,7 +19,7 @@ from .scenario.fault_knobs import Faults
 from .scenario.groups import Model, Run
 from .scenario.keys import texts
 from .scenario.scenario import Scenario
-from .system import Ways, ways
+from .systems.system import Ways, ways
 
 READ = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})

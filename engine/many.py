@@ -6,10 +6,10 @@ points with the same plan are then scheduled and averaged together. One point al
 
 from collections.abc import Callable, Iterable, Sequence
 
+from .amounts.expected import expected_amounts
 from .books import Books, undisturbed
 from .core import blas
 from .core.memo import remembered
-from .expected import expected_amounts
 from .finding import finding
 from .metric import measure
 from .registry import load
@@ -19,9 +19,9 @@ from .scenario.scenario import Scenario
 from .settle import window
 from .steady import Steady
 from .story import ESTIMATED, passes, unmade
-from .system import ways
+from .systems.system import ways
+from .systems.traffic import steady as repeated
 from .together import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
-from .traffic import steady as repeated
 
 blas.spare()
 

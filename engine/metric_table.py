@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from .books import RECOVERY
-from .fit import gpu_bytes
 from .hardware import cluster
 from .metric import Metric
 from .report import Report
+from .systems.capacity import gpu_bytes
 from .units import GB, MS, GiB
 
 

@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .ahead import Ahead
-from .blocks import recover
 from .course import Segment
 from .domain import domain
 from .fault import Strike
 from .hazard import generator
 from .machinery import Machinery
 from .scenario.scenario import Scenario
-from .system import Recovery
+from .systems.steps.shared import recover
+from .systems.system import Recovery
+from .systems.traffic import INDEX_BYTES, Traffic, table_bytes
 from .timeline import Timeline, timeline
-from .traffic import INDEX_BYTES, Traffic, table_bytes
 
 MOST_ATTEMPTS = 10_000
 

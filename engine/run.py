@@ -10,8 +10,8 @@ from .course import Course, Segment, follow
 from .fault import Strike
 from .machinery import Machinery, machinery, schedule
 from .outage import MOST_ATTEMPTS, Outage, outage
+from .systems.traffic import Traffic
 from .timeline import Timeline
-from .traffic import Traffic
 
 __all__ = ["Crash", "Found", "Machinery", "Resolve", "Run", "Segment", "machinery", "run", "schedule"]
 

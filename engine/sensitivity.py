@@ -9,9 +9,9 @@ import numpy as np
 from .core.constants import Constant
 from .errors import CannotRun
 from .estimate import estimate
-from .fit import fit
-from .parts import constants
 from .scenario.scenario import Scenario, with_values
+from .systems.capacity import fit
+from .systems.powered import constants
 
 PURPOSE = 103
 SAMPLES = 64

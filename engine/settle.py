@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .amounts.expected import expected_traffic
 from .core.memo import Seen, remembered
-from .expected import expected_traffic
-from .fit import Fit
 from .machinery import Machinery, machinery, schedule
-from .nodes import sized
 from .scenario.scenario import Scenario, with_checked
 from .steady import steady
-from .system import Ways
+from .systems.capacity import Fit
+from .systems.node_count import sized
+from .systems.system import Ways
 from .timeline import Timeline
 
 WINDOW, TURNS, LONGEST = 64, 3, 2048

@@ -6,10 +6,10 @@ the log protocol, which decides where training resumes.
 
 from pathlib import Path
 
+from .amounts.counted import counted
 from .calm import calm, planned, told
 from .core import blas
 from .core.threads import single_thread
-from .counts import counted
 from .crash import in_miniature
 from .errors import CannotRun
 from .functional_class import functional_class, strikes_matter
@@ -25,8 +25,8 @@ from .settle import settle
 from .shared import Shelf, shared
 from .steady import steady
 from .story import cannot_run, tell
+from .systems.traffic import Traffic
 from .together import TIMELINES, Point, alone
-from .traffic import Traffic
 from .workload.readers.criteo import CriteoFile, read
 from .workload.source import Source, num_batches, source
 

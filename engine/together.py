@@ -13,15 +13,15 @@ from .errors import Cancelled, EmberpoolError
 from .hardware.device import Device
 from .layout import Layout, laid_out, with_log_queued_at
 from .machinery import Machinery, machinery
-from .parts import named
 from .registry import load
 from .scenario.scenario import Scenario
 from .settle import settle
 from .steady import Steady, steadies
-from .system import System, ways
+from .systems.powered import named
+from .systems.system import System, ways
+from .systems.traffic import Traffic
 from .timeline import Line, template_of
 from .totals import Totals, totals
-from .traffic import Traffic
 from .windows import EXPOSED, Averages, Taken, observe
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once

@@ -12,13 +12,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from engine.fit import fit
 from engine.registry import names
 from engine.result import Result
 from engine.run import machinery
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
+from engine.systems.capacity import fit
 
 QUICK = {"faults.detect_seconds": 1e-3, "faults.restart_seconds": 2e-3}
 MODEL = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")

@@ -12,7 +12,7 @@ from engine.core.graph import STAGES
 from engine.estimate import estimate
 from engine.registry import load, names
 from engine.sweep import links
-from engine.system import Ways
+from engine.systems.system import Ways
 from pages.parts import compare_charts, compare_tables, comparison, estimates, knob_widgets, palette, tables
 
 ROOT = Path(__file__).parent.parent

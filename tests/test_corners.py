@@ -5,7 +5,6 @@ import pytest
 
 from engine.energy import fraction_done
 from engine.estimate import estimate
-from engine.fit import fit
 from engine.report import report
 from engine.run import machinery, run, schedule
 from engine.scenario.presets import preset
@@ -13,7 +12,8 @@ from engine.scenario.scenario import with_values
 from engine.scores import Scores
 from engine.simulate import simulate, untrained
 from engine.steady import steady
-from engine.traffic import traffic
+from engine.systems.capacity import fit
+from engine.systems.traffic import traffic
 
 SYSTEMS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
 

@@ -11,12 +11,12 @@ from machines import counted, ready
 from engine.effect import NOTHING, STUCK, Effect, effect, moved, same
 from engine.estimate import estimate
 from engine.machinery import schedule
-from engine.parts import readers
 from engine.registry import load, names
 from engine.scenario.knobs import knob
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.simulate import simulate
+from engine.systems.powered import readers
 from pages.parts import campaigns
 from tests.test_scale_out import small
 

@@ -20,7 +20,7 @@ from engine.outage import outage
 from engine.registry import every
 from engine.scenario.scenario import KNOBS
 from engine.simulate import simulate
-from engine.traffic import part
+from engine.systems.traffic import part
 
 TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
 LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")

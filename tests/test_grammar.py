@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from machines import LOGGING, flow, ready, scenario
 
-from engine import blocks, together
+from engine import together
 from engine.core.graph import Demand, Task, TaskGraph, check
 from engine.core.work import Stream
 from engine.registry import load, names
 from engine.run import schedule
 from engine.scenario.scenario import with_values
-from engine.system import System, Ways
+from engine.systems.steps import shared
+from engine.systems.system import System, Ways
 
 IDLE = (Demand("pmem", Stream(0.0)),)
 
@@ -162,14 +163,14 @@ def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log
         check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
 
 
-RECOVERY = blocks.Recovery(5.0, 64, 300.0, 1000.0, 700.0)
+RECOVERY = shared.Recovery(5.0, 64, 300.0, 1000.0, 700.0)
 
 
 @pytest.mark.parametrize("name", names("systems"))
 def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_again(name):
     system = load("systems", name)
     asked = scenario("tiny", name)
-    graph = blocks.recover(system, asked, RECOVERY)
+    graph = shared.recover(system, asked, RECOVERY)
     if name in (*LOGGING, "dram"):
         assert [task.name for task in graph.tasks] == ["Read log", "Put rows back", "Verify tables", "Load MLP"]
         assert {task.server[0] for task in graph.tasks} == {system.memory}
@@ -183,4 +184,4 @@ def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_
 def test_a_system_that_has_no_link_to_load_its_mlps_over_is_told_to_say_how_it_recovers():
     own = System("Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: TaskGraph(()), Ways("", 0, False))
     with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which the system does not have"):
-        blocks.recover(own, scenario("tiny", "dram"), RECOVERY)
+        shared.recover(own, scenario("tiny", "dram"), RECOVERY)

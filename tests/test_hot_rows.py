@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from engine.amounts.hot_rows import HotSet, hot_set, popular
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -13,7 +14,6 @@ from engine.workload import accesses
 from engine.workload import correlation as links
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import popular_share
-from engine.workload.hot import HotSet, hot_set, popular
 from engine.workload.readers.criteo import read
 from engine.workload.source import Source, source
 

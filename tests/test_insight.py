@@ -18,7 +18,7 @@ from engine.insight.relaxation import LINK, UNLIMITED, WIDEST, at, ends, log, re
 from engine.insight.saturation import saturation
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from engine.traffic import mlp_bytes, top_widths
+from engine.systems.traffic import mlp_bytes, top_widths
 from engine.workload.accesses import expected
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"

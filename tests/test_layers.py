@@ -60,9 +60,9 @@ def test_the_engine_imports_neither_pages_nor_another_kind_of_variant(path: Path
     [
         ("engine/run.py", "import streamlit as st"),
         ("engine/run.py", "def f():\n    from pages.parts import charts"),
-        ("engine/systems/cxl.py", "from engine.devices.pmem import DEVICE"),
-        ("engine/systems/cxl.py", "from engine import devices"),
-        ("engine/systems/cxl.py", "from ..devices import pmem"),
+        ("engine/systems/trainingcxl/cxl.py", "from engine.devices.pmem import DEVICE"),
+        ("engine/systems/trainingcxl/cxl.py", "from engine import devices"),
+        ("engine/systems/trainingcxl/cxl.py", "from ..devices import pmem"),
     ],
 )
 def test_the_layer_rule_sees_late_relative_and_package_imports(path: str, source: str) -> None:
@@ -71,7 +71,9 @@ def test_the_layer_rule_sees_late_relative_and_package_imports(path: str, source
 
 def test_the_layer_rule_lets_a_system_use_the_scenario_and_its_own_kind() -> None:
     source = "from engine.scenario import Scenario\nfrom engine.systems.stages import lookup\nimport numpy"
-    assert not any(forbidden(Path("engine/systems/cxl.py"), name) for name in imported(Path("x.py"), ast.parse(source)))
+    assert not any(
+        forbidden(Path("engine/systems/trainingcxl/cxl.py"), name) for name in imported(Path("x.py"), ast.parse(source))
+    )
 
 
 @every_file

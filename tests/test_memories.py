@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.amounts.memory_levels import finder
 from engine.caches.inclusive_lru import no_rows, serve
 from engine.caches.row_index import with_room
 from engine.estimate import estimate
-from engine.found import finder
-from engine.placement import levels, placement
 from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.settle import settle
 from engine.simulate import simulate
-from engine.traffic import row_bytes
+from engine.systems.placement import levels, placement
+from engine.systems.traffic import row_bytes
 from engine.workload.accesses import expected
 from engine.workload.batch import bag_layout
 from engine.workload.source import source

@@ -8,14 +8,14 @@ import pytest
 from engine.acceptance import META_REUSE, reuse_shares
 from engine.core.hashing import Purpose, key
 from engine.estimate import estimate
-from engine.fit import activation_bytes, fit
 from engine.hardware.devices.gpu import memory_bytes
-from engine.nodes import MOST_NODES, for_capacity, on
-from engine.placement import USABLE
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.settle import settle
-from engine.traffic import mlp_bytes, table_bytes
+from engine.systems.capacity import activation_bytes, fit
+from engine.systems.node_count import MOST_NODES, for_capacity, on
+from engine.systems.placement import USABLE
+from engine.systems.traffic import mlp_bytes, table_bytes
 from engine.units import GiB
 from engine.workload.popularity import popularities
 from engine.workload.sampling import draw, sampler

@@ -14,10 +14,10 @@ from engine.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
 from engine.scenario.scenario import GROUPS, KNOBS, with_values
-from engine.sections import sections
 from engine.store import DEFAULT as STORE
 from engine.store import opened as opened_store
 from engine.sweep import links
+from engine.systems.knob_sections import sections
 from tests import fakes
 from tests.some import one_in
 

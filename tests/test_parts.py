@@ -2,11 +2,11 @@
 
 import pytest
 
-from engine.parts import SHARED, constants, powered, readers
 from engine.registry import every, names
 from engine.scenario.machine import Machine
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
+from engine.systems.powered import SHARED, constants, powered, readers
 
 # Read where the devices are chosen, so that no device's own code mentions it.
 CHOOSES = {"near-data": {"machine.near_data_compute"}, "wall": {"machine.energy_level"}}

@@ -13,7 +13,7 @@ from engine.campaign.wear import wear
 from engine.hazard import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.traffic import mlp_bytes, table_bytes
+from engine.systems.traffic import mlp_bytes, table_bytes
 from engine.units import GB, HOUR, GiB
 from engine.workload.expected_cache import expected_unique
 

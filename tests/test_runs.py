@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine import counts
+from engine.amounts import counted
 from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
 from engine.kept import result_text
@@ -36,7 +36,7 @@ def same(found, wanted):
 def by_timeline(asked):
     """Return the result as runs with faults make it: from a timeline of each batch, its books closed batch by batch."""
     m = machinery(settle(asked).scenario)
-    amounts = counts.counted(m.scenario, asked.system)
+    amounts = counted.counted(m.scenario, asked.system)
     (done, _), near = run(m, amounts, None, untrained(m)), (amounts.hit_rate if m.system.cache else None,)
     near += (amounts.drives_share if m.system.caches else None,)
     return tell(asked, done, report(done, steady(done.planned, m.devices), amounts.batches, Scores(), *near), (), ())
@@ -93,8 +93,8 @@ def test_points_that_are_struck_train_or_are_refused_go_their_own_way():
 
 def test_ids_are_drawn_once_for_all_machines(monkeypatch):
     calls = []
-    monkeypatch.setattr(counts, "tally", lambda near, ids: calls.append(len(ids)) or tally(near, ids))
-    tally = counts.recent.__globals__["tally"]
+    monkeypatch.setattr(counted, "tally", lambda near, ids: calls.append(len(ids)) or tally(near, ids))
+    tally = counted.recent.__globals__["tally"]
     base = with_values(preset("tiny").scenario, {**SHORT, "data.seed": 77})
     runs([with_values(base, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(20)])
     assert len(calls) == SHORT["run.batches"]

@@ -9,15 +9,15 @@ from engine.__main__ import main
 from engine.core.graph import check
 from engine.core.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
-from engine.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
 from engine.registry import load
 from engine.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.settle import settle
 from engine.simulate import simulate
-from engine.systems.mtrains import COMPACTION, scm_rows
-from engine.traffic import cached_rows, row_bytes, table_bytes
+from engine.systems.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
+from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
+from engine.systems.traffic import cached_rows, row_bytes, table_bytes
 from engine.workload.accesses import expected
 from engine.workload.tiers import hot_split
 from tests.machines import counted, flow

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from machines import counted, ready, scenario
 from strategies import scenarios
 
-from engine import counts
 from engine import functional_class as sharing
+from engine.amounts import counted as counts
 from engine.core import memo
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text

@@ -8,14 +8,14 @@ from engine.__main__ import main
 from engine.core.graph import check
 from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
-from engine.fit import fit
 from engine.registry import load
 from engine.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.steady import steady
-from engine.traffic import traffic
+from engine.systems.capacity import fit
+from engine.systems.traffic import traffic
 
 FAMILY = ("cpu-only", "cpu-gpu", "fae", "hotline")
 KAGGLE = {"machine.gpu": "v100", "machine.pcie_bandwidth_GBps": 12.35, "data.batch_size": 1024, "run.training": False}

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from engine.__main__ import main
+from engine.amounts.expected import expected_amounts
 from engine.core.graph import check
 from engine.core.work import Copy, Direct, Fetch, HostRows
 from engine.estimate import estimate
-from engine.expected import expected_amounts
-from engine.fit import fit
 from engine.hardware.device import seconds
 from engine.registry import load
 from engine.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from engine.traffic import steady
+from engine.systems.capacity import fit
+from engine.systems.traffic import steady
 from engine.workload.expected_cache import expected_unique, look_ahead_rows, spread
 from engine.workload.source import source
 from engine.workload.touched import recent, tally

@@ -12,10 +12,10 @@ import pytest
 
 from engine import table
 from engine.errors import BadFile
-from engine.parts import constants
 from engine.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import KNOBS, Scenario, with_values
+from engine.systems.powered import constants
 from engine.table import check_writable, csv_text, write_atomically
 from engine.trace import chrome_trace
 from engine.version import MODEL

@@ -8,8 +8,8 @@ from engine.core.work import written
 from engine.hardware.device import joules, seconds, stored
 from engine.persistence import Layout, TimedMedia, redo, undo
 from engine.persistence.records import Stamp
-from engine.system import System
-from engine.traffic import num_rows, table_bytes
+from engine.systems.system import System
+from engine.systems.traffic import num_rows, table_bytes
 
 REGION = {
     "embedding log": "row log",

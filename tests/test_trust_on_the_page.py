@@ -8,11 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from engine.errors import CannotRun
 from engine.gaps import Gap
-from engine.parts import constants
 from engine.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
 from engine.sensitivity import bands, tornado
+from engine.systems.powered import constants
 from pages.parts import address, constants_panel, downloads, gap_panel, sureness, tiles, training_panel
 from pages.parts.numbers import readable
 from tests.test_pages import ROOT

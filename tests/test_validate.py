@@ -10,13 +10,13 @@ import pytest
 from engine import published, validate
 from engine.__main__ import main
 from engine.errors import BadFile, CannotRun
-from engine.fit import fit
 from engine.published import Claim, claims
 from engine.registry import names
 from engine.result import Result
 from engine.run import machinery
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
+from engine.systems.capacity import fit
 from engine.validate import Point, Verdict, measure
 
 GOOD: Mapping[str, Any] = {

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..core.arrays import Ints
 from ..errors import CannotRun
-from ..fit import too_small
 from ..scenario.scenario import Scenario
-from ..system import Cache, cache_policy
+from ..systems.capacity import too_small
+from ..systems.system import Cache, cache_policy
 from ..workload.source import Source
 from . import batch_cache, eviction, frequency_rank
 from .batch_cache import Moves

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from .. import blocks, energy
+from .. import energy
 from ..core.graph import Task, TaskGraph
 from ..errors import CannotRun
 from ..machinery import Machinery, machinery
@@ -14,9 +14,10 @@ from ..scenario.scenario import Scenario, with_values
 from ..settle import expected_line, settle
 from ..slow import slow_devices
 from ..steady import steady
-from ..system import Recovery, System, Ways
+from ..systems.steps import shared
+from ..systems.system import Recovery, System, Ways
+from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
 from ..timeline import timeline
-from ..traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
 from ..workload.accesses import expected
 
 
@@ -101,7 +102,7 @@ def _logged(scenario: Scenario) -> Pace:
     rows = float(expected(m.scenario).unique_rows.sum())
     logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
     work = Recovery(rows, row_bytes(m.scenario), logs, mlp)
-    again = timeline(blocks.recover(m.system, m.scenario, work), m.devices, 1)
+    again = timeline(shared.recover(m.system, m.scenario, work), m.devices, 1)
     joules = sum(energy.dynamic(again, m.devices, again.makespan).values())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)

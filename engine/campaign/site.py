@@ -14,7 +14,7 @@ from ..hardware.devices.ssd import DRIVES
 from ..machinery import Machinery
 from ..protection import STORE, Pace, Path, Site
 from ..scenario.scenario import Scenario
-from ..traffic import mlp_bytes, table_bytes
+from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB
 from . import pace
 

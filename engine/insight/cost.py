@@ -5,11 +5,11 @@ from functools import lru_cache
 
 from ..core.graph import STAGES
 from ..errors import CannotRun
-from ..fit import fit
 from ..run import Machinery, machinery
 from ..scenario.scenario import Scenario
 from ..settle import expected_line
 from ..steady import Steady, steady
+from ..systems.capacity import fit
 from ..timeline import Timeline
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import EmberpoolError
 from ..registry import load
 from ..scenario.scenario import Scenario, with_values
-from ..system import System
+from ..systems.system import System
 from .cost import Cost, cost
 
 BOUND, RELAXED, NEAR = "policy.mlp_staleness_bound_batches", "policy.relaxed_lookup", "machine.near_data_compute"

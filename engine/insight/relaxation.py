@@ -11,14 +11,14 @@ from math import ceil, inf
 import numpy as np
 
 from ..core.work import Stream
-from ..fit import fit
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
 from ..run import machinery
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..settle import LONGEST
+from ..systems.capacity import fit
+from ..systems.traffic import mlp_bytes
 from ..timeline import Timeline
-from ..traffic import mlp_bytes
 from ..units import GB
 from .cost import cost, view
 from .decomposition import BOUND, RELAXED, asked_of_cxl

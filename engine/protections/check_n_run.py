@@ -5,7 +5,7 @@ from math import ceil
 from ..campaign.closed_form import CUSTOMARY
 from ..core.constants import Constant
 from ..protection import LOSSES, STORE, Plan, Protection, Site
-from ..traffic import INDEX_BYTES, row_bytes
+from ..systems.traffic import INDEX_BYTES, row_bytes
 from ..units import FLOAT32
 from ..workload.expected_cache import expected_unique
 from .periodic_full import room

@@ -1,7 +1,7 @@
 """Parity: every update also goes to a parity of the other parts' rows, from which a lost part is computed."""
 
 from ..protection import Plan, Protection, Site
-from ..traffic import INDEX_BYTES, row_bytes
+from ..systems.traffic import INDEX_BYTES, row_bytes
 from ..workload.expected_cache import expected_unique
 from .peer import ON_A_PEER
 

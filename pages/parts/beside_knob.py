@@ -6,9 +6,9 @@ from functools import cache
 import streamlit as st
 
 from engine.core.constants import Constant
-from engine.parts import constants
 from engine.registry import every
 from engine.scenario.scenario import KNOBS, Scenario
+from engine.systems.powered import constants
 from pages.parts.plain import plain
 
 # What a reader must not overlook, with the colour that marks it.

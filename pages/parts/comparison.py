@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from engine.registry import load
 from engine.result import Result
 from engine.scenario.scenario import Scenario
-from engine.system import Ways, ways
+from engine.systems.system import Ways, ways
 from pages.parts.estimates import baseline
 from pages.parts.headline import NODES, RATE, counted, fewer
 from pages.parts.numbers import readable

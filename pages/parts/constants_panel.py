@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.constants import Constant
-from engine.parts import constants, powered
 from engine.scenario.scenario import Scenario
+from engine.systems.powered import constants, powered
 from pages.parts import downloads
 from pages.parts.plain import plain
 

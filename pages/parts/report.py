@@ -7,9 +7,9 @@ from html import escape
 import pandas as pd
 
 from engine import version
-from engine.parts import constants
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
+from engine.systems.powered import constants
 from pages.parts import numbers, pictures, sweep_figures, sweep_findings, sweep_marks, sweep_table
 from pages.parts.sweep_figures import Figure
 from pages.parts.sweep_marks import BEST

@@ -5,7 +5,7 @@ import streamlit as st
 from engine.effect import effect
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, KNOBS
-from engine.sections import section, sections
+from engine.systems.knob_sections import section, sections
 from pages.parts import beside_knob, data_file, knob_widgets, session
 from pages.parts.plain import plain
 

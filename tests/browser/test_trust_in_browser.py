@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from engine.parts import constants
 from engine.scenario.presets import preset
+from engine.systems.powered import constants
 from pages.parts.tiles import WAITING
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 

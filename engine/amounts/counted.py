@@ -1,0 +1,128 @@
+"""What a full run's batches ask for, counted from their ids: once for all points whose counting reads the same.
+
+Rows are counted once for all points with the same data, what a cache moves once for each cache; no bandwidth moves a row.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..caches.lru_misses import MOST_LOOKUPS, Distances, distances, moved
+from ..caches.replay import served, warm
+from ..core.memo import remembered
+from ..registry import load
+from ..scenario.scenario import Scenario, per_table
+from ..systems.system import System, cache_policy
+from ..systems.traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic
+from ..workload.readers.criteo import CriteoFile
+from ..workload.source import Source, num_batches, source
+from ..workload.touched import recent, tally
+from .hot_rows import hot_set, popular
+from .memory_levels import finder
+
+Hear = Callable[[str, bool], None]  # told what was done, and whether that finishes a batch; it may raise Cancelled
+MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count
+MOST_NUMBERS = 4_000_000  # of each kind of count, 8 bytes each
+of_amounts = remembered(MOST_NUMBERS, lambda found: found.size)
+
+
+def unheard(note: str, finishes: bool) -> None:
+    """Hear nothing."""
+
+
+def counted(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> Traffic:
+    """Return what the batches of a run ask for; `file` is the one that the scenario's digest names.
+
+    Whatever of it was counted before, for this or another machine, is not counted again.
+    """
+    return _counted(s, system, file=file, hear=hear)
+
+
+@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
+def _counted(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Traffic:
+    chosen: System = load("systems", system)
+    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold"), _tallied(s, file=file, hear=hear), strict=True))
+    amounts |= dict.fromkeys(("misses", "popular"), np.zeros_like(amounts["rows"]))
+    if chosen.cache:
+        flow = _moved(s, system, file=file, hear=hear)
+        amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
+    if chosen.caches:
+        amounts["levels"] = _found(s, system, file=file, hear=hear)
+    if chosen.hot:
+        amounts["popular"] = _popular(s, system, file=file, hear=hear)
+    return traffic(s, **amounts)
+
+
+@remembered(2)
+def _drawn(s: Scenario, file: CriteoFile | None) -> Source:
+    """Return the run's batches, with the ids of all of them at hand where they are few."""
+    given, batches = source(s, file), num_batches(s, file)
+    if _lookups(s, batches) > MOST_DRAWN:
+        return given
+    first = [given.ids(n) for n in range(batches)]
+    return replace(given, ids=lambda n: first[n] if n < batches else given.ids(n))
+
+
+def _lookups(s: Scenario, batches: int) -> int:
+    return s.data.batch_size * sum(per_table(s.model, "pooling")) * batches
+
+
+@of_amounts
+def _tallied(s: Scenario, file: CriteoFile | None, hear: Hear) -> Floats:
+    """Return unique rows, share of lookups of rows of the batch before, and unique rows that it has not touched, (3, N)."""
+    given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
+    columns = np.zeros((3, num_batches(s, file)))
+    for n in range(columns.shape[1]):
+        ids = given.ids(n)
+        unique, shared, raw = tally(near, ids)
+        columns[:, n] = unique.sum(), raw.sum() / ids.size, unique.sum() - shared.sum()
+        hear(f"counted rows of batch {n}", True)
+    return columns
+
+
+@of_amounts
+def _moved(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+    """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
+    cache, batches = load("systems", system).cache, num_batches(s, file)
+    by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
+    if by_distance and _lookups(s, batches) <= MOST_LOOKUPS:
+        misses, evicted, missed = moved(_distances(s, file=file), max(0, int(cache.rows(s))))
+        return np.array([misses, evicted, missed, np.zeros_like(misses)])
+    flow = np.zeros((4, batches))
+    for n, moves in enumerate(served(s, cache, _drawn(s, file=file), batches)):
+        flow[:, n] = moves.misses, moves.evicted, moves.missed_lookups, moves.refused
+        hear(f"followed the cache through batch {n}", False)
+    return flow
+
+
+@remembered(2)
+def _distances(s: Scenario, file: CriteoFile | None) -> Distances:
+    """Measure how far back the run's lookups look: for LRU caches of every size."""
+    given = _drawn(s, file=file)
+    return distances([given.ids(n) for n in range(num_batches(s, file))])
+
+
+@of_amounts
+def _found(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+    """Return rows by the memory that they are found in, (N, LEVELS)."""
+    given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
+    find = finder(s, load("systems", system).caches(s), bool(given.digest))
+    levels = np.zeros((num_batches(s, file), LEVELS))
+    for n in range(len(levels)):
+        ids = given.ids(n)
+        levels[n] = find(n, tally(near, ids)[0], ids)
+        hear(f"found the rows of batch {n}", False)
+    return levels
+
+
+@of_amounts
+def _popular(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+    """Return the share of samples that meet hot rows alone, (N,)."""
+    given = _drawn(s, file=file)
+    hot, shares = hot_set(s, load("systems", system).hot(s), given), np.zeros(num_batches(s, file))
+    for n in range(len(shares)):
+        shares[n] = popular(hot, given.ids(n))
+        hear(f"counted popular samples of batch {n}", False)
+    return shares

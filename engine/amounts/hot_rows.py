@@ -1,0 +1,75 @@
+"""Which rows are hot, and which samples are popular: those all of whose lookups meet hot rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.arrays import Ints
+from ..core.hashing import Purpose, stream
+from ..scenario.scenario import Scenario
+from ..workload.batch import bag_layout, offsets
+from ..workload.expected_cache import hottest
+from ..workload.popularity import popularities
+from ..workload.source import Source
+from ..workload.spectrum import EXACT_ROWS, row_shares
+
+SAMPLED = 0.05  # of a file is counted to find its hot rows: FAE's own rate, of mini-batches instead of samples
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HotSet:
+    """The hot rows: of table t its first ones, below number `last[t]`, and the sorted `others` anywhere.
+
+    `layout` are the positions in a batch's ids at which tables start, for `samples` samples.
+    """
+
+    last: Ints
+    others: Ints
+    layout: Ints
+    samples: int
+
+
+def hot_set(s: Scenario, capacity: float, given: Source) -> HotSet:
+    """Return the `capacity` most frequent rows over all tables: by the generator's popularity, or counted in a file."""
+    first, none = offsets(s.model), np.empty(0, dtype=np.int64)
+    last, others = first[:-1], none
+    if capacity >= first[-1]:
+        last = first[1:]
+    elif given.training_samples:
+        others = _counted(s, int(capacity), given)
+    else:
+        last, others = _known(s, capacity, first)
+    return HotSet(last, others, bag_layout(s.model, s.data.batch_size), s.data.batch_size)
+
+
+def popular(hot: HotSet, ids: Ints) -> float:
+    """Return the share of a batch's samples that are popular."""
+    every = np.ones(hot.samples, dtype=bool)
+    for table, (low, high) in enumerate(zip(hot.layout[:-1], hot.layout[1:], strict=True)):
+        mine = ids[low:high]
+        met = mine < hot.last[table]
+        if len(hot.others):
+            place = np.minimum(np.searchsorted(hot.others, mine), len(hot.others) - 1)
+            met |= hot.others[place] == mine
+        every &= met.reshape(hot.samples, -1).all(axis=1)
+    return float(every.mean())
+
+
+def _counted(s: Scenario, capacity: int, given: Source) -> Ints:
+    """Count the ids of a few random mini-batches of a file, one at least; ties go to the lower row number."""
+    batches = -(-(given.training_samples or 0) // s.data.batch_size)
+    chosen = stream(s.data.seed, Purpose.PROFILE).permutation(batches)[: max(1, round(SAMPLED * batches))]
+    rows, count = np.unique(np.concatenate([given.ids(int(n)) for n in chosen]), return_counts=True)
+    hot: Ints = np.sort(rows[np.argsort(-count, kind="stable")[:capacity]])
+    return hot
+
+
+def _known(s: Scenario, capacity: float, first: Ints) -> tuple[Ints, Ints]:
+    """Return where each table's run of hot rows ends, and the hot rows of small tables, whose order folding disturbs."""
+    wanted = np.rint(hottest(s, capacity)[0]).astype(np.int64)
+    last, others = first[:-1] + wanted, [np.empty(0, dtype=np.int64)]
+    for table, law in enumerate(popularities(s)):
+        if law.rows <= EXACT_ROWS and wanted[table] < law.rows:
+            others.append(first[table] + np.argsort(-row_shares(law), kind="stable")[: wanted[table]])
+            last[table] = first[table]
+    return last, np.sort(np.concatenate(others))

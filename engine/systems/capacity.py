@@ -1,0 +1,227 @@
+"""Does the scenario fit its machine? Settles what is automatic, and says what does not fit, with remedies."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from ..core.memo import remembered
+from ..hardware.cluster import nodes
+from ..hardware.devices.gpu import memory_bytes
+from ..hardware.devices.pmem import module_bytes, modules
+from ..hardware.devices.ssd import DRIVES
+from ..registry import load
+from ..scenario.scenario import KNOBS, Scenario, per_table, with_values
+from ..units import FLOAT32, GB, GiB
+from ..workload.expected_cache import expected_unique
+from .system import System
+from .traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
+
+EMBEDDING_LOGS, MLP_LOGS = 2, 3
+MOST_GIB = 1e6  # of PMEM in one machine, as its knob allows
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The settled scenario; `problems` are sentences, empty when everything fits.
+
+    `capacity_is_automatic` tells that PMEM capacity was chosen to hold tables and logs.
+    """
+
+    scenario: Scenario
+    problems: tuple[str, ...]
+    capacity_is_automatic: bool
+
+
+@remembered()
+def log_bytes(s: Scenario) -> float:
+    """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
+    rows = s.data.batch_size * sum(per_table(s.model, "pooling"))
+    rows = min(rows, sum(per_table(s.model, "num_embeddings")))
+    return EMBEDDING_LOGS * float(rows) * (row_bytes(s) + INDEX_BYTES) + MLP_LOGS * mlp_bytes(s)
+
+
+def fit(scenario: Scenario) -> Fit:
+    """Choose PMEM modules where the capacity is automatic, then check every memory of the system."""
+    system: System = load("systems", scenario.system)
+    automatic = scenario.machine.pmem_capacity_GiB is None
+    if automatic:
+        each = (table_bytes(scenario) + log_bytes(scenario)) / nodes(scenario.machine)
+        count = max(1, ceil(each / module_bytes(scenario.machine)))
+        capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
+        scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
+    checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
+    problems = [
+        _alone(scenario, system),
+        _linked(scenario),
+        *(checks[place](scenario, need) for place, need in _needs(scenario, system).items()),
+    ]
+    problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system), _window(scenario, system)]
+    problems += [_expanders(scenario, system.memory)] if "cxl" in system.devices else []
+    return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
+
+
+def _needs(s: Scenario, system: System) -> dict[str, float]:
+    """Return the bytes that must fit each memory beside the GPUs' own; a memory without a check always fits."""
+    logs = log_bytes(s) if system.memory in ("pmem", "ssd") else 0.0
+    needs = system.places(s) if system.places else {system.memory: table_bytes(s) + logs}
+    return {place: need for place, need in needs.items() if place in ("pmem", "dram", "ssd", "servers")}
+
+
+def gpu_bytes(s: Scenario, system: System) -> float:
+    """Return the bytes that a GPU holds between batches: tables or cache with its maps, parameters, a shadow copy."""
+    if "gpu" not in system.devices:
+        return 0.0
+    held = system.places(s).get("hbm", 0.0) if system.places else 0.0
+    return held / s.machine.num_gpus + 2 * mlp_bytes(s)
+
+
+@remembered()
+def activation_bytes(s: Scenario) -> float:
+    """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
+    model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
+    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
+    return mlp_bytes(s) + 2.0 * FLOAT32 * samples * widths
+
+
+def _alone(s: Scenario, system: System) -> str:
+    if system.scales or (s.machine.num_gpus == 1 and s.machine.target_throughput is None):
+        return ""
+    if s.machine.num_gpus == 1:
+        return f"machine.target_throughput is not possible: system={s.system} trains on one GPU; set it to auto."
+    return f"machine.num_gpus={s.machine.num_gpus} is not possible: system={s.system} trains on one GPU; set it to 1."
+
+
+def _linked(s: Scenario) -> str:
+    if not (s.data.sample_correlation and s.data.locality):
+        return ""
+    return (
+        f"data.sample_correlation={s.data.sample_correlation:g} is not possible with data.locality={s.data.locality:g}; "
+        "set one of them to 0."
+    )
+
+
+def _gib(nbytes: float) -> str:
+    return f"{nbytes / GiB:.3g} GiB"
+
+
+def _raise(path: str, number: int, then: str) -> str:
+    """Return the remedy of a larger value, if the knob can take it."""
+    return f"raise it to {number}{then}" if number <= (KNOBS[path].high or 0) else ""
+
+
+def _pmem(s: Scenario, need: float) -> str:
+    have = (s.machine.pmem_capacity_GiB or 0.0) * GiB
+    if need <= have * nodes(s.machine) * (1 + 1e-9):
+        return ""
+    return (
+        f"machine.pmem_capacity_GiB={have / GiB:g} cannot hold {_gib(table_bytes(s))} of embedding tables and "
+        f"{_gib(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GiB', ceil(need / GiB), ', set it to auto, or ')}"
+        "lower model.num_embeddings."
+    )
+
+
+def _largest(s: Scenario, need: float) -> str:
+    if need <= MOST_GIB * GiB:
+        return ""
+    return (
+        f"machine.pmem_capacity_GiB=auto goes up to {MOST_GIB:g}, but embedding tables and logs need {_gib(need)}; "
+        "lower model.num_embeddings, model.num_tables or model.embedding_dim."
+    )
+
+
+def _dram(s: Scenario, need: float) -> str:
+    hosts = nodes(s.machine)
+    if need <= s.machine.dram_capacity_GiB * GiB * hosts:
+        return ""
+    where = f" on each of {hosts} nodes" if hosts > 1 else ""
+    remedy = _raise("machine.dram_capacity_GiB", ceil(need / GiB / hosts), ", ")
+    return (
+        f"machine.dram_capacity_GiB={s.machine.dram_capacity_GiB:g}{where} cannot hold {_gib(need)} of embedding tables; "
+        f"{remedy}lower model.num_embeddings, or choose system=cxl."
+    )
+
+
+def _ssd(s: Scenario, need: float) -> str:
+    drive = DRIVES[s.machine.ssd].capacity.value * GB * nodes(s.machine)
+    if need <= drive * s.machine.num_ssds:
+        return ""
+    return (
+        f"machine.num_ssds={s.machine.num_ssds} of {s.machine.ssd} hold {_gib(drive * s.machine.num_ssds)}, but tables and "
+        f"logs need {_gib(need)}; {_raise('machine.num_ssds', ceil(need / drive), ' or ')}lower model.num_embeddings."
+    )
+
+
+def _servers(s: Scenario, need: float) -> str:
+    servers, each = s.machine.embedding_servers, s.machine.dram_capacity_GiB
+    if need <= servers * each * GiB:
+        return ""
+    return (
+        f"machine.embedding_servers={servers} of {each:g} GiB cannot hold {_gib(need)} of embedding tables; "
+        f"{_raise('machine.embedding_servers', ceil(need / each / GiB), ' or ')}lower model.num_embeddings."
+    )
+
+
+def _cache(s: Scenario) -> str:
+    need, have = s.policy.cache_load_factor * table_bytes(s), s.machine.dram_capacity_GiB * GiB * nodes(s.machine)
+    if need <= have:
+        return ""
+    most = 0.995 * have / table_bytes(s)  # so that it still fits when written with three digits
+    return (
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} needs {_gib(need)} of DRAM, but machine.dram_capacity_GiB="
+        f"{s.machine.dram_capacity_GiB:g}; lower the factor to {most:.3g} or raise the DRAM."
+    )
+
+
+def _expanders(s: Scenario, memory: str) -> str:
+    """Each expander needs memory behind it: a PMEM module, or a DRAM channel."""
+    asked, machine = s.machine.num_expanders, s.machine
+    have, what = (machine.dram_channels, "DRAM channels") if memory == "dram" else (modules(machine), "PMEM modules")
+    if asked <= have:
+        return ""
+    more = ceil(asked * module_bytes(machine) / GiB)
+    path, number = ("machine.dram_channels", asked) if memory == "dram" else ("machine.pmem_capacity_GiB", more)
+    remedy = f", or raise {path} to {number}" if number <= (KNOBS[path].high or 0) else ""
+    return f"machine.num_expanders={asked} needs as many {what}, but there are {have}; lower it to {have}{remedy}."
+
+
+def _less(system: System) -> str:
+    """Return the remedy of keeping fewer rows near."""
+    return "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
+
+
+def _window(s: Scenario, system: System) -> str:
+    """Do the rows of batches that must be in the cache together fit?"""
+    batches = system.cache.window(s) if system.cache else 0
+    if not system.cache or not batches:
+        return ""
+    need, have = expected_unique(s, batches), system.cache.rows(s)
+    return too_small(s, have, need, f"{batches} batch{'es' if batches > 1 else ''} together use") if need > have else ""
+
+
+def _gpu(s: Scenario, system: System) -> str:
+    if "gpu" not in system.devices:
+        return ""
+    need, have = gpu_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
+    if need <= have:
+        return ""
+    held = (system.places(s) if system.places else {}).get("hbm", 0.0)
+    if not held:
+        return (
+            f"machine.gpu={s.machine.gpu} has {_gib(have)}, but MLPs, gradients and activations need {_gib(need)}; "
+            "lower data.batch_size or the MLP widths, or choose a larger GPU."
+        )
+    room = have - need + held / s.machine.num_gpus
+    enough = f"raise machine.num_gpus to {ceil(held / room)}, " if room > 0 and system.scales and not system.hot else ""
+    return (
+        f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
+        f"activations need {_gib(need)}; {enough}{_less(system)}, or choose a larger GPU."
+    )
+
+
+def too_small(s: Scenario, capacity: float, unique: float, who: str) -> str:
+    """Return the refusal of a cache that cannot hold the rows it must."""
+    remedy = f"raise it to {min(1.0, s.policy.cache_load_factor * 1.01 * unique / max(capacity, 1)):.3g}"
+    fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
+    return (
+        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {int(capacity):,} rows, but {who} {int(unique):,} "
+        f"different ones, which must be in the cache together; {remedy}, {fewer}or lower data.batch_size."
+    )

@@ -1,0 +1,78 @@
+"""CachedEmbedding: all rows in host memory, the most frequent ones cached in HBM, fetched before each batch."""
+
+from ...core.constants import Constant
+from ...core.graph import Demand, Stage, Task, TaskGraph
+from ...core.work import Copy, HostRows, Pool, Software, Stream
+from ...scenario.scenario import Scenario
+from ...units import GiB
+from ..steps import gpu
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
+
+MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
+BUFFERS = Constant("cache buffers", 0.2, "GiB", 0.12, 0.25, "measured", "hpcaitech/CachedEmbedding run logs", "on the GPU")
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """The cache is tended by software before the batch, and nothing overlaps.
+
+    Rows of several batches can be fetched together: that shares the software's fixed part alone.
+    """
+    return TaskGraph(
+        (
+            gpu.training_loop(("Missing rows to GPU",)),
+            gpu.features(t, "Find misses"),
+            *_tend(t, 1 / s.policy.prefetch_batches),
+            *gpu.step(s, t, t.rows, ("Scatter missing rows",)),
+        )
+    )
+
+
+def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
+    """Step by step: find misses, send home what goes, which is always written back, and bring what comes."""
+    come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
+    find, loop = Pool(SORT_PASSES * t.feature_bytes), ("Embedding update", "Bottom MLP backward", "Training loop")
+    steps: tuple[tuple[str, Stage, Demand], ...] = (
+        ("Cache software", "Embedding", Demand("host", Software("cache", times))),
+        ("Gather evicted rows", "Embedding", Demand("gpu", Stream(go))),
+        ("Evicted rows to host", "Transfer", Demand("pcie", Copy(go, pinned=False), gpu.DOWN)),
+        ("Scatter evicted rows", "Embedding", Demand("host", HostRows(t.evicted, t.row_bytes, scatter=True))),
+        ("Gather missing rows", "Embedding", Demand("host", HostRows(t.misses, t.row_bytes))),
+        ("Missing rows to GPU", "Transfer", Demand("pcie", Copy(come), gpu.UP)),
+        ("Scatter missing rows", "Embedding", Demand("gpu", Stream(come))),
+    )
+    before = ("Find misses", *(name for name, _, _ in steps))
+    return (
+        Task("Find misses", "Embedding", (Demand("gpu", find),), ("Sparse features",), loop),
+        *(Task(name, stage, (demand,), (last,)) for last, (name, stage, demand) in zip(before, steps, strict=False)),
+    )
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """All rows in host memory; on the GPU the cached ones, two maps of all rows, and buffers."""
+    maps = MAPS * INDEX_BYTES * num_rows(s)
+    return {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s) + maps + BUFFERS.value * GiB}
+
+
+SYSTEM = System(
+    title="CachedEmbedding",
+    summary="Frequency-aware software cache in HBM over tables in host memory; not overlapped with training.",
+    devices=("host", "gpu", "pcie", "dram"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Caches in HBM",
+    baseline="all-hbm",
+    cache=Cache(
+        "frequency",
+        cached_rows,
+        ("lru", "lfu"),
+        lambda s: s.policy.prefetch_batches,
+        lambda s: s.policy.prefetch_batches,
+        warm=True,
+    ),
+    places=places,
+    constants=(BUFFERS,),
+    cites=("Fang et al., arXiv 2208.05321; hpcaitech/CachedEmbedding",),
+)

@@ -1,0 +1,77 @@
+"""TorchRec with UVM caching: a 32-way set-associative cache in HBM over tables in host memory, filled while GPUs train."""
+
+from ...core.graph import Demand, Task, TaskGraph
+from ...core.work import Amount, Direct, Pool
+from ...scenario.scenario import Scenario
+from ..steps import gpu, shared
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
+
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
+TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
+TABLE = 4  # bytes for each row: the table that it belongs to
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Four stages in flight: input copy, input all-to-all, cache prefetch, and forward with backward of the batch before.
+
+    GPU threads move rows across the link themselves; a row that its set refuses, being full of its own batch or of rows used
+    more often, stays in host memory, where it is read once and, by its update, read and written again.
+    """
+    indices, arrived = gpu.exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
+    pooled, forward = gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
+    gradients, backward = gpu.exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
+    homeless = t.refused * t.row_bytes
+    return TaskGraph(
+        (
+            gpu.training_loop(),
+            gpu.features(t, "Find misses"),
+            *indices,
+            Task(
+                "Find misses",
+                "Embedding",
+                (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "prefetch"),),
+                arrived,
+                ("Embedding lookup",),
+            ),
+            _direct("Evicted rows to host", t.evicted * t.row_bytes - homeless, gpu.DOWN, ("Find misses",)),
+            _direct("Missing rows to GPU", t.misses * t.row_bytes - homeless, gpu.UP, ("Evicted rows to host",)),
+            gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",)),
+            _direct("Refused lookups", homeless, "uvm", ("Embedding lookup",)),
+            *pooled,
+            shared.bottom_forward(s, ("Bottom MLP backward", *(("All-reduce",) if pooled else ()))),
+            shared.top(s, ("Bottom MLP forward", "Refused lookups", *forward)),
+            *gradients,
+            shared.bottom_backward(s, ("Top MLP",)),
+            *gpu.all_reduce(s, t, ("Bottom MLP backward",)),
+            _direct("Refused updates", 2 * homeless, "uvm", backward),
+            *gpu.update(t, t.rows, ("Refused updates",)),
+        )
+    )
+
+
+def _direct(name: str, nbytes: Amount, lane: str, after: tuple[str, ...]) -> Task:
+    return Task(name, "Transfer", (Demand("pcie", Direct(nbytes), lane),), after)
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """All rows in host memory; on the GPU the cached ones with their tags, and what is kept of every row."""
+    counted = s.policy.cache_policy == "lfu"
+    cached = cached_rows(s) * (row_bytes(s) + TAG + (0 if counted else STAMP))
+    return {"dram": table_bytes(s), "hbm": cached + num_rows(s) * (TABLE + (COUNT if counted else 0))}
+
+
+SYSTEM = System(
+    title="TorchRec, UVM caching",
+    summary="Rows in host memory behind a 32-way set-associative cache in HBM, prefetched while the batch before trains.",
+    devices=("host", "gpu", "pcie", "network", "dram"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Caches in HBM",
+    baseline="all-hbm",
+    scales=True,
+    cache=Cache("lru", cached_rows, ("lfu",), in_sets=True, warm=True),
+    places=places,
+    cites=("pytorch/torchrec; pytorch/FBGEMM",),
+)

@@ -1,0 +1,66 @@
+"""FAE: mini-batches of hot inputs alone train wholly on GPUs that replicate the hot rows, the others on CPU and GPU."""
+
+import numpy as np
+
+from ...core.constants import Constant
+from ...core.graph import Demand, Task, TaskGraph
+from ...core.work import AllReduce, Copy, Pool, RowUpdates
+from ...scenario.scenario import Scenario
+from ..steps import gpu, host
+from ..system import System, Ways
+from ..traffic import Floats, Traffic, hot_rows, row_bytes, table_bytes
+
+GAP = Constant(
+    "mini-batches between switches", 1000, "batches", 50, 38_000, "unsourced", "the published code switches once in a pass"
+)
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Hot mini-batches ask nothing of the host's CPU, normal ones nothing of the hot rows: amounts are 0 there."""
+    hot, gpus = hot_batches(t), s.machine.num_gpus
+    turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
+    switch = (Demand("pcie", Copy(turns * (gpus + 1) * hot_bytes(s)), gpu.UP),)
+    pool = (Demand("gpu", Pool(hot * t.lookup_bytes)),)
+    summed = (Demand("network", AllReduce(hot * t.rows * t.row_bytes)),)
+    reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
+    update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)
+    others = host.Others(before=("Hot rows at a switch",), lookup=("Hot lookup",), last=("Hot update",))
+    return TaskGraph(
+        (
+            Task("Hot rows at a switch", "Transfer", switch, ("Training loop",)),
+            gpu.features(t, "Hot lookup", hot),
+            *host.hybrid(s, t, 1 - hot, others),
+            Task("Hot lookup", "Embedding", pool, ("Vectors to GPU", "Sparse features")),
+            Task("Hot spreading", "Embedding", pool, ("Embedding update",)),
+            *reduce,
+            Task("Hot update", "Embedding", update, tuple(task.name for task in reduce) or ("Hot spreading",)),
+        )
+    )
+
+
+def hot_batches(t: Traffic) -> Floats:
+    """Return 1 for hot mini-batches and 0 for normal ones: one is full whenever popular samples have filled it."""
+    filled = np.floor(np.cumsum(t.popular) + 1e-9)
+    return np.diff(filled, prepend=0.0)
+
+
+def hot_bytes(s: Scenario) -> float:
+    """Return the bytes of the hot rows, which every GPU has all of."""
+    return hot_rows(s) * row_bytes(s)
+
+
+SYSTEM = System(
+    title="FAE",
+    summary="Inputs sorted into hot and normal mini-batches; hot rows replicated on the GPUs, the rest on the host.",
+    devices=("host", "dram", "gpu", "pcie", "network"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Hot and cold rows",
+    baseline="cpu-gpu",
+    scales=True,
+    hot=hot_rows,
+    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * hot_bytes(s)},
+    constants=(GAP,),
+    cites=("Adnan et al., arXiv 2103.00686; STAR-Laboratory/Accelerating-RecSys-Training",),
+)

@@ -1,0 +1,52 @@
+"""Hotline: popular samples train on the GPUs' own hot rows while a card gathers what the others look up."""
+
+from ...core.graph import Demand, Task, TaskGraph
+from ...core.work import AllReduce, RowReads, RowUpdates
+from ...scenario.scenario import Scenario
+from ..steps import gpu
+from ..system import System, Ways
+from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Two micro-batches: the popular one beside the gathering, the other after both; rows go back beside the next batch.
+
+    Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
+    """
+    gpus, gathered = s.machine.num_gpus, (1 - t.popular) * t.lookups
+    reads = Demand("gatherer", RowReads(gathered, t.vector_bytes)), Demand("dram", RowReads(gathered, t.vector_bytes))
+    writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes))
+    popular = gpu.micro_batch(s, t, "Popular", t.popular, ("Sparse features",), ("Hot update",))
+    others = gpu.micro_batch(s, t, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
+    summed = (Demand("network", AllReduce(t.mlp_bytes + t.popular * t.rows * t.row_bytes)),)
+    reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()
+    update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, t.row_bytes)),)
+    return TaskGraph(
+        (
+            gpu.training_loop(),
+            gpu.features(t, others[0].name),
+            Task("Gather other rows", "Embedding", reads, ("Sparse features",), ("Write other rows",)),
+            *popular,
+            *others,
+            *reduce,
+            Task("Hot update", "Embedding", update, (reduce[0].name if reduce else others[-1].name,)),
+            Task("Write other rows", "Embedding", writes, (others[-1].name,)),
+        )
+    )
+
+
+SYSTEM = System(
+    title="Hotline",
+    summary="Each batch split into popular samples, trained on hot rows in HBM, and others, whose rows a card gathers meanwhile.",
+    devices=("host", "dram", "gpu", "pcie", "network", "gatherer"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Hot and cold rows",
+    baseline="cpu-gpu",
+    scales=True,
+    hot=hot_rows,
+    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * hot_rows(s) * row_bytes(s)},
+    cites=("Adnan et al., arXiv 2204.05436",),
+    confidence="headline only",
+)

@@ -1,0 +1,38 @@
+"""Cold rows in DRAM: the most popular rows in HBM, all others read from host memory when their batch needs them."""
+
+from ...core.graph import TaskGraph
+from ...scenario.scenario import Scenario
+from ...workload.tiers import hot_split
+from ..steps import far_memory
+from ..system import System, Ways
+from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Cold rows are read between the exchange of indices and the lookup, and nothing else runs meanwhile."""
+    cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
+    arrived = far_memory.index_exchange(s, t)[1]
+    fetch = far_memory.read(t, "Read cold rows", cold, arrived, far_memory.end_of_batch(s))
+    return TaskGraph((fetch, *far_memory.step(s, t, cold, (fetch.name,))))
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """Hot rows in HBM, cold ones in DRAM."""
+    hot = cached_rows(s) * row_bytes(s)
+    return {"hbm": hot, "dram": table_bytes(s) - hot}
+
+
+SYSTEM = System(
+    title="Cold rows in DRAM",
+    summary="Scale-out: popular rows in HBM, cold rows in DRAM, read when needed; exchanges between GPUs in the open.",
+    devices=("host", "gpu", "pcie", "network", "dram"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Cold rows",
+    baseline="cold-in-dram",
+    scales=True,
+    places=places,
+    cites=("the system without proactive reads of IEEE CAL 23(2):203-206, 2024, as we read its abstract",),
+    confidence="headline only",
+)

@@ -1,0 +1,34 @@
+"""Proactive embedding: the next batch's cold rows are read while GPUs wait for each other, and again if trained since."""
+
+from dataclasses import replace
+
+from ...core.graph import TaskGraph
+from ...scenario.scenario import Scenario
+from ...workload.tiers import hot_split
+from ..steps import far_memory
+from ..system import Ways
+from ..traffic import Traffic, cached_rows
+from .cold_in_dram import SYSTEM as REACTIVE
+
+AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Reads ahead fill the GPUs' idle time: exchanges, all-reduce; hot rows are looked up after the update as ever."""
+    if not s.policy.prefetch:
+        return REACTIVE.plan(s, w, t)
+    split, ends = hot_split(s, cached_rows(s)), far_memory.end_of_batch(s)
+    cold = t.rows * (1 - split.hot)
+    arrived = far_memory.index_exchange(s, t)[1]
+    ahead = far_memory.read(t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
+    again = far_memory.read(t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
+    return TaskGraph((again, *far_memory.step(s, t, cold, (AGAIN,)), ahead))
+
+
+SYSTEM = replace(
+    REACTIVE,
+    title="Proactive",
+    summary="Cold rows in DRAM, but the next batch's are read during this one's exchanges between GPUs.",
+    plan=plan,
+    cites=("Proactive embedding on cold data, IEEE CAL 23(2):203-206, 2024 (abstract)",),
+)

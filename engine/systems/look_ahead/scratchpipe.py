@@ -1,0 +1,48 @@
+"""ScratchPipe: a scratchpad in HBM that sees coming batches, filled by a pipeline, so that training always hits."""
+
+from ...core.graph import Demand, Task, TaskGraph
+from ...core.work import Copy, HostRows, Pool, Stream
+from ...scenario.scenario import Scenario
+from ..steps import gpu
+from ..system import Cache, System, Ways
+from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
+
+AHEAD = 4  # stages before training, each with a batch of its own
+WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Plan, Collect, Exchange, Insert and Train each work on a batch of their own: the slowest sets the pace."""
+    come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
+    collect = (Demand("host", HostRows(t.misses, t.row_bytes), "rows"), Demand("gpu", Stream(go)))
+    exchange = (Demand("pcie", Copy(come), "exchange"), Demand("pcie", Copy(go)))
+    insert = (Demand("host", HostRows(t.evicted, t.row_bytes, scatter=True), "rows"), Demand("gpu", Stream(come)))
+    return TaskGraph(
+        (
+            gpu.training_loop(),
+            *gpu.behind("Embedding update", AHEAD),
+            gpu.features(t, f"{AHEAD} behind"),
+            Task("Plan", "Embedding", (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "plan"),), ("Sparse features",)),
+            Task("Collect", "Embedding", collect, ("Plan",)),
+            Task("Exchange", "Transfer", exchange, ("Collect",)),
+            Task("Insert", "Embedding", insert, ("Exchange",)),
+            *gpu.step(s, t, t.rows, ("Insert",), ("Embedding update",)),
+        )
+    )
+
+
+SYSTEM = System(
+    title="ScratchPipe",
+    summary="Rows in host memory, a scratchpad in HBM filled by a pipeline of five stages; training always hits.",
+    devices=("host", "gpu", "pcie", "dram"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Caches in HBM",
+    baseline="all-hbm",
+    cache=Cache("lru", cached_rows, window=lambda s: WINDOW, warm=True),
+    places=lambda s: {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s)},
+    cites=("Kwon and Rhu, arXiv 2205.04702",),
+    confidence="headline only",
+)

@@ -1,0 +1,96 @@
+"""Where a scale-out system keeps its tables: by bandwidth density into HBM, then DRAM, the rest below.
+
+Bandwidth density is lookups per sample and row: rows of small tables are asked for more often than rows of large ones.
+"""
+
+from typing import NamedTuple
+
+from ..core.constants import Constant
+from ..core.memo import remembered
+from ..core.work import Amount
+from ..hardware.cluster import nodes
+from ..hardware.devices.gpu import memory_bytes
+from ..scenario.scenario import Scenario, per_table
+from ..units import GiB
+from ..workload.accesses import expected
+from ..workload.expected_cache import expected_moves
+from .capacity import activation_bytes
+from .traffic import mlp_bytes, row_bytes, table_bytes
+
+USABLE = Constant("memory for tables", 0.9, "of what is left", 0.7, 0.95, "unsourced", "the rest: buffers, fragments, the host")
+Tables = tuple[int, ...]
+
+
+class Placement(NamedTuple):
+    """The tables in each memory, by number."""
+
+    hbm: Tables
+    dram: Tables
+    below: Tables
+
+
+class Levels(NamedTuple):
+    """A batch's unique rows, or shares of them: in DRAM's own tables; below them in DRAM's cache, in SCM, on drives."""
+
+    dram: Amount
+    cached: Amount
+    scm: Amount
+    drives: Amount
+
+
+@remembered(most=256)
+def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
+    """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
+    gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
+    rooms = [USABLE.value * s.machine.num_gpus * gpu_room, dram_room(s) - dram_cache_bytes]
+    rows, pooling, size = per_table(s.model, "num_embeddings"), per_table(s.model, "pooling"), row_bytes(s)
+    tiers: tuple[list[int], ...] = ([], [], [])
+    for table in sorted(range(len(rows)), key=lambda t: rows[t] / pooling[t]):
+        tier = next((n for n, room in enumerate(rooms) if rows[table] * size <= room), 2)
+        tiers[tier].append(table)
+        if tier < 2:
+            rooms[tier] -= rows[table] * size
+    return Placement(*map(tuple, tiers))
+
+
+def dram_room(s: Scenario) -> float:
+    """Return the bytes of DRAM that tables and caches may take, over all nodes."""
+    return USABLE.value * nodes(s.machine) * s.machine.dram_capacity_GiB * GiB
+
+
+def nbytes(s: Scenario, tables: Tables) -> float:
+    """Return the bytes of some tables with their optimizer state."""
+    rows = per_table(s.model, "num_embeddings")
+    return float(sum(rows[table] for table in tables) * row_bytes(s))
+
+
+def hbm_and_dram(s: Scenario) -> dict[str, float]:
+    """Return what a system keeps that has HBM and DRAM alone: what does not fit HBM must fit DRAM, with what the host needs."""
+    hbm = nbytes(s, placement(s).hbm)
+    return {"hbm": hbm, "dram": (table_bytes(s) - hbm) / USABLE.value}
+
+
+def share_of_rows(s: Scenario, tables: Tables) -> float:
+    """Return the share of a batch's unique rows that lie in some tables."""
+    unique = _unique(s)
+    return float(sum(unique[table] for table in tables) / sum(unique))
+
+
+@remembered(most=64)
+def _unique(s: Scenario) -> tuple[float, ...]:
+    return tuple(expected(s).unique_rows[0])
+
+
+def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
+    """Return where a batch's rows outside HBM are found; each cache holds all that the smaller one above it holds."""
+    dense = placement(s, dram_cache_rows * row_bytes(s))
+    every = sum(_unique(s))
+    below = share_of_rows(s, dense.below)
+    fetched = min(_fetches(s, dram_cache_rows, dense.below) / every, below)
+    missed = min(_fetches(s, max(dram_cache_rows, scm_rows), dense.below) / every, fetched)
+    return Levels(share_of_rows(s, dense.dram), below - fetched, fetched - missed, missed)
+
+
+@remembered()
+def _fetches(s: Scenario, rows: float, tables: Tables) -> float:
+    return expected_moves(s, "lru", rows, tables=tables).misses

@@ -1,0 +1,26 @@
+"""CPU-GPU: tables and their lookups on the host, MLPs on the GPUs, one after the other; the usual hybrid."""
+
+from ...core.graph import TaskGraph
+from ...scenario.scenario import Scenario
+from ..steps import host
+from ..system import System, Ways
+from ..traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """The host looks up and pools, the GPUs train, the host updates."""
+    return TaskGraph(host.hybrid(s, t))
+
+
+SYSTEM = System(
+    title="CPU-GPU",
+    summary="Tables and embedding work on the host CPU, MLPs data-parallel on the GPUs, nothing overlapped.",
+    devices=("host", "dram", "gpu", "pcie", "network"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Hot and cold rows",
+    baseline="cpu-gpu",
+    scales=True,
+    cites=("facebookresearch/dlrm, its hybrid mode",),
+)

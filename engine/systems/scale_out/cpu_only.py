@@ -1,0 +1,44 @@
+"""CPU only: tables, lookups and MLPs all on the host; no GPU at all."""
+
+from ...core.graph import Demand, Task, TaskGraph
+from ...core.work import Stream
+from ...scenario.scenario import Scenario
+from ..steps import host, shared
+from ..system import Recovery, System, Ways
+from ..traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """One step after the other in the host's one lane."""
+    on_host = host.on_host
+    return TaskGraph(
+        (
+            host.training_loop(),
+            host.lookup(t),
+            on_host(shared.bottom_forward(s, ("Bottom MLP backward",))),
+            on_host(shared.top(s, ("Bottom MLP forward", "Embedding lookup"))),
+            on_host(shared.bottom_backward(s, ("Top MLP",))),
+            host.update(t, ("Top MLP",)),
+        )
+    )
+
+
+def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Nothing was kept: the first parameters are read again and training starts over."""
+    load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
+    return TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
+
+
+SYSTEM = System(
+    title="CPU only",
+    summary="Tables, embedding work and MLPs on the host CPU.",
+    devices=("host", "dram"),
+    memory="dram",
+    plan=plan,
+    recover=recover,
+    ways=Ways("", 0, False),
+    family="Hot and cold rows",
+    baseline="cpu-gpu",
+    scales=True,
+    cites=("facebookresearch/dlrm on CPUs",),
+)

@@ -1,0 +1,32 @@
+"""DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
+
+from ...core.graph import TaskGraph
+from ...scenario.scenario import Scenario
+from ..placement import USABLE, hbm_and_dram
+from ..steps import far_memory
+from ..system import System, Ways
+from ..traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Rows of tables in DRAM are read when their batch needs them, and nothing else runs meanwhile."""
+    arrived = far_memory.index_exchange(s, t)[1]
+    fetch = far_memory.read(t, "Read rows from DRAM", t.far, arrived, far_memory.end_of_batch(s))
+    return TaskGraph((fetch, *far_memory.step(s, t, t.far, (fetch.name,))))
+
+
+SYSTEM = System(
+    title="DRAM and HBM",
+    summary="Tables over HBM and DRAM of as many nodes as they need; DRAM rows are read when their batch comes.",
+    devices=("host", "gpu", "pcie", "network", "dram"),
+    memory="dram",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Scale-out",
+    baseline="dram-hbm-nodes",
+    scales=True,
+    places=hbm_and_dram,
+    caches=lambda s: (0.0, 0.0),
+    constants=(USABLE,),
+    cites=("pytorch/torchrec, unified virtual memory",),
+)

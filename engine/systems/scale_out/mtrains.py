@@ -1,0 +1,74 @@
+"""MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
+
+from ...core.constants import Constant
+from ...core.graph import Demand, Task, TaskGraph
+from ...core.work import Copy, RowReads, RowUpdates, Stream
+from ...hardware.cluster import nodes
+from ...scenario.scenario import Scenario
+from ...units import GiB
+from ..placement import USABLE, Levels, nbytes, placement
+from ..steps import far_memory, gpu
+from ..system import System, Ways
+from ..traffic import Traffic, cached_rows, row_bytes
+
+COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced", "RocksDB-like store; bytes written per byte")
+
+
+def scm_rows(s: Scenario) -> float:
+    """Return how many rows the byte-addressable SCM of all nodes caches."""
+    return (s.machine.pmem_capacity_GiB or 0.0) * GiB * nodes(s.machine) / row_bytes(s)
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
+    if s.policy.prefetch:
+        fetch = _fetch(t, ("Embedding lookup",), (), ahead=True)
+        return TaskGraph((fetch, _evict(t), *far_memory.step(s, t, t.far, updated_after=(fetch.name,))))
+    fetch = _fetch(t, far_memory.index_exchange(s, t)[1], far_memory.end_of_batch(s), ahead=False)
+    return TaskGraph((fetch, _evict(t), *far_memory.step(s, t, t.far, (fetch.name,))))
+
+
+def _fetch(t: Traffic, after: tuple[str, ...], after_previous: tuple[str, ...], ahead: bool) -> Task:
+    """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
+    level = Levels(*(far_memory.next_batch(rows) if ahead else rows for rows in t.levels.T))
+    demands = (
+        Demand("ssd", RowReads(level.drives, t.row_bytes)),
+        Demand("pmem", RowReads(level.scm, t.row_bytes)),
+        Demand("dram", RowReads(sum(level) + level.scm + level.drives, t.row_bytes)),
+        Demand("pcie", Copy(sum(level) * t.row_bytes), gpu.UP),
+    )
+    return Task("Prefetch" if ahead else "Fetch rows", "Embedding", demands, after, after_previous)
+
+
+def _evict(t: Traffic) -> Task:
+    """Every row that came in pushes a trained one out, a level down; the drives' store rewrites what it compacts."""
+    level = Levels(*t.levels.T)
+    written = level.drives * t.row_bytes * COMPACTION.value
+    lower = RowUpdates(level.scm + level.drives, t.row_bytes)
+    return Task("Evict rows", "Embedding", (Demand("ssd", Stream(written)), Demand("pmem", lower)), ("Embedding update",))
+
+
+def places(s: Scenario) -> dict[str, float]:
+    """Densest tables in HBM, the next in DRAM beside its cache, the rest on drives; PMEM holds copies alone."""
+    cache = cached_rows(s) * row_bytes(s)
+    dense = placement(s, cache)
+    dram = (nbytes(s, dense.dram) + cache) / USABLE.value
+    return {"hbm": nbytes(s, dense.hbm), "dram": dram, "ssd": nbytes(s, dense.below)}
+
+
+SYSTEM = System(
+    title="MTrainS",
+    summary="Fewer nodes: HBM, DRAM, byte- and block-addressable SCM in one hierarchy; rows come one batch ahead.",
+    devices=("host", "gpu", "pcie", "network", "dram", "pmem", "ssd"),
+    memory="ssd",
+    plan=plan,
+    ways=Ways("", 0, False),
+    family="Scale-out",
+    baseline="dram-hbm-nodes",
+    scales=True,
+    places=places,
+    caches=lambda s: (cached_rows(s), scm_rows(s)),
+    constants=(USABLE, COMPACTION),
+    cites=("MTrainS, arXiv 2305.01515 (abstract)", "pytorch/FBGEMM, SSD table-batched embeddings"),
+    confidence="headline only",
+)

@@ -1,0 +1,101 @@
+"""Steps of systems whose GPUs hold embeddings: kernels on the GPU, collectives between GPUs, the training loop's software."""
+
+from itertools import pairwise
+
+from ...core.graph import Demand, Stage, Task
+from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
+from ...scenario.scenario import Scenario
+from ..traffic import Traffic, top_widths
+from . import shared
+
+Names = tuple[str, ...]
+LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"
+
+
+def training_loop(after: Names = (), after_previous: Names = ("Training loop",), lane: str = LOOP) -> Task:
+    """The host's own software for a batch; it may run ahead of the GPUs, but not of itself."""
+    return Task("Training loop", "Other", (Demand("host", Software("loop"), lane),), after, after_previous)
+
+
+def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
+    """A `share` of the batch's row indices, copied to the GPUs once the batch before has used its own."""
+    work = (Demand("pcie", Copy(share * t.feature_bytes), UP),)
+    return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
+
+
+def lookup(t: Traffic, after: Names, after_previous: Names = (), share: Amount = 1.0) -> Task:
+    """Read and pool a `share` of the batch's lookups from GPU memory."""
+    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous)
+
+
+def update(t: Traffic, rows: Amount, after: Names, share: Amount = 1.0, after_previous: Names = ()) -> tuple[Task, ...]:
+    """Spread a `share` of the gradients over their lookups, then update `rows` rows in GPU memory."""
+    return (
+        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous),
+        Task("Embedding update", "Embedding", (Demand("gpu", RowUpdates(rows, t.row_bytes)),), ("Gradient spreading",)),
+    )
+
+
+def step(
+    s: Scenario,
+    t: Traffic,
+    rows: Amount,
+    after: Names,
+    after_previous: Names = (),
+    reduced: bool = False,
+    spread_after: Names = (),
+) -> tuple[Task, ...]:
+    """Train a batch on rows in GPU memory, of which `rows` are updated, one kernel after the other.
+
+    Lookup waits for `after` and, of the batch before, `after_previous`; with `reduced` the GPUs sum their MLPs' gradients;
+    gradients are spread after `spread_after` of the batch before.
+    """
+    summed = all_reduce(s, t, ("Bottom MLP backward",)) if reduced else ()
+    return (
+        lookup(t, after, after_previous),
+        shared.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
+        shared.top(s, ("Bottom MLP forward", "Embedding lookup")),
+        shared.bottom_backward(s, ("Top MLP",)),
+        *summed,
+        *update(t, rows, ("Top MLP",), after_previous=spread_after),
+    )
+
+
+def behind(of: str, batches: int) -> tuple[Task, ...]:
+    """Tasks without work: "{n} behind" ends when task `of` has, n batches before; what waits for it runs no further ahead."""
+    names = [of, *(f"{n} behind" for n in range(1, batches + 1))]
+    idle = (Demand("gpu", Pool(0.0), "order"),)
+    return tuple(Task(name, "Other", idle, after_previous=(before,)) for before, name in pairwise(names))
+
+
+def exchange(s: Scenario, name: str, nbytes: Amount, after: Names) -> tuple[tuple[Task, ...], Names]:
+    """Return an all-to-all and what to wait for after it; one GPU has nothing to exchange."""
+    if s.machine.num_gpus == 1:
+        return (), after
+    return (Task(name, "Transfer", (Demand("network", AllToAll(nbytes)),), after),), (name,)
+
+
+def all_reduce(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
+    """Sum the MLPs' gradients over all GPUs."""
+    if s.machine.num_gpus == 1:
+        return ()
+    return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_bytes)),), after),)
+
+
+def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
+    """A `share` of the batch's samples from lookup to gradients, one step after the other."""
+    model, samples = s.model, share * s.data.batch_size
+    pool = Pool(share * t.lookup_bytes)
+    top = TopPart(samples, top_widths(s), model.num_tables + 1, model.embedding_dim)
+    steps: tuple[tuple[str, Stage, Work], ...] = (
+        ("lookup", "Embedding", pool),
+        ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
+        ("top MLP", "Top MLP", top),
+        ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward")),
+        ("gradient spreading", "Embedding", pool),
+    )
+    tasks: list[Task] = []
+    for step, stage, work in steps:
+        before = (tasks[-1].name,) if tasks else after
+        tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), before, () if tasks else after_previous))
+    return tuple(tasks)

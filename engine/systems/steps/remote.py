@@ -1,0 +1,38 @@
+"""Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
+
+from ...core.graph import Demand, Task
+from ...core.work import Amount, Copy, Fetch, HostRows, Stream
+from ..traffic import INDEX_BYTES, Traffic
+from . import gpu
+
+Names = tuple[str, ...]
+FROM, TO = "from servers", "to servers"
+
+
+def fetch(t: Traffic, rows: Amount, after: Names, after_previous: Names) -> tuple[Task, ...]:
+    """Servers gather `rows` rows, send them, and every node copies its own to its GPU; the last task is `Rows to GPU`."""
+    nbytes = rows * (t.vector_bytes + INDEX_BYTES)
+    over = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False)))
+    return (
+        Task("Gather remote rows", "Embedding", (Demand("remote", HostRows(rows, t.vector_bytes)),), after, after_previous),
+        Task("Rows over network", "Transfer", over, ("Gather remote rows",)),
+        Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.vector_bytes), gpu.UP),), ("Rows over network",)),
+    )
+
+
+def send_back(
+    t: Traffic, rows: Amount, after: Names, after_previous: Names = (), background: bool = False, calls: float = 1.0
+) -> tuple[Task, ...]:
+    """Every node copies `rows` rows, or their gradients, from its GPU; servers write them; the last is `Scatter remote rows`.
+
+    `calls` per batch: below one where several batches' rows go in bulk.
+    """
+    nbytes = rows * (t.row_bytes + INDEX_BYTES)
+    over = (Demand("network", Fetch(nbytes), TO), Demand("remote", Stream(nbytes)))
+    put = (Demand("remote", HostRows(rows, t.row_bytes, scatter=True, calls=calls)),)
+    down = (Demand("pcie", Copy(rows * t.row_bytes), gpu.DOWN),)
+    return (
+        Task("Rows from GPU", "Transfer", down, after, after_previous, background),
+        Task("Rows to servers", "Transfer", over, ("Rows from GPU",), background=background),
+        Task("Scatter remote rows", "Embedding", put, ("Rows to servers",), background=background),
+    )

@@ -1,0 +1,184 @@
+"""The steps that training systems share, as tasks: each system picks, orders and places them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.graph import Demand, Persists, Task, TaskGraph, check
+from ...core.work import (
+    Amount,
+    BottomMLP,
+    Copy,
+    HomeWrites,
+    HostEmbedding,
+    Move,
+    Persist,
+    Pool,
+    RowLog,
+    RowReads,
+    RowUpdates,
+    Stream,
+    TopPart,
+)
+from ...scenario.scenario import Scenario
+from ..system import Recovery, System, ways
+from ..traffic import Traffic, top_widths
+
+Names = tuple[str, ...]
+FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
+IN, OUT, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
+
+
+def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
+    """Bottom MLP, forward."""
+    work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "forward")
+    return Task("Bottom MLP forward", "Bottom MLP", (Demand("gpu", work),), after_previous=after_previous)
+
+
+def bottom_backward(scenario: Scenario, after: Names) -> Task:
+    """Bottom MLP, backward, and its update."""
+    work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward")
+    return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), after)
+
+
+def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
+    """Feature interaction and top MLP, forward and backward."""
+    model = scenario.model
+    work = TopPart(scenario.data.batch_size, top_widths(scenario), model.num_tables + 1, model.embedding_dim)
+    return Task("Top MLP", "Top MLP", (Demand("gpu", work),), after, after_previous)
+
+
+def sparse_features(t: Traffic, link: str) -> Task:
+    """The batch's row indices, sent to the memory side as soon as the batch before has been looked up."""
+    work = Move(t.feature_bytes) if link == "cxl" else Copy(t.feature_bytes)
+    return Task("Sparse features", "Transfer", (Demand(link, work, IN),), after_previous=("Embedding lookup",))
+
+
+def near_lookup(s: Scenario, t: Traffic, memory: str, link: str, name: str, after: Names, after_previous: Names = ()) -> Task:
+    """Look rows up and pool them beside the memory while the pooled vectors flow to the GPU.
+
+    Without near-data compute the rows cross the link unpooled. A software link is charged by a hand-off apart.
+    """
+    reads = Demand(memory, RowReads(t.rows, t.vector_bytes, t.raw_share))
+    has_rows = np.sign(t.rows)
+    flow: tuple[Demand, ...] = ()
+    if s.machine.near_data_compute:
+        flow += (Demand("near-data", Pool(t.rows * t.vector_bytes)),)
+    if link == "cxl":
+        nbytes = t.pooled_bytes if s.machine.near_data_compute else t.lookup_bytes
+        flow += (Demand("cxl", Move(has_rows * nbytes), OUT),)
+    return Task(name, "Embedding", (reads, *flow), after, after_previous)
+
+
+def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
+    """Update rows while the pooled gradients flow in; without near-data compute, new rows flow in.
+
+    With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
+    """
+    flow: tuple[Demand, ...] = ()
+    if s.machine.near_data_compute:
+        flow += (Demand("near-data", Pool(t.rows * t.row_bytes)),)
+    if link == "cxl":
+        flow += (Demand("cxl", Move(t.pooled_bytes if s.machine.near_data_compute else t.rows * t.row_bytes), IN),)
+    update = Demand(memory, RowUpdates(t.rows, t.row_bytes))
+    return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
+
+
+@dataclass(frozen=True)
+class GpuSide:
+    """The GPU's share of embedding work: tasks for pooling and spreading gradients, none with near-data compute.
+
+    `pooled` and `trained` are the tasks to wait for before the top MLP, and before anything is updated.
+    """
+
+    pooling: tuple[Task, ...]
+    spreading: tuple[Task, ...]
+    pooled: str
+    trained: Names
+
+
+def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
+    """Return the GPU's share once the rows are there, which the last of `looked_up` says."""
+    if s.machine.near_data_compute:
+        return GpuSide((), (), looked_up[-1], ("Top MLP",))
+    work = (Demand("gpu", Pool(t.lookup_bytes)),)
+    pooling = Task("Pooling", "Embedding", work, looked_up, after_previous)
+    spreading = Task("Gradient spreading", "Embedding", work, ("Top MLP",))
+    return GpuSide((pooling,), (spreading,), pooling.name, (spreading.name,))
+
+
+def handoff(name: str, nbytes: Amount, after: Names) -> Task:
+    """One software hand-off: synchronise, copy `nbytes`, dispatch."""
+    return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), after)
+
+
+def host_embedding(t: Traffic, name: str, memory: tuple[Demand, ...], after: Names = (), after_previous: Names = ()) -> Task:
+    """Half of the host's embedding path, lookup or update, at the pace of CPU or memory."""
+    work = HostEmbedding(t.lookups, t.lookup_bytes, share=0.5)
+    return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
+
+
+def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names) -> tuple[Task, ...]:
+    """Log new rows and the MLP at batch end, set both flags; then the rows go home in the background."""
+    carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
+    mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
+    home = Demand(memory, HomeWrites(t.rows, t.row_bytes), DRAIN, beside=True)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes)),)
+    return (
+        Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),
+        Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
+        Task("Commit", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("MLP log",), persists="commit"),
+        Task("Home write", "Checkpoint", (home,), ("Commit",), background=True, persists="home write"),
+    )
+
+
+def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
+    """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
+    mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
+    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes)),)
+    return (
+        Task("Embedding log", "Checkpoint", row_log, after, background=True, persists="embedding log"),
+        Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
+        Task("Commit", "Checkpoint", (Demand("pmem", Persist(FLAGS)),), ("Embedding log", "MLP log"), persists="commit"),
+    )
+
+
+def recover(system: System, s: Scenario, recovery: Recovery) -> TaskGraph:
+    """Return a system's way back: its own, else a restore from its log or its memory behind CXL, else a new start."""
+    behind_cxl = "cxl" in system.devices
+    if system.recover:
+        found = system.recover(s, recovery)
+    elif ways(s, system).log or behind_cxl:
+        found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
+    else:
+        load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
+        found = TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
+    check(found, frozenset(system.devices))
+    return found
+
+
+def _restore(memory: str, link: str, recovery: Recovery) -> TaskGraph:
+    """Read the logs, put rows back, verify the tables, load the MLP."""
+    rows, again = RowUpdates(recovery.rows, recovery.row_bytes), ("Load MLP",)
+    carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
+    load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
+    return TaskGraph(
+        (
+            Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=again),
+            Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
+            Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
+            Task("Load MLP", "Other", load, ("Verify tables",)),
+        )
+    )
+
+
+def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> TaskGraph:
+    """Write the MLPs and set both flags, once every row is home: what frees a log that has no room left."""
+    carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
+    store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, IN))
+    return TaskGraph(
+        (
+            Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
+            Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),
+        )
+    )

@@ -1,0 +1,140 @@
+"""A training system: how batches become tasks, how a fault is recovered, and which policies it can have."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..core.constants import Constant
+from ..core.graph import TaskGraph
+from ..errors import BadKnob
+from ..scenario.scenario import Scenario
+from .traffic import Traffic
+
+Log = Literal["", "undo", "redo"]
+KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The policies in force: the log, the MLP log's staleness bound in batches, relaxed lookup."""
+
+    log: Log
+    bound: int
+    relaxed_lookup: bool
+
+    @property
+    def strict(self) -> bool:
+        """Whether recovery gives back the fault-free run to the bit."""
+        return self.log != "" and self.bound == 0 and not self.relaxed_lookup
+
+    @property
+    def loses(self) -> str:
+        """What a power loss costs: everything, the batch at hand, or with it the newest batches of the MLP."""
+        if not self.log:
+            return "starts again"
+        if self.bound:
+            return f"loses the batch, and up to {self.bound} batches of the MLP"
+        return "loses the batch" if self.strict else "loses the batch, equal up to rounding"
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What a recovery has to do: rows to put back, bytes of logs to read, parameters to load, bytes of tables to verify."""
+
+    rows: float
+    row_bytes: int
+    log_bytes: float
+    mlp_bytes: float
+    scan_bytes: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The rows that a system keeps near: by which policy, how many over all tables, and which `others` can be chosen.
+
+    `at_once` batches are fetched together, on their union. The rows of `window` batches must be held together; with 0,
+    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32. `warm`: a full run
+    may begin as after long training.
+    """
+
+    policy: str
+    rows: Callable[[Scenario], float]
+    others: tuple[str, ...] = ()
+    at_once: Callable[[Scenario], int] = lambda s: 1
+    window: Callable[[Scenario], int] = lambda s: 0
+    in_sets: bool = False
+    warm: bool = False
+
+
+@dataclass(frozen=True)
+class System:
+    """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
+
+    `recover` is its way back after a fault where `blocks.recover` does not have it by log and memory.
+    `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
+    logs can. `scales` says
+    whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
+    that is not just the tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that
+    places tables over several memories. `hot` rows are those it treats as popular. Systems of one `family` are
+    shown beside each other, measured against its `baseline`. `confidence` says how well its inner workings are known:
+    "source" or "headline only".
+    """
+
+    title: str
+    summary: str
+    devices: tuple[str, ...]
+    memory: str
+    plan: Callable[[Scenario, Ways, Traffic], TaskGraph]
+    ways: Ways
+    family: str = "TrainingCXL"
+    baseline: str = "pmem"
+    near_data: bool = False
+    relaxes: bool = False
+    scales: bool = False
+    cache: Cache | None = None
+    caches: Callable[[Scenario], tuple[float, float]] | None = None
+    hot: Callable[[Scenario], float] | None = None
+    places: Callable[[Scenario], Mapping[str, float]] | None = None
+    constants: tuple[Constant, ...] = ()
+    logs: tuple[Log, ...] = ()
+    cites: tuple[str, ...] = ()
+    confidence: str = "source"
+    recover: Callable[[Scenario, Recovery], TaskGraph] | None = None
+
+
+def cache_policy(scenario: Scenario, cache: Cache) -> str:
+    """Return the cache policy in force; raises BadKnob where the system cannot have the one asked for."""
+    asked, known = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.others)
+    if asked not in known:
+        raise BadKnob(
+            f"policy.cache_policy={asked} is not possible: system={scenario.system} keeps rows by {' or '.join(known)}; "
+            "set it to auto."
+        )
+    return f"{asked} in sets" if cache.in_sets else asked
+
+
+def ways(scenario: Scenario, system: System) -> Ways:
+    """Return the policies in force; raises BadKnob where the system cannot have the one asked for."""
+    policy, own = scenario.policy, system.ways
+    log = next((one for one in (own.log, *system.logs) if one == policy.log), own.log)
+    if policy.log not in (None, log):
+        raise BadKnob(f"policy.log={policy.log} is not possible: system={scenario.system} {KEEPS[own.log]}; set policy.log=auto.")
+    bound = own.bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
+    relaxed = own.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
+    if not system.relaxes and bound != own.bound:
+        raise BadKnob(
+            f"policy.mlp_staleness_bound_batches={bound} is not possible: system={scenario.system} "
+            f"{'logs the MLP with every batch' if own.log else KEEPS['']}; set it to auto or 0, or choose system=cxl."
+        )
+    if not system.relaxes and relaxed:
+        raise BadKnob(
+            f"policy.relaxed_lookup=on is not possible: system={scenario.system} looks rows up after the update; "
+            "set it to auto or off, or choose system=cxl."
+        )
+    if relaxed and scenario.model.optimizer != "sgd":
+        asked = "on" if policy.relaxed_lookup else f"auto, which is on for system={scenario.system},"
+        raise BadKnob(
+            f"policy.relaxed_lookup={asked} is exact only for plain SGD, not model.optimizer={scenario.model.optimizer}; "
+            "set policy.relaxed_lookup=off or model.optimizer=sgd."
+        )
+    return Ways(log, bound, relaxed)

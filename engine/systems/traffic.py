@@ -1,0 +1,179 @@
+"""What the batches of a run ask of a machine, in rows and bytes: the systems' view of the workload."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.memo import remembered
+from ..core.work import mlp_parameters
+from ..scenario.scenario import Scenario, per_table
+from ..units import FLOAT32, MiB
+
+Floats = NDArray[np.float64]
+INDEX_BYTES = 8
+CHECKSUM_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Amounts of one run; arrays have one value per batch.
+
+    `rows`: unique rows; `raw_share`: share of lookups whose row the batch before has written; `misses`: rows that
+    the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
+    samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
+    it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
+    that were used where they live; `levels` (N, 4): rows by where they are found outside HBM, of a system with several
+    memories (`engine.placement.Levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
+    where it has a checksum), of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state.
+    """
+
+    rows: Floats
+    raw_share: Floats
+    misses: Floats
+    cold: Floats
+    popular: Floats
+    evicted: Floats
+    missed: Floats
+    refused: Floats
+    levels: Floats
+    lookups: float
+    row_bytes: int
+    vector_bytes: int
+    pooled_bytes: float
+    mlp_bytes: float
+
+    @property
+    def batches(self) -> int:
+        """The number of batches."""
+        return len(self.rows)
+
+    @property
+    def lookup_bytes(self) -> float:
+        """Bytes of all looked-up vectors before pooling."""
+        return self.lookups * self.vector_bytes
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of lookups whose row the cache held when their batch began."""
+        return 1 - float(self.missed.mean()) / self.lookups
+
+    @property
+    def far(self) -> Floats:
+        """Unique rows outside HBM, of a system with several memories."""
+        rows: Floats = self.levels.sum(axis=1)
+        return rows
+
+    @property
+    def drives_share(self) -> float:
+        """Share of unique rows that come from drives."""
+        return float(self.levels[:, -1].sum() / self.rows.sum())
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of one row in a row log: its number and its values."""
+        return self.row_bytes + INDEX_BYTES
+
+    @property
+    def feature_bytes(self) -> float:
+        """Bytes of the sparse features: one row index per lookup."""
+        return self.lookups * INDEX_BYTES
+
+
+BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused")
+LEVELS = 4  # memories outside HBM, fastest first
+
+
+def traffic(
+    scenario: Scenario,
+    rows: Floats,
+    raw_share: Floats,
+    misses: Floats,
+    cold: Floats,
+    popular: Floats,
+    evicted: Floats | None = None,
+    missed: Floats | None = None,
+    refused: Floats | None = None,
+    levels: Floats | None = None,
+) -> Traffic:
+    """Return the traffic of batches with these amounts, one value per batch each; a row comes in for one that goes."""
+    model, samples = scenario.model, scenario.data.batch_size
+    vector = model.embedding_dim * FLOAT32
+    return Traffic(
+        rows=rows,
+        raw_share=raw_share,
+        misses=misses,
+        cold=cold,
+        popular=popular,
+        evicted=misses if evicted is None else evicted,
+        missed=misses if missed is None else missed,
+        refused=np.zeros_like(rows) if refused is None else refused,
+        levels=np.zeros((len(rows), LEVELS)) if levels is None else levels,
+        lookups=float(samples * sum(per_table(model, "pooling"))),
+        row_bytes=row_bytes(scenario),
+        vector_bytes=row_bytes(scenario) if scenario.policy.row_checksums else vector,
+        pooled_bytes=float(samples * model.num_tables * vector),
+        mlp_bytes=mlp_bytes(scenario),
+    )
+
+
+@remembered()
+def num_rows(scenario: Scenario) -> float:
+    """Return the rows of all embedding tables."""
+    return float(sum(per_table(scenario.model, "num_embeddings")))
+
+
+def table_bytes(scenario: Scenario) -> float:
+    """Return the bytes of all embedding tables with their optimizer state."""
+    return num_rows(scenario) * row_bytes(scenario)
+
+
+def cached_rows(scenario: Scenario) -> float:
+    """Return how many rows a system with a cache keeps in it."""
+    return scenario.policy.cache_load_factor * num_rows(scenario)
+
+
+def hot_rows(scenario: Scenario) -> float:
+    """Return how many rows a system that splits hot from cold counts as hot."""
+    return min(num_rows(scenario), scenario.policy.hot_rows_MiB * MiB // row_bytes(scenario))
+
+
+@remembered()
+def row_bytes(scenario: Scenario) -> int:
+    """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word) and its checksum."""
+    values = FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
+    return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
+
+
+@remembered()
+def mlp_bytes(scenario: Scenario) -> float:
+    """Return the bytes of all MLP parameters with their optimizer state (Adagrad keeps one word each)."""
+    model = scenario.model
+    parameters = mlp_parameters(model.bottom_mlp) + mlp_parameters(top_widths(scenario))
+    return float(FLOAT32 * parameters * (2 if model.optimizer == "adagrad" else 1))
+
+
+def top_widths(scenario: Scenario) -> tuple[int, ...]:
+    """Return the top MLP's widths with its input, which the feature interaction implies."""
+    model = scenario.model
+    bottom, vectors = model.bottom_mlp[-1], model.num_tables + 1
+    pairs = vectors * (vectors - 1) // 2
+    inputs = bottom + pairs if model.interaction == "dot" else bottom + model.num_tables * model.embedding_dim
+    return (inputs, *model.top_mlp)
+
+
+def part(amounts: Traffic, first: int, last: int) -> Traffic:
+    """Return the traffic of batches `first` to `last` - 1."""
+    return _each(amounts, lambda values: values[first:last])
+
+
+def steady(amounts: Traffic, batches: int) -> Traffic:
+    """Return `batches` batches of the expected amounts given as arrays of one value."""
+    return _each(amounts, lambda values: np.repeat(values, batches, axis=0))
+
+
+def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
+    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in (*BY_BATCH, "levels")}
+    return replace(amounts, **changed)

@@ -1,0 +1,16 @@
+"""CXL: CXL-B with relaxed embedding lookup and an MLP log that may span batches; TrainingCXL itself."""
+
+from ..steps.undo_log import undo_plan
+from ..system import System, Ways
+
+SYSTEM = System(
+    title="CXL",
+    summary="TrainingCXL: undo log in the background, lookup a batch early, MLP log relaxed over batches.",
+    devices=("host", "gpu", "cxl", "near-data", "pmem"),
+    memory="pmem",
+    plan=undo_plan,
+    ways=Ways("undo", 100, True),
+    near_data=True,
+    relaxes=True,
+    cites=("Kwon et al., IEEE Micro 43(2), 2023",),
+)

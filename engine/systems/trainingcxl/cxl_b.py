@@ -1,0 +1,15 @@
+"""CXL-B: CXL-D with an undo log that is written while the top part runs."""
+
+from ..steps.undo_log import undo_plan
+from ..system import System, Ways
+
+SYSTEM = System(
+    title="CXL-B",
+    summary="Tables in CXL-MEM; an undo log of rows and MLP is written in the background of every batch.",
+    devices=("host", "gpu", "cxl", "near-data", "pmem"),
+    memory="pmem",
+    plan=undo_plan,
+    ways=Ways("undo", 0, False),
+    near_data=True,
+    cites=("Kwon et al., IEEE Micro 43(2), 2023",),
+)

@@ -1,0 +1,42 @@
+"""PCIe: tables on a PMEM card with near-data logic, data moved by software, redo log at batch end."""
+
+from ...core.graph import TaskGraph
+from ...scenario.scenario import Scenario
+from ..steps import shared
+from ..system import System, Ways
+from ..traffic import Traffic
+
+
+def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    """Three hand-offs a batch, around forward, backward and checkpoint; pooled vectors cross if the card pools."""
+    near = s.machine.near_data_compute
+    forward = t.pooled_bytes if near else t.lookup_bytes
+    gpu = shared.gpu_side(s, t, ("Forward hand-off",))
+    return TaskGraph(
+        (
+            shared.sparse_features(t, "pcie"),
+            shared.bottom_forward(s, ("Commit",)),
+            shared.near_lookup(s, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
+            shared.handoff("Forward hand-off", forward, ("Bottom MLP forward", "Embedding lookup")),
+            *gpu.pooling,
+            shared.top(s, (gpu.pooled,)),
+            *gpu.spreading,
+            shared.handoff("Backward hand-off", t.pooled_bytes if near else t.rows * t.row_bytes, gpu.trained),
+            shared.bottom_backward(s, ("Backward hand-off",)),
+            shared.near_update(s, t, "pmem", "pcie", ("Backward hand-off",)),
+            shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
+            *shared.redo_checkpoint(t, "pmem", "pcie", ("Checkpoint hand-off",)),
+        )
+    )
+
+
+SYSTEM = System(
+    title="PCIe",
+    summary="Tables on a PCIe card of PMEM with near-data logic; software moves data and drives the redo log.",
+    devices=("host", "gpu", "pcie", "near-data", "pmem"),
+    memory="pmem",
+    plan=plan,
+    ways=Ways("redo", 0, False),
+    near_data=True,
+    cites=("Kwon et al., IEEE Micro 43(2), 2023",),
+)
