@@ -8,8 +8,8 @@ from benchmarks.benchmark import Benchmark, interleaved
 from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Move
 from engine.hardware.device import Device
-from engine.schedule import advance
-from engine.timeline import timeline
+from engine.schedule.kernels.events import advance
+from engine.schedule.timeline import timeline
 
 TASKS, DEVICES, BATCHES = 50, 8, 100
 

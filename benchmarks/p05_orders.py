@@ -10,12 +10,12 @@ from benchmarks.p07_sweep import BASE
 from benchmarks.simpy_peer import ends
 from engine.calm import planned
 from engine.core.threads import single_thread
-from engine.machinery import schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.evaluate import RUNS, Point, each, ready
+from engine.schedule.machine import schedule
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
-from engine.together import RUNS, Point, each, ready
 
 LINKS = Axis("machine.pcie_bandwidth_GBps", tuple(np.geomspace(1, 100, 1024).tolist()))
 SAMPLE = 3  # machines that SimPy runs; its seconds are scaled to all

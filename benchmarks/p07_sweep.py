@@ -12,11 +12,11 @@ from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
 from engine.amounts.counted import counted
 from engine.core import memo
-from engine.machinery import machinery, schedule
 from engine.runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.settle import settle
+from engine.schedule.machine import machinery, schedule
+from engine.schedule.settle import settle
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from engine.workload.source import source

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from .errors import CannotRun
-from .fault import Strike, strikes
+from .faults.fault import Strike, strikes
 from .scenario.scenario import Scenario
 
 MOST_PASSED, MOST_SLOW = 10_000, 1_000

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from . import energy
 from .core.arrays import Row
 from .course import Segment
 from .hardware.device import Device
 from .run import Run
-from .timeline import Timeline
+from .schedule import energy
+from .schedule.timeline import Timeline
 
 Floats = NDArray[np.float64]
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")

@@ -12,9 +12,9 @@ from .report import Report
 from .result import Result
 from .run import UNDISTURBED
 from .scenario.scenario import Scenario
+from .schedule.evaluate import Observed, Plan, Point, Whole, plan
 from .story import warnings
 from .tables import device_rows, timeline_rows
-from .together import Observed, Plan, Point, Whole, plan
 from .workload.readers.criteo import CriteoFile
 
 

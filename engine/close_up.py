@@ -11,7 +11,7 @@ from .errors import CannotRun
 from .run import Crash, Run, machinery, run, schedule
 from .scenario.fault_knobs import Faults
 from .scenario.scenario import Scenario
-from .settle import settle
+from .schedule.settle import settle
 from .simulate import untrained
 from .units import MS
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from .ahead import FULL_SPEED, Ahead, fills, flips, slows
 from .cut import Cut, begun_before, cut, newest_commit
-from .fault import Strike
-from .machinery import Machinery, schedule
-from .slow import slow_devices
+from .faults.fault import Strike
+from .schedule.fail_slow import slow_devices
+from .schedule.machine import Machinery, schedule
+from .schedule.timeline import Slow, Timeline, timeline
 from .systems.steps.shared import full_checkpoint
 from .systems.traffic import Traffic, part
-from .timeline import Slow, Timeline, timeline
 
 SPARE = 16  # batches scheduled beyond the expected ones
 

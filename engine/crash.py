@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from .course import Segment
 from .damage import Bit, flip_log, keep_flipped, poison, poisoned, turned
-from .domain import domain
 from .errors import CannotRun
-from .machinery import Machinery
 from .outage import Outage, persistence_model
 from .persistence import BatchChange, CrashMedia, Layout, PersistEvent, Position, PowerLost, Recovered, Start, recover, survive
 from .persistence.media import LINE
-from .persistence.pending import at_random
+from .persistence.models import domain
+from .persistence.pending_writes import at_random
 from .persistence.recovery import Scan
+from .schedule.machine import Machinery
 
 PURPOSE = 102
 MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each leaves what the one before it left

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .persistence import PersistEvent
-from .timeline import Timeline
+from .schedule.timeline import Timeline
 
 ALMOST = 1 - 2**-20
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .course import Flip
-from .fault import Strike
-from .hazard import generator
+from .faults.fault import Strike
+from .faults.hazard import generator
 from .outage import Outage
 from .persistence import CrashMedia, Layout
 from .persistence.layout import Slot

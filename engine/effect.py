@@ -14,7 +14,7 @@ from typing import Any
 from .caches.replay import warm
 from .errors import BadInput
 from .estimate import estimate
-from .fault import asked
+from .faults.fault import asked
 from .registry import load
 from .scenario.knobs import Knob, check
 from .scenario.scenario import KNOBS, Scenario, values, with_values

@@ -6,10 +6,10 @@ from .many import reports, told
 from .report import Report
 from .result import Result
 from .scenario.scenario import Scenario
-from .settle import expected_line
+from .schedule.evaluate import Misfit, Refused
+from .schedule.settle import expected_line
 from .story import cannot_run
 from .tables import device_rows, timeline_rows
-from .together import Misfit, Refused
 
 
 def estimate(scenario: Scenario) -> Result:

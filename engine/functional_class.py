@@ -10,9 +10,9 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from . import version
-from .domain import by_word, domain
 from .errors import BadKnob
-from .fault import asked, strikes
+from .faults.fault import asked, strikes
+from .persistence.models import by_word, domain
 from .registry import every, load
 from .scenario.data import Data
 from .scenario.fault_knobs import Faults

@@ -10,12 +10,12 @@ from .course import Flip, Segment
 from .crash import Before, events, survived
 from .damage import Bit
 from .errors import CannotRun
-from .hazard import generator
-from .machinery import Machinery
+from .faults.hazard import generator
 from .outage import Outage
 from .persistence import BatchChange
 from .run import Found
 from .scenario.scenario import Scenario
+from .schedule.machine import Machinery
 from .training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
 from .units import FLOAT32
 from .workload.batch import Batch

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from .core.arrays import Ints, Row
 from .course import Segment
 from .learner import Learner, advance, crash, learner, score
-from .machinery import Machinery
 from .meter import Meter
 from .outage import Outage
 from .run import Found
 from .scenario.scenario import Scenario
+from .schedule.machine import Machinery
 from .scores import Scores
 from .training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
 from .training.lookup import LocalBatch

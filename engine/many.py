@@ -16,12 +16,12 @@ from .registry import load
 from .report import Report
 from .result import Result
 from .scenario.scenario import Scenario
-from .settle import window
-from .steady import Steady
+from .schedule.evaluate import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
+from .schedule.settle import window
+from .schedule.steady_state import Steady
 from .story import ESTIMATED, passes, unmade
 from .systems.system import ways
 from .systems.traffic import steady as repeated
-from .together import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
 
 blas.spare()
 

@@ -28,8 +28,8 @@ from .core.work import (
 )
 from .run import machinery
 from .scenario.scenario import Scenario
-from .settle import expected_line, settle
-from .steady import ran
+from .schedule.settle import expected_line, settle
+from .schedule.steady_state import ran
 
 
 @dataclass(frozen=True)

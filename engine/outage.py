@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from .ahead import Ahead
 from .course import Segment
-from .domain import domain
-from .fault import Strike
-from .hazard import generator
-from .machinery import Machinery
+from .faults.fault import Strike
+from .faults.hazard import generator
+from .persistence.models import domain
 from .scenario.scenario import Scenario
+from .schedule.machine import Machinery
+from .schedule.timeline import Timeline, timeline
 from .systems.steps.shared import recover
 from .systems.system import Recovery
 from .systems.traffic import INDEX_BYTES, Traffic, table_bytes
-from .timeline import Timeline, timeline
 
 MOST_ATTEMPTS = 10_000
 

@@ -12,7 +12,7 @@ from .scenario.scenario import Scenario
 # lost: it starts again at batch 0.
 Keeps = Literal["exact", "lossy", "older", "lost"]
 KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "older", "lost")
-# What a fault can destroy, in the words of `engine/fault.py`; "site" is all nodes at once.
+# What a fault can destroy, in the words of `engine/faults/fault.py`; "site" is all nodes at once.
 LOSSES = ("gpu", "host", "device", "fenced", "media", "line", "bits", "link", "site")
 ONE_NODE = frozenset({"gpu", "host", "device", "link"})
 # Meta's file system for Llama 3: 2 TB/s sustained, 7 TB/s at its peak, for 2,048 nodes of 8 GPUs.

@@ -25,8 +25,8 @@ NO_FAMILY = ("steps", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
 TABLES = {
     "metrics": ("metric_table", "METRICS"),
-    "faults": ("fault_table", "FAULTS"),
-    "domains": ("persistence_models", "MODELS"),
+    "faults": ("faults.catalog", "FAULTS"),
+    "domains": ("persistence.model_table", "MODELS"),
 }
 
 
@@ -63,7 +63,7 @@ def domain_names() -> tuple[str, ...]:
 @cache
 def rate_names() -> tuple[str, ...]:
     """Return what `faults.rates` can be: nothing, or the name of a file of published rates."""
-    return (NO_RATES, *sorted(path.stem for path in (HERE / "rates").glob("*.toml")))
+    return (NO_RATES, *sorted(path.stem for path in (HERE / "faults" / "rates").glob("*.toml")))
 
 
 @cache

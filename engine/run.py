@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from .ahead import Ahead
 from .course import Course, Segment, follow
-from .fault import Strike
-from .machinery import Machinery, machinery, schedule
+from .faults.fault import Strike
 from .outage import MOST_ATTEMPTS, Outage, outage
+from .schedule.machine import Machinery, machinery, schedule
+from .schedule.timeline import Timeline
 from .systems.traffic import Traffic
-from .timeline import Timeline
 
 __all__ = ["Crash", "Found", "Machinery", "Resolve", "Run", "Segment", "machinery", "run", "schedule"]
 

@@ -13,9 +13,9 @@ from .meter import Meter
 from .progress import Watcher
 from .result import Result
 from .scenario.scenario import Scenario
+from .schedule.evaluate import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
 from .simulate import simulate
 from .story import cannot_run, unmade
-from .together import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
 
 
 def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:

@@ -21,12 +21,12 @@ from .report import report
 from .result import Result
 from .run import Found, Machinery, Resolve, Run, Segment, machinery, run
 from .scenario.scenario import Scenario, with_values
-from .settle import settle
+from .schedule.evaluate import TIMELINES, Point, alone
+from .schedule.settle import settle
+from .schedule.steady_state import steady
 from .shared import Shelf, shared
-from .steady import steady
 from .story import cannot_run, tell
 from .systems.traffic import Traffic
-from .together import TIMELINES, Point, alone
 from .workload.readers.criteo import CriteoFile, read
 from .workload.source import Source, num_batches, source
 

@@ -10,7 +10,7 @@ from .report import Report
 from .result import Result
 from .run import Run
 from .scenario.scenario import KNOBS, Scenario
-from .together import Misfit, Refused
+from .schedule.evaluate import Misfit, Refused
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"

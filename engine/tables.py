@@ -8,11 +8,11 @@ import numpy as np
 from .ahead import FULL_SPEED
 from .core.arrays import Row
 from .cut import begun
-from .fault import Strike
+from .faults.fault import Strike
 from .report import Report
 from .run import Crash, Run
-from .slow import slow_devices
-from .timeline import Line, Timeline, batch_ends
+from .schedule.fail_slow import slow_devices
+from .schedule.timeline import Line, Timeline, batch_ends
 from .units import MS
 
 SHOWN_BATCHES = 3

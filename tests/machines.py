@@ -12,10 +12,10 @@ from engine.registry import load, names
 from engine.run import Machinery, machinery, schedule
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.timeline import Timeline
 from engine.systems.capacity import fit
 from engine.systems.placement import levels
 from engine.systems.traffic import Traffic, steady, traffic
-from engine.timeline import Timeline
 from engine.workload.accesses import expected
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")

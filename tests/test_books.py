@@ -13,14 +13,14 @@ from machines import LOGGING, STRICT, SYSTEMS, counted, ready, scenario
 
 from engine.books import ACCOUNTS, RECOVERY
 from engine.estimate import estimate
-from engine.machinery import schedule
 from engine.registry import every
 from engine.report import report
 from engine.run import run
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import schedule
+from engine.schedule.steady_state import steady
 from engine.scores import Scores
 from engine.simulate import simulate, untrained
-from engine.steady import steady
 
 NAMES = tuple(name.replace("-", "_") for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
 ENDS = ("memory-loss", "flush-failure")  # may end the run

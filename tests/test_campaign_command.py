@@ -5,12 +5,12 @@ from itertools import takewhile
 
 import pytest
 
-from engine import fault
 from engine.__main__ import main
 from engine.campaign import accuracy, trace, yardsticks
 from engine.campaign.simulate import terms_of
 from engine.commands import campaign
-from engine.hazard import Hazard
+from engine.faults import fault
+from engine.faults.hazard import Hazard
 from engine.registry import every, load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

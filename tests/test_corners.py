@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from engine.energy import fraction_done
 from engine.estimate import estimate
 from engine.report import report
 from engine.run import machinery, run, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.energy import fraction_done
+from engine.schedule.steady_state import steady
 from engine.scores import Scores
 from engine.simulate import simulate, untrained
-from engine.steady import steady
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
 

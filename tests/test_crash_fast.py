@@ -12,7 +12,7 @@ from engine.crashcheck.fast import Trace
 from engine.crashcheck.sizes import Size
 from engine.crashcheck.story import Configuration, Journal, attached, begin, story, train
 from engine.persistence import CrashMedia, FunctionalMedia, Power, PowerLost, recover
-from engine.persistence.digest import table_digest
+from engine.persistence.checksums import table_digest
 
 
 def traced(tale, wrap=None, cut_after=None):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from engine.answers import linked
 from engine.crashcheck import lines
 from engine.crashcheck.view import KEPT, SLOTS, line_of, moments, said, view
-from engine.domain import domain
 from engine.errors import BadInput
+from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.scenario.presets import preset
 from engine.sweep import links

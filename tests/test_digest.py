@@ -8,7 +8,7 @@ from training_story import formatted, story
 
 from engine.errors import CannotRun
 from engine.persistence import CrashMedia, FunctionalMedia, Position, format_media, protocol, recover
-from engine.persistence.digest import KEY, MODULUS, moved, row_digests, table_digest
+from engine.persistence.checksums import KEY, MODULUS, moved, row_digests, table_digest
 from engine.persistence.layout import DATA, layout
 from engine.persistence.media import HEALTH
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from machines import scenario
 
-from engine.domain import domain
 from engine.errors import BadInput
 from engine.persistence import BatchChange, CrashMedia, PersistEvent, Position, Power, Start, recover, survive
 from engine.persistence.layout import layout
 from engine.persistence.media import HEALTH, LINE
+from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.simulate import simulate
 

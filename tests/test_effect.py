@@ -10,11 +10,11 @@ from machines import counted, ready
 
 from engine.effect import NOTHING, STUCK, Effect, effect, moved, same
 from engine.estimate import estimate
-from engine.machinery import schedule
 from engine.registry import load, names
 from engine.scenario.knobs import knob
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
+from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.powered import readers
 from pages.parts import campaigns

@@ -6,17 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
 
-from engine import energy
 from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
 from engine.report import report
 from engine.run import run, schedule
 from engine.scenario.scenario import with_values
+from engine.schedule import energy
+from engine.schedule.steady_state import steady
 from engine.scores import Scores
 from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate, untrained
-from engine.steady import steady
 
 BATCHES = 12
 MACHINES = dict(every_machine())

@@ -13,12 +13,12 @@ from engine import course
 from engine.course import Course, follow
 from engine.crash import left
 from engine.effect import NOTHING, effect
-from engine.fault import Strike
-from engine.machinery import schedule
+from engine.faults.fault import Strike
 from engine.metric import metrics
 from engine.outage import outage
 from engine.registry import every
 from engine.scenario.scenario import KNOBS
+from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.traffic import part
 

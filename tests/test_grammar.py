@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from machines import LOGGING, flow, ready, scenario
 
-from engine import together
 from engine.core.graph import Demand, Task, TaskGraph, check
 from engine.core.work import Stream
 from engine.registry import load, names
 from engine.run import schedule
 from engine.scenario.scenario import with_values
+from engine.schedule import evaluate
 from engine.systems.steps import shared
 from engine.systems.system import System, Ways
 
@@ -147,10 +147,10 @@ def test_a_wrong_system_is_refused_by_a_sentence_that_says_what_to_do(mistake):
 
 def test_the_points_of_a_sweep_refuse_a_wrong_system_as_a_run_does(monkeypatch):
     own = wrong("cxl-b", changed("Embedding update", persists=""))
-    monkeypatch.setattr(together, "load", lambda kind, name: own)
+    monkeypatch.setattr(evaluate, "load", lambda kind, name: own)
     asked = scenario("tiny", "cxl-b")
     with pytest.raises(ValueError, match="mark Embedding update on pmem"):
-        together.plan(asked, "cxl-b", flow(asked, 4), flow(asked, 4))
+        evaluate.plan(asked, "cxl-b", flow(asked, 4), flow(asked, 4))
 
 
 @pytest.mark.parametrize("log", ["undo", "redo"])

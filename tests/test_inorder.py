@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_schedule import _demand, random_graphs, seconds
 
-from engine import windows
 from engine.core import memo
 from engine.core.graph import Task, TaskGraph
 from engine.kept import result_text
-from engine.layout import accounts_of
 from engine.registry import names
 from engine.runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule import averages
+from engine.schedule.kernels.totals import totals
+from engine.schedule.layout import accounts_of
+from engine.schedule.timeline import template_of
 from engine.simulate import simulate
-from engine.timeline import template_of
-from engine.totals import totals
 
 MACHINES = 12
 
@@ -39,14 +39,14 @@ def observed(graph, times, enough, monkeypatch):
     accounts, cells = accounts_of(graph.tasks, ("bench",))
     table = np.ascontiguousarray(times.transpose(0, 2, 1).reshape(points * tasks, batches))
     watts = np.ones((points, 1))
-    taken = windows.Taken(
+    taken = averages.Taken(
         np.arange(points * tasks).reshape(points, tasks), table, 3 * table, 5 * table, np.ones((tasks, batches)), watts, watts
     )
-    room, real = totals(points, (batches, tasks), len(cells), True), windows._follow
-    monkeypatch.setattr(windows, "ENOUGH", enough)
-    monkeypatch.setattr(windows, "_follow", lambda *given: held.append(real(*given)) or held[-1])
+    room, real = totals(points, (batches, tasks), len(cells), True), averages._follow
+    monkeypatch.setattr(averages, "ENOUGH", enough)
+    monkeypatch.setattr(averages, "_follow", lambda *given: held.append(real(*given)) or held[-1])
     template = template_of(graph, np.zeros((batches, tasks)))
-    found = windows.observe(template, np.arange(batches), accounts, taken, room)
+    found = averages.observe(template, np.arange(batches), accounts, taken, room)
     monkeypatch.undo()
     return (*found, *room), sum(some.sum() for some in held)
 
@@ -101,8 +101,8 @@ def test_points_say_in_company_what_they_say_alone(system):
     ("system", "most"), [("cached-embedding", 12), ("all-hbm", 12), ("hotline", 12), ("cxl", 0), ("pmem", 0)]
 )
 def test_machines_whose_links_alone_differ_follow_one_order_unless_work_in_the_background_yields(system, most, monkeypatch):
-    held, real = [], windows._follow
-    monkeypatch.setattr(windows, "_follow", lambda *given: held.append(real(*given)) or held[-1])
+    held, real = [], averages._follow
+    monkeypatch.setattr(averages, "_follow", lambda *given: held.append(real(*given)) or held[-1])
     memo.forget()
     runs(sweep(system))
     assert sum(some.sum() for some in held) == max(most - 1, 0), "one shows the others the order"

@@ -18,18 +18,18 @@ from engine.core.work import Stream
 from engine.effect import moved
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.machinery import machinery
 from engine.many import estimates
 from engine.queue import open_points
 from engine.registry import names
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
-from engine.schedule import advance
-from engine.settle import expected_line, settle
-from engine.steady import steady
+from engine.schedule.kernels.events import advance
+from engine.schedule.machine import machinery
+from engine.schedule.settle import expected_line, settle
+from engine.schedule.steady_state import steady
+from engine.schedule.timeline import timeline
 from engine.store import opened
-from engine.timeline import timeline
 
 STEP = "Step time [ms]"
 

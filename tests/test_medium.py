@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.persistence import CrashMedia, NearData, Power, PowerLost
-from engine.persistence.crash import INTERLEAVE
+from engine.persistence.crash_media import INTERLEAVE
 from engine.persistence.layout import layout
 from engine.persistence.media import LINE
 

@@ -14,7 +14,7 @@ from engine.estimate import estimate
 from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.settle import settle
+from engine.schedule.settle import settle
 from engine.simulate import simulate
 from engine.systems.placement import levels, placement
 from engine.systems.traffic import row_bytes

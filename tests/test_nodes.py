@@ -11,7 +11,7 @@ from engine.estimate import estimate
 from engine.hardware.devices.gpu import memory_bytes
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.settle import settle
+from engine.schedule.settle import settle
 from engine.systems.capacity import activation_bytes, fit
 from engine.systems.node_count import MOST_NODES, for_capacity, on
 from engine.systems.placement import USABLE

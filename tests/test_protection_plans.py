@@ -10,7 +10,7 @@ from engine.campaign.closed_form import daly
 from engine.campaign.compare import wilson
 from engine.campaign.simulate import terms_of
 from engine.campaign.wear import wear
-from engine.hazard import Hazard
+from engine.faults.hazard import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.systems.traffic import mlp_bytes, table_bytes

@@ -5,7 +5,7 @@ import pytest
 from engine.campaign import campaign, many, pace, period_curve, trace
 from engine.campaign.simulate import terms_of
 from engine.errors import BadKnob, CannotRun
-from engine.hazard import Hazard
+from engine.faults.hazard import Hazard
 from engine.protection import KEEPS, LOSSES
 from engine.registry import every, names
 from engine.scenario.presets import preset

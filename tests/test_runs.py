@@ -7,17 +7,17 @@ from engine.amounts import counted
 from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
 from engine.kept import result_text
-from engine.machinery import machinery
 from engine.registry import names
 from engine.report import report
 from engine.run import run
 from engine.runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import machinery
+from engine.schedule.settle import settle
+from engine.schedule.steady_state import steady
 from engine.scores import Scores
-from engine.settle import settle
 from engine.simulate import simulate, untrained
-from engine.steady import steady
 from engine.story import tell
 
 SHORT = {"run.training": False, "run.batches": 12}

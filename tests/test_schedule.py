@@ -13,7 +13,7 @@ from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Stream
 from engine.hardware.device import Device
 from engine.run import schedule
-from engine.timeline import timeline
+from engine.schedule.timeline import timeline
 
 BATCHES = 16
 MACHINES = dict(every_machine())

@@ -6,7 +6,7 @@ import pytest
 from seeded_bugs import BUGS, installed
 from test_books import accounts, tiny
 
-from engine import hazard
+from engine.faults import hazard
 
 BOOKS = [name for name, bug in BUGS.items() if bug.check == "books"]
 AT = (0.0, 0.0075, 0.015)

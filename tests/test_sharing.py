@@ -14,9 +14,9 @@ from engine.amounts import counted as counts
 from engine.core import memo
 from engine.functional_class import READ, functional_class
 from engine.kept import result_text
-from engine.machinery import schedule
 from engine.registry import domain_names, load, names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
+from engine.schedule.machine import schedule
 from engine.shared import Training
 from engine.simulate import simulate
 from engine.training import fold

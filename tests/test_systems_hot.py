@@ -12,8 +12,8 @@ from engine.registry import load
 from engine.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.steady_state import steady
 from engine.simulate import simulate
-from engine.steady import steady
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
 

@@ -10,10 +10,10 @@ import pytest
 from engine import registry
 from engine.__main__ import main
 from engine.crashcheck.search import safe_models
-from engine.domain import Domain, in_order
 from engine.estimate import estimate
-from engine.fault import Fault
+from engine.faults.fault import Fault
 from engine.metric import Metric, metrics
+from engine.persistence.models import Domain, in_order
 from engine.registry import names
 from engine.scenario import presets, scenario
 from engine.scenario.presets import preset

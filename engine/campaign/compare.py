@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from ..errors import BadKnob, CannotRun
-from ..hazard import Hazard
+from ..faults.hazard import Hazard
 from ..registry import load
 from ..scenario.scenario import Scenario
 from ..study.paired import quantile

@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from .. import energy
 from ..core.graph import Task, TaskGraph
 from ..errors import CannotRun
-from ..machinery import Machinery, machinery
 from ..protection import Pace
 from ..scenario.scenario import Scenario, with_values
-from ..settle import expected_line, settle
-from ..slow import slow_devices
-from ..steady import steady
+from ..schedule import energy
+from ..schedule.fail_slow import slow_devices
+from ..schedule.machine import Machinery, machinery
+from ..schedule.settle import expected_line, settle
+from ..schedule.steady_state import steady
+from ..schedule.timeline import timeline
 from ..systems.steps import shared
 from ..systems.system import Recovery, System, Ways
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
-from ..timeline import timeline
 from ..workload.accesses import expected
 
 

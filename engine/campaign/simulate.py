@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import exp
 
 from ..errors import BadKnob, nearest
-from ..hazard import Hazard
+from ..faults.hazard import Hazard
 from ..protection import Plan, Protection, Site
 from ..registry import load, names
 from ..scenario.scenario import Scenario

@@ -11,9 +11,9 @@ from ..hardware.cluster import gpus_in_node, nodes
 from ..hardware.device import Device
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
-from ..machinery import Machinery
 from ..protection import STORE, Pace, Path, Site
 from ..scenario.scenario import Scenario
+from ..schedule.machine import Machinery
 from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB
 from . import pace

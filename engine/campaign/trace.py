@@ -5,9 +5,9 @@ from heapq import merge
 from itertools import takewhile
 
 from ..errors import BadKnob, nearest
-from ..fault import mtbf
+from ..faults.fault import mtbf
+from ..faults.hazard import Hazard, strikes
 from ..hardware.cluster import gpus_in_node, nodes
-from ..hazard import Hazard, strikes
 from ..registry import load, names
 from ..scenario.fault_trace import replay
 from ..scenario.scenario import Scenario

@@ -10,7 +10,7 @@ from .. import version
 from ..campaign import many, trace
 from ..campaign.yardsticks import YARDSTICKS, llama
 from ..errors import BadInput, nearest
-from ..hazard import Hazard
+from ..faults.hazard import Hazard
 from ..registry import names
 from ..scenario.scenario import Scenario
 from ..sweep import links

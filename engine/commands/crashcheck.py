@@ -7,7 +7,7 @@ from typing import Any
 from ..crashcheck import bugs, ladder, lines
 from ..crashcheck.report import Report
 from ..crashcheck.whole import check
-from ..domain import domain
+from ..persistence.models import domain
 from . import bar, output
 from .parser import Subparsers, whole
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .. import fault_rates, registry
+from .. import registry
+from ..faults import published_rates
 from ..hardware.device import Kind
 from ..scenario import knobs, presets
 from ..scenario.scenario import KNOBS
@@ -67,13 +68,13 @@ def _faults() -> list[Entry]:
 
 def _rates() -> list[Entry]:
     """Each published failure rate, with what it was counted from and the source."""
-    files = {name: fault_rates.published(name) for name in registry.rate_names() if name != registry.NO_RATES}
+    files = {name: published_rates.published(name) for name in registry.rate_names() if name != registry.NO_RATES}
     return [
         {
             "name": name,
             "fault": fault,
             **one,
-            "mtbf_hours": f"{fault_rates.mtbfs(name)[fault] / HOUR:.4g} h",
+            "mtbf_hours": f"{published_rates.mtbfs(name)[fault] / HOUR:.4g} h",
             "of": content["source"],
         }
         for name, content in files.items()

@@ -6,10 +6,10 @@ from random import Random
 
 import numpy as np
 
-from ..domain import domain
 from ..errors import CannotRun
 from ..persistence import CrashMedia, recover
 from ..persistence.media import HEALTH
+from ..persistence.models import domain
 from . import judge, states
 from .leash import BREAKS
 from .states import Counts, Observer, Point

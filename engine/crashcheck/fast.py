@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ..errors import CannotRun
 from ..persistence import CrashMedia, records
-from ..persistence.digest import MODULUS, row_digests, table_digest
+from ..persistence.checksums import MODULUS, row_digests, table_digest
 from ..persistence.layout import DATA, Slot
 from ..persistence.media import LINE, Media
-from ..persistence.pending import Write
+from ..persistence.pending_writes import Write
 from ..persistence.protocol import Rows
 from ..persistence.records import Kind, Record
 from ..persistence.recovery import ROW_LOG, choose, logged, survey, to_replay

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..domain import domain
 from ..errors import BadInput
+from ..persistence.models import domain
 from . import deeper, judge, visit
 from .judge import Verdict
 from .states import Counts, Point

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from time import perf_counter
 
-from ..domain import domain
+from ..persistence.models import domain
 from ..registry import domain_names
 from . import deeper, states
 from .leash import Stuck, patience

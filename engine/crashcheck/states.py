@@ -6,7 +6,7 @@ from itertools import combinations, product
 from math import prod
 from random import Random
 
-from ..persistence.crash import CrashMedia, announce
+from ..persistence.crash_media import CrashMedia, announce
 
 Counts = tuple[int, ...]
 """How many pending words of each stream became durable, in the order of the point's streams."""

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
-from ..persistence import digest, protocol
-from ..persistence.cut import LOGS, BatchChange
+from ..persistence import checksums, protocol
 from ..persistence.layout import Layout, layout
 from ..persistence.media import Media, NearData, octets
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
+from ..persistence.replay import LOGS, BatchChange
 from .sizes import SIZES, Size
 
 SEED = (7, 11)
@@ -101,7 +101,7 @@ class Story:
     @cached_property
     def digests(self) -> tuple[int, ...]:
         """The digest of the table at the start of each batch."""
-        return tuple(digest.table_digest(octets(table).reshape(len(table), -1)) for table in self.tables)
+        return tuple(checksums.table_digest(octets(table).reshape(len(table), -1)) for table in self.tables)
 
     def change(self, batch: int) -> BatchChange:
         """Return what a batch changes."""
@@ -149,7 +149,7 @@ def train(tale: Story, media: Media, first: int, journal: Journal, most: int = 1
     The first MLP log of a relaxed run is in one piece, so that an age taken over from recovery never grows.
     """
     log, place, ahead = LOGS[tale.log], tale.layout, 0 if tale.log == "undo" else 1
-    table = digest.table_digest(octets(tale.tables[first]).reshape(place.num_rows, place.row_bytes))
+    table = checksums.table_digest(octets(tale.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
     mlp_batch, late = first, Late()
     for batch in range(first, min(first + most, tale.batches)):
@@ -161,7 +161,7 @@ def train(tale: Story, media: Media, first: int, journal: Journal, most: int = 1
         else:
             mlp_log = log.log_mlp(media, place, mlp_batch, tale.mlps[mlp_batch + ahead], None, mlp_log)
         kept, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
-        after = digest.moved(table, change.rows, change.before, change.after)
+        after = checksums.moved(table, change.rows, change.before, change.after)
         log.commit(media, place, rows, kept, Stamp((batch + ahead) * BATCH_SIZE, SEED, after if ahead else table))
         table = after
         journal.acknowledged = batch + ahead

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from ..domain import domain
 from ..persistence import CrashMedia, FunctionalMedia, Power
+from ..persistence.models import domain
 from . import judge
 from .judge import Verdict
 from .leash import BREAKS

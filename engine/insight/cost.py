@@ -7,10 +7,10 @@ from ..core.graph import STAGES
 from ..errors import CannotRun
 from ..run import Machinery, machinery
 from ..scenario.scenario import Scenario
-from ..settle import expected_line
-from ..steady import Steady, steady
+from ..schedule.settle import expected_line
+from ..schedule.steady_state import Steady, steady
+from ..schedule.timeline import Timeline
 from ..systems.capacity import fit
-from ..timeline import Timeline
 
 
 @dataclass(frozen=True)

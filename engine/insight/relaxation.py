@@ -15,10 +15,10 @@ from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
 from ..run import machinery
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..settle import LONGEST
+from ..schedule.settle import LONGEST
+from ..schedule.timeline import Timeline
 from ..systems.capacity import fit
 from ..systems.traffic import mlp_bytes
-from ..timeline import Timeline
 from ..units import GB
 from .cost import cost, view
 from .decomposition import BOUND, RELAXED, asked_of_cxl

@@ -7,13 +7,13 @@ and joules at full size), and `counting` (bytes moved).
 """
 
 from .counting import CountingMedia
-from .crash import CrashMedia, Power
-from .cut import BatchChange, PersistEvent, Start, survive
-from .functional import FunctionalMedia
+from .crash_media import CrashMedia, Power
 from .layout import Layout
 from .media import Media, NearData, PowerLost
+from .plain_media import FunctionalMedia
 from .protocol import BatchBytes, Position, format_media, log_bytes
 from .recovery import Recovered, recover
+from .replay import BatchChange, PersistEvent, Start, survive
 from .timed import TimedMedia
 
 __all__ = [

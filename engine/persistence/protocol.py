@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, CannotRun
-from . import digest, records
+from . import checksums, records
 from .layout import DATA, Layout, Slot
 from .media import HEALTH, LINE, WORD, Media, Octets, octets, put
 from .records import Kind, Pending, Stamp
@@ -70,7 +70,7 @@ def format_media(
     values = octets(table).reshape(layout.num_rows, layout.row_bytes)
     put(media, DATA, _strided(layout, values))
     put(media, 0, octets(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
-    checkpoint(media, layout, octets(mlp), position, digest.table_digest(values))
+    checkpoint(media, layout, octets(mlp), position, checksums.table_digest(values))
 
 
 def checkpoint(media: Media, layout: Layout, mlp: Octets, position: Position, table: int) -> None:
@@ -171,7 +171,7 @@ def damaged(layout: Layout, rows: Rows, stored: Octets) -> NDArray[np.bool_]:
     if not layout.row_checksums:
         return np.zeros(rows.size, np.bool_)
     kept = np.ascontiguousarray(stored[:, layout.row_bytes :]).view("<u8")[:, 0]
-    return np.asarray(kept != digest.row_digests(rows, stored[:, : layout.row_bytes]))
+    return np.asarray(kept != checksums.row_digests(rows, stored[:, : layout.row_bytes]))
 
 
 def verify(media: Media, layout: Layout, table: int) -> int:
@@ -180,7 +180,7 @@ def verify(media: Media, layout: Layout, table: int) -> int:
     bad = np.flatnonzero(damaged(layout, np.arange(layout.num_rows), stored))
     if bad.size:
         what = f"{bad.size} of {layout.num_rows} embedding rows fail their checksum, the first is row {bad[0]}"
-    elif digest.table_digest(stored[:, : layout.row_bytes]) != table:
+    elif checksums.table_digest(stored[:, : layout.row_bytes]) != table:
         what = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
     else:
         return stored.size
@@ -222,7 +222,7 @@ def _rows(layout: Layout, rows: Rows, values: NDArray[Any]) -> Octets:
     plain = octets(values).reshape(rows.size, layout.row_bytes)
     if not layout.row_checksums:
         return plain
-    return np.hstack([plain, digest.row_digests(rows, plain).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
+    return np.hstack([plain, checksums.row_digests(rows, plain).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
 
 
 def _strided(layout: Layout, values: Octets) -> Octets:

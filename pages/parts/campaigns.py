@@ -11,7 +11,7 @@ from engine.campaign import Campaign, campaign, period_curve
 from engine.campaign.compare import Curve, summary
 from engine.campaign.trace import hazards_of
 from engine.errors import EmberpoolError
-from engine.hazard import Hazard
+from engine.faults.hazard import Hazard
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.crashcheck.story import Configuration
 from engine.crashcheck.view import KEPT, SLOTS, View, line_of, moments, said, view
-from engine.domain import domain
+from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
 from pages.parts import address, session

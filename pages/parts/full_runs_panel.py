@@ -9,7 +9,7 @@ from joblib import cpu_count
 from engine import effort
 from engine.core.arrays import Row
 from engine.errors import BadKnob
-from engine.fault import strikes_of
+from engine.faults.fault import strikes_of
 from engine.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario

@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from engine.books import _enter
-from engine.fault import strikes
+from engine.faults.fault import strikes
 from engine.outage import outage
 from seeded_bugs import bug
 
@@ -30,7 +30,7 @@ def repair_overlaps_training(m, traffic, segment, strike, ahead, number):
     return replace(found, resumed=found.resumed - found.attempts[-1].repair)
 
 
-@bug("engine.hazard._renewals", check="books")
+@bug("engine.faults.hazard._renewals", check="books")
 def mean_time_between_faults_moves_with_the_shape(hazard, rng):
     now = 0.0
     while hazard.mtbf is not None:

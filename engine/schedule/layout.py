@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.graph import STAGES, Demand, Task, TaskGraph
-from .core.work import Work, written
-from .hardware.device import Device, joules, seconds, stored
-from .windows import Accounts
+from ..core.graph import STAGES, Demand, Task, TaskGraph
+from ..core.work import Work, written
+from ..hardware.device import Device, joules, seconds, stored
+from .averages import Accounts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

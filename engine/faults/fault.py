@@ -7,13 +7,13 @@ from heapq import merge
 from itertools import islice
 from typing import Literal
 
+from ..hardware import cluster
+from ..registry import load, names
+from ..scenario.fault_trace import replay
+from ..scenario.scenario import Scenario
+from ..units import HOUR
 from . import hazard
-from .fault_rates import mtbfs
-from .hardware import cluster
-from .registry import load, names
-from .scenario.fault_trace import replay
-from .scenario.scenario import Scenario
-from .units import HOUR
+from .published_rates import mtbfs
 
 # fail-stop ends the job; fail-slow slows it; damage spoils what memory holds; a report destroys nothing.
 Kind = Literal["fail-stop", "fail-slow", "damage", "report"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .period import (
+from .periodic import (
     ADVANCED,
     ALIKE,
     CHECKS,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .leap import leap
-from .period import LEAPT, nothing_kept
+from .periodic import LEAPT, nothing_kept
 from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, State, Template, begin, kernel
 
 

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.arrays import Row
-from .core.work import Amount, Work, written
+from ..core.arrays import Row
+from ..core.work import Amount, Work, written
+from ..hardware.device import Device, stored
+from .averages import Averages, average, averages
 from .energy import pmem_work
-from .hardware.device import Device, stored
 from .layout import accounts_of
 from .timeline import Timeline
-from .windows import Averages, average, averages
 
 Cell = tuple[str, str, float, float, float]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .hardware.device import Device
-from .machinery import Machinery
+from ..hardware.device import Device
+from .machine import Machinery
 
 AMOUNTS = ("rows", "nbytes", "lookups", "samples")  # what takes longer the more there is of it
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.graph import Demand, Task, TaskGraph
-from .critical_path import exposed
-from .hardware.device import Device, joules, seconds
-from .schedule import advance
-from .template import State, Template, stretches
+from ..core.graph import Demand, Task, TaskGraph
+from ..hardware.device import Device, joules, seconds
+from .kernels.critical_path import exposed
+from .kernels.events import advance
+from .kernels.template import State, Template, stretches
 
 Floats = NDArray[np.float64]
 

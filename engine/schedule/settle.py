@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .amounts.expected import expected_traffic
-from .core.memo import Seen, remembered
-from .machinery import Machinery, machinery, schedule
-from .scenario.scenario import Scenario, with_checked
-from .steady import steady
-from .systems.capacity import Fit
-from .systems.node_count import sized
-from .systems.system import Ways
+from ..amounts.expected import expected_traffic
+from ..core.memo import Seen, remembered
+from ..scenario.scenario import Scenario, with_checked
+from ..systems.capacity import Fit
+from ..systems.node_count import sized
+from ..systems.system import Ways
+from .machine import Machinery, machinery, schedule
+from .steady_state import steady
 from .timeline import Timeline
 
 WINDOW, TURNS, LONGEST = 64, 3, 2048

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 
-from .core.graph import check
-from .core.memo import remembered
-from .hardware import assumptions
-from .hardware.device import Device
-from .hardware.power import counted, within_host
-from .registry import every, load
-from .scenario.machine import Machine
-from .scenario.scenario import Scenario
-from .systems import system
-from .systems.powered import built, powered
-from .systems.system import System, Ways
-from .systems.traffic import Traffic
+from ..core.graph import check
+from ..core.memo import remembered
+from ..hardware import assumptions
+from ..hardware.device import Device
+from ..hardware.power import counted, within_host
+from ..registry import every, load
+from ..scenario.machine import Machine
+from ..scenario.scenario import Scenario
+from ..systems import system
+from ..systems.powered import built, powered
+from ..systems.system import System, Ways
+from ..systems.traffic import Traffic
 from .timeline import Slow, Timeline, timeline
 
 

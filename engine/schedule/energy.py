@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.work import Amount, Work, written
-from .hardware.device import Device
+from ..core.work import Amount, Work, written
+from ..hardware.device import Device
 from .timeline import Timeline
 
 Floats = NDArray[np.float64]

@@ -8,21 +8,21 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .core.graph import check
-from .errors import Cancelled, EmberpoolError
-from .hardware.device import Device
+from ..core.graph import check
+from ..errors import Cancelled, EmberpoolError
+from ..hardware.device import Device
+from ..registry import load
+from ..scenario.scenario import Scenario
+from ..systems.powered import named
+from ..systems.system import System, ways
+from ..systems.traffic import Traffic
+from .averages import EXPOSED, Averages, Taken, observe
+from .kernels.totals import Totals, totals
 from .layout import Layout, laid_out, with_log_queued_at
-from .machinery import Machinery, machinery
-from .registry import load
-from .scenario.scenario import Scenario
+from .machine import Machinery, machinery
 from .settle import settle
-from .steady import Steady, steadies
-from .systems.powered import named
-from .systems.system import System, ways
-from .systems.traffic import Traffic
+from .steady_state import Steady, steadies
 from .timeline import Line, template_of
-from .totals import Totals, totals
-from .windows import EXPOSED, Averages, Taken, observe
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from .domain import LINE, WITHOUT_END, Domain, by_controller, by_line, by_word, each_line, in_order
+from .models import LINE, WITHOUT_END, Domain, by_controller, by_line, by_word, each_line, in_order
 
 # What one Optane module holds that is fenced but not on the medium: 16 to 18 KiB (Yang et al., FAST'20).
 BUFFER = 16 * 1024

@@ -1,6 +1,6 @@
 """Steady states of many machines that share a plan: each is scheduled for its window and averaged, without a timeline.
 
-The same kernel averages the window of a single timeline (`engine/steady.py`).
+The same kernel averages the window of a single timeline (`engine/schedule/steady_state.py`).
 """
 
 from typing import Any, NamedTuple
@@ -9,13 +9,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .critical_path import exposed
-from .inorder import LANES, Order, draw, follow, lanes, order, ordered, tell
-from .period import forget, nothing_kept
-from .schedule import _advance, refusal
-from .sums import means, sums
-from .template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, State, Template, begin, stretches
-from .totals import Totals, enter, total
+from .kernels.critical_path import exposed
+from .kernels.events import _advance, refusal
+from .kernels.in_order import LANES, Order, draw, follow, lanes, order, ordered, tell
+from .kernels.periodic import forget, nothing_kept
+from .kernels.sums import means, sums
+from .kernels.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, State, Template, begin, stretches
+from .kernels.totals import Totals, enter, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
-from . import digest, protocol, redo, undo
-from .crash import CrashMedia, Power
+from . import checksums, protocol, redo, undo_redo
+from .crash_media import CrashMedia, Power
 from .layout import Layout
 from .media import WORD, Media, octets
-from .pending import at_random
+from .pending_writes import at_random
 from .protocol import LogName, Position, Rows
 from .records import Pending, Stamp
 
-LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
+LOGS: dict[str, ModuleType] = {"undo": undo_redo, "redo": redo}
 OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
 
 
@@ -84,20 +84,20 @@ class Stamps:
 
     def __init__(self, start: Start, changes: Mapping[int, BatchChange]) -> None:
         self._start, self._changes = start, changes
-        self._digests = [digest.table_digest(octets(start.table).reshape(len(start.table), -1))]
+        self._digests = [checksums.table_digest(octets(start.table).reshape(len(start.table), -1))]
 
     def at(self, batch: int) -> Stamp:
         """Return the stamp of the batch's start."""
         first = self._start.position.batch
         for earlier in range(first + len(self._digests) - 1, batch):
             change = self._changes[earlier]
-            self._digests.append(digest.moved(self._digests[-1], change.rows, change.before, change.after))
+            self._digests.append(checksums.moved(self._digests[-1], change.rows, change.before, change.after))
         return Stamp(self._changes[batch].reader_before, self._start.position.seed, self._digests[batch - first])
 
     def after(self, batch: int) -> Stamp:
         """Return the stamp of the batch's end."""
         change, before = self._changes[batch], self.at(batch)
-        return Stamp(change.reader_after, before.seed, digest.moved(before.digest, change.rows, change.before, change.after))
+        return Stamp(change.reader_after, before.seed, checksums.moved(before.digest, change.rows, change.before, change.after))
 
 
 def survive(

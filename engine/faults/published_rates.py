@@ -5,8 +5,8 @@ from pathlib import Path
 from tomllib import loads
 from typing import Any
 
-from .registry import NO_RATES
-from .units import HOUR
+from ..registry import NO_RATES
+from ..units import HOUR
 
 FOLDER = Path(__file__).parent / "rates"
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from heapq import merge
 from itertools import compress
 
+from ..scenario.scenario import Scenario
 from .fault import Fault, Strike, struck
 from .hazard import coins
-from .scenario.scenario import Scenario
 
 
 def _power_losses(scenario: Scenario) -> Iterator[Strike]:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from .errors import BadInput, nearest
-from .registry import domain_names, load
+from ..errors import BadInput, nearest
+from ..registry import domain_names, load
 
 LINE, WORD = 64, 8
 WITHOUT_END = inf
