@@ -8,8 +8,8 @@ import numpy as np
 from benchmarks.benchmark import ROUNDS, Benchmark
 from benchmarks.p07_sweep import BASE
 from benchmarks.simpy_peer import ends
-from engine.calm import planned
 from engine.core.threads import single_thread
+from engine.results.undisturbed import planned
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.evaluate import RUNS, Point, each, ready

@@ -20,7 +20,7 @@ from engine.simulate import simulate
 from engine.store import opened
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
-from engine.training import fold
+from engine.training import train
 from engine.worker import COMPUTE, compute_chunk, nap
 
 EVERY = 40
@@ -31,7 +31,7 @@ class Steps:
     """Counts the training steps that run while it is in force."""
 
     def __init__(self) -> None:
-        self.count, self.real = 0, fold.step
+        self.count, self.real = 0, train.step
 
     def __call__(self, *given: object) -> object:
         self.count += 1
@@ -53,9 +53,9 @@ def run() -> tuple[float, float, bool]:
     points = tuple(Sweep(preset("tiny").scenario, tuple(parse(axis) for axis in AXES)))
     with TemporaryDirectory() as folder:
         store = Path(folder) / "store.sqlite"
-        with patch.object(fold, "step", Steps()) as shared:
+        with patch.object(train, "step", Steps()) as shared:
             swept(store, points)
-        with patch.object(fold, "step", Steps()) as alone:
+        with patch.object(train, "step", Steps()) as alone:
             apart = [simulate(point) for point in points[::EVERY]]
         together = [result for _, result in outcomes(store, points, "full")][::EVERY]
     equal = all(other and result_text(one) == result_text(other) for one, other in zip(apart, together, strict=True))

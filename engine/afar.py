@@ -20,9 +20,10 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib._dask import DaskDistributedBackend
 
-from . import claims, progress, trainings, version
+from . import claims, version
 from .errors import BadInput, CannotRun
 from .pool import Call, Late, Note, Pool, Store, Task
+from .run import progress, trainings
 from .worker import Chunk, Ended, endings
 
 TOPIC = "emberpool progress"

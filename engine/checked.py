@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from .published import Claim, claims
-from .result import Result
+from .results.result import Result
 from .scenario.presets import preset, preset_names
 from .scenario.scenario import KNOBS, Scenario, values
 from .validate import Point, measure, run

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 
 from .core.memory_limit import REMEDY
 from .kept import keep
-from .progress import Progress
 from .queue import begin
+from .run.progress import Progress
 from .soundness import sound
 from .store import transaction
 

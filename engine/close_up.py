@@ -6,9 +6,9 @@ from math import isnan
 
 from .amounts.expected import expected_traffic
 from .core.arrays import Row
-from .course import Segment
 from .errors import CannotRun
-from .run import Crash, Run, machinery, run, schedule
+from .run.run import Crash, Run, machinery, run, schedule
+from .run.segment import Segment
 from .scenario.fault_knobs import Faults
 from .scenario.scenario import Scenario
 from .schedule.settle import settle

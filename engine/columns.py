@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from . import kept
 from .errors import BadInput
-from .metric import metrics
 from .quota import USE_SECONDS, touch
+from .results.metric import metrics
 from .store import FAILED, OPEN, opened
 
 UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run and says why, BROKEN gave no result

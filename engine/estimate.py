@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from .many import reports, told
-from .report import Report
-from .result import Result
+from .results.explanation import cannot_run
+from .results.report import Report
+from .results.result import Result
+from .results.tables import device_rows, timeline_rows
 from .scenario.scenario import Scenario
 from .schedule.evaluate import Misfit, Refused
 from .schedule.settle import expected_line
-from .story import cannot_run
-from .tables import device_rows, timeline_rows
 
 
 def estimate(scenario: Scenario) -> Result:

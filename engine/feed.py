@@ -15,8 +15,8 @@ from . import claims, effort
 from .along import MOST, Along
 from .pool import Pool, Task, napping
 from .queue import Point, Turn, open_points, suspects, turns
+from .run.trainings import load
 from .scenario.keys import How
-from .trainings import load
 from .worker import Chunk, Ended
 
 CHUNK_SECONDS = 0.25

@@ -13,7 +13,7 @@ from pathlib import Path
 from . import kept
 from .errors import BadInput, EmberpoolError
 from .quota import shrink
-from .result import Result
+from .results.result import Result
 from .scenario import knobs
 from .scenario.keys import How
 from .scenario.scenario import KNOBS, Scenario, known, with_values

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import version
 from .quota import USE_SECONDS, touch
-from .result import Result, from_json
+from .results.result import Result, from_json
 from .scenario.keys import How, Written, differing, key, written
 from .scenario.scenario import Scenario
 from .store import opened, transaction

@@ -7,19 +7,19 @@ points with the same plan are then scheduled and averaged together. One point al
 from collections.abc import Callable, Iterable, Sequence
 
 from .amounts.expected import expected_amounts
-from .books import Books, undisturbed
 from .core import blas
 from .core.memo import remembered
-from .finding import finding
-from .metric import measure
 from .registry import load
-from .report import Report
-from .result import Result
+from .results.explanation import ESTIMATED, passes, unmade
+from .results.finding import finding
+from .results.ledger import Books, undisturbed
+from .results.metric import measure
+from .results.report import Report
+from .results.result import Result
 from .scenario.scenario import Scenario
 from .schedule.evaluate import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
 from .schedule.settle import window
 from .schedule.steady_state import Steady
-from .story import ESTIMATED, passes, unmade
 from .systems.system import ways
 from .systems.traffic import steady as repeated
 

@@ -26,7 +26,7 @@ from .core.work import (
     Work,
     written,
 )
-from .run import machinery
+from .run.run import machinery
 from .scenario.scenario import Scenario
 from .schedule.settle import expected_line, settle
 from .schedule.steady_state import ran

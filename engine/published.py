@@ -11,8 +11,8 @@ from typing import Any
 
 from .core.graph import STAGES
 from .errors import BadFile, nearest
-from .metric import metrics
 from .registry import names
+from .results.metric import metrics
 from .scenario.presets import Preset, preset, preset_names
 from .scenario.scenario import KNOBS
 

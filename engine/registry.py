@@ -24,7 +24,7 @@ FOLDERS = {"systems": "systems/*", "devices": "hardware/devices", "caches": "cac
 NO_FAMILY = ("steps", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
 TABLES = {
-    "metrics": ("metric_table", "METRICS"),
+    "metrics": ("results.metric_table", "METRICS"),
     "faults": ("faults.catalog", "FAULTS"),
     "domains": ("persistence.model_table", "MODELS"),
 }

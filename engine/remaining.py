@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .progress import Progress
+from .run.progress import Progress
 from .store import OPEN
 
 LOOKED_AT = 256  # newest claims, of all requests

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import effort, version
 from .errors import BadInput
-from .functional_class import functional_class
+from .run.functional_class import functional_class
 from .scenario.keys import How, Written, differing, key_of, texts, written
 from .scenario.scenario import Scenario
 from .store import KEPT, OPEN, crc, opened, transaction

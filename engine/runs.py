@@ -6,16 +6,16 @@ point then costs one schedule. A point that trains, is struck, or reads a file r
 
 from collections.abc import Sequence
 
-from .calm import calm, planned, told
 from .core.threads import single_thread
 from .errors import Cancelled, CannotRun, EmberpoolError
-from .meter import Meter
-from .progress import Watcher
-from .result import Result
+from .results.explanation import cannot_run, unmade
+from .results.result import Result
+from .results.undisturbed import calm, planned, told
+from .run.meter import Meter
+from .run.progress import Watcher
 from .scenario.scenario import Scenario
 from .schedule.evaluate import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
 from .simulate import simulate
-from .story import cannot_run, unmade
 
 
 def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:

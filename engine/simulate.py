@@ -7,25 +7,25 @@ the log protocol, which decides where training resumes.
 from pathlib import Path
 
 from .amounts.counted import counted
-from .calm import calm, planned, told
 from .core import blas
 from .core.threads import single_thread
-from .crash import in_miniature
 from .errors import CannotRun
-from .functional_class import functional_class, strikes_matter
-from .lessons import Learned, first_lesson, follow, learned
-from .meter import Meter
-from .outage import Outage
-from .progress import Watcher
-from .report import report
-from .result import Result
-from .run import Found, Machinery, Resolve, Run, Segment, machinery, run
+from .results.explanation import cannot_run, tell
+from .results.report import report
+from .results.result import Result
+from .results.undisturbed import calm, planned, told
+from .run.crash_recovery import in_miniature
+from .run.functional_class import functional_class, strikes_matter
+from .run.meter import Meter
+from .run.outage import Outage
+from .run.progress import Watcher
+from .run.run import Found, Machinery, Resolve, Run, Segment, machinery, run
+from .run.shared_training import Shelf, shared
+from .run.training_curve import Learned, first_lesson, follow, learned
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, Point, alone
 from .schedule.settle import settle
 from .schedule.steady_state import steady
-from .shared import Shelf, shared
-from .story import cannot_run, tell
 from .systems.traffic import Traffic
 from .workload.readers.criteo import CriteoFile, read
 from .workload.source import Source, num_batches, source

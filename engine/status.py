@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from .errors import BadInput
-from .progress import Progress, from_json
 from .remaining import seconds_left
+from .run.progress import Progress, from_json
 from .scenario.keys import How
 from .store import OPEN, opened
 

@@ -14,7 +14,7 @@ from .core.graph import STAGES
 from .errors import BadFile, CannotRun
 from .estimate import estimate
 from .published import FORMS, Claim, Knobs, claims
-from .result import Result
+from .results.result import Result
 from .scenario.presets import preset, preset_names
 from .scenario.scenario import Scenario, values, with_values
 from .simulate import simulate

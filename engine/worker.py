@@ -24,14 +24,14 @@ from .core.memory_limit import TOO_LARGE
 from .errors import BadFile, Cancelled, EmberpoolError
 from .kept import row_text
 from .owner import enlist
-from .progress import Progress, Watcher
-from .result import Result
+from .results.result import Result
+from .run.progress import Progress, Watcher
+from .run.shared_training import Shelf
+from .run.trainings import StoreShelf
 from .scenario import knobs
 from .scenario.keys import How
 from .scenario.scenario import KNOBS, Scenario, with_values
-from .shared import Shelf
 from .store import opened
-from .trainings import StoreShelf
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.worker:computed"

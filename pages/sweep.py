@@ -4,7 +4,7 @@ import streamlit as st
 from joblib import cpu_count
 
 from engine.errors import EmberpoolError
-from engine.result import Result
+from engine.results.result import Result
 from engine.service import Status
 from engine.sweep import links
 from pages.parts import address, axes_panel, estimates, frame, pinned, runs, session, sweep_filters, sweep_panel, sweep_runs

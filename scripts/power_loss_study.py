@@ -13,8 +13,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from engine.registry import names
-from engine.result import Result
-from engine.run import machinery
+from engine.results.result import Result
+from engine.run.run import machinery
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate

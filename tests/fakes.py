@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from engine.core.graph import STAGES
-from engine.progress import Progress, Watcher
-from engine.result import Result
+from engine.results.result import Result
+from engine.run.progress import Progress, Watcher
 from engine.scenario.scenario import Scenario
 
 SPEED = {"ssd": 40.0, "pmem": 12.0, "pcie": 7.0, "cxl-d": 5.5, "cxl-b": 5.0, "cxl": 3.0, "dram": 2.5}

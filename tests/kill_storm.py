@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine import kept, owner, service
+from engine.results.csv_table import csv_text
 from engine.scenario.keys import How
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.table import csv_text
 from tests.service_fakes import COMPUTE, ROOT, ask, lives, scenarios, until
 
 REAL = "engine.worker:computed"

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.amounts.counted import counted as count
 from engine.registry import load, names
-from engine.run import Machinery, machinery, schedule
+from engine.run.run import Machinery, machinery, schedule
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.timeline import Timeline

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadInput, Cancelled
-from engine.functional_class import functional_class
-from engine.progress import Progress, Watcher
-from engine.result import Result
+from engine.results.result import Result
+from engine.run.functional_class import functional_class
+from engine.run.progress import Progress, Watcher
+from engine.run.shared_training import Shelf, Training
 from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
-from engine.shared import Shelf, Training
 from engine.store import opened
 
 ROOT = Path(__file__).parent.parent

@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from engine import claims, history, kept, queue, quota, requests, service
-from engine.progress import Progress
-from engine.result import Result
+from engine.results.result import Result
+from engine.run.progress import Progress
 from engine.scenario.keys import key
 from engine.store import opened
 from tests.service_fakes import scenario, scenarios

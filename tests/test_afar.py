@@ -11,9 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine import afar, service, shared, trainings
+from engine import afar, service
 from engine.errors import BadFile, BadInput, CannotRun
 from engine.queue import turns
+from engine.run import shared_training, trainings
 from engine.store import opened
 from engine.worker import Chunk, Ended
 from tests.service_fakes import COMPUTE, ROOT, ask, scenarios
@@ -78,12 +79,12 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
 
     def computing(chunk, wanted, watcher, shelf):  # type: ignore[no-untyped-def]
         given.append(shelf.get("class"))
-        shelf["class"] = shared.Training(losses=(0.5,))
+        shelf["class"] = shared_training.Training(losses=(0.5,))
         return tuple((name, "kept", "{}") for name in wanted)
 
     monkeypatch.setattr(afar, "endings", computing)
     there = owner()
-    for seed, known in ((1, None), (2, shared.Training(losses=(0.5,)))):
+    for seed, known in ((1, None), (2, shared_training.Training(losses=(0.5,)))):
         one = chunk(store, seed)
         one = Chunk(**{**vars(one), "functional_class": "class"})
         with opened(store) as connection:
@@ -91,7 +92,7 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
             away = function(*words)
             there.keep(connection, away)
             assert given[-1] == known and bool(away.training[1]) == (known is None)
-            assert trainings.load(connection, "class") == shared.Training(losses=(0.5,))
+            assert trainings.load(connection, "class") == shared_training.Training(losses=(0.5,))
             connection.execute("DELETE FROM points")
 
 

@@ -12,7 +12,7 @@ from engine.answers import objectives
 from engine.campaign import campaign
 from engine.campaign.trace import hazards_of
 from engine.commands import asking, surveying, sweep
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.sweep.axes import parse

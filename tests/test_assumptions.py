@@ -6,7 +6,7 @@ from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.assumptions import name_of
 from engine.registry import every
-from engine.result import from_json
+from engine.results.result import from_json
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.sweep.links import link, read

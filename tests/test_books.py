@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import LOGGING, STRICT, SYSTEMS, counted, ready, scenario
 
-from engine.books import ACCOUNTS, RECOVERY
 from engine.estimate import estimate
 from engine.registry import every
-from engine.report import report
-from engine.run import run
+from engine.results.ledger import ACCOUNTS, RECOVERY
+from engine.results.report import report
+from engine.run.run import run
+from engine.run.scores import Scores
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
 from engine.schedule.steady_state import steady
-from engine.scores import Scores
 from engine.simulate import simulate, untrained
 
 NAMES = tuple(name.replace("-", "_") for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))

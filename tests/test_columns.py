@@ -6,7 +6,7 @@ import pytest
 
 from engine import claims, columns, kept, requests, service
 from engine.errors import BadInput
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.store import opened, transaction
 from tests import service_fakes as fakes

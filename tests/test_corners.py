@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from engine.estimate import estimate
-from engine.report import report
-from engine.run import machinery, run, schedule
+from engine.results.report import report
+from engine.run.run import machinery, run, schedule
+from engine.run.scores import Scores
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.energy import fraction_done
 from engine.schedule.steady_state import steady
-from engine.scores import Scores
 from engine.simulate import simulate, untrained
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic

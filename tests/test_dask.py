@@ -14,7 +14,7 @@ import pytest
 
 from engine import kept, service
 from engine.errors import CannotRun
-from engine.table import csv_text
+from engine.results.csv_table import csv_text
 from tests.service_fakes import COMPUTE, KILLER, ROOT, ask, scenario, scenarios, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]

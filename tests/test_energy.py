@@ -9,12 +9,12 @@ from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scen
 from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
-from engine.report import report
-from engine.run import run, schedule
+from engine.results.report import report
+from engine.run.run import run, schedule
+from engine.run.scores import Scores
 from engine.scenario.scenario import with_values
 from engine.schedule import energy
 from engine.schedule.steady_state import steady
-from engine.scores import Scores
 from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate, untrained
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from machines import STRICT, SYSTEMS, counted, ready, scenario
 
-from engine import course
-from engine.course import Course, follow
-from engine.crash import left
 from engine.effect import NOTHING, effect
 from engine.faults.fault import Strike
-from engine.metric import metrics
-from engine.outage import outage
 from engine.registry import every
+from engine.results.metric import metrics
+from engine.run import segment as course
+from engine.run.crash_recovery import left
+from engine.run.outage import outage
+from engine.run.segment import Course, follow
 from engine.scenario.scenario import KNOBS
 from engine.schedule.machine import schedule
 from engine.simulate import simulate

@@ -9,7 +9,7 @@ from machines import scenario
 from streamlit.testing.v1 import AppTest
 
 from engine import kept, service
-from engine.progress import Progress
+from engine.run.progress import Progress
 from engine.scenario import keys
 from engine.simulate import simulate
 from engine.status import Running, Status

@@ -8,7 +8,7 @@ from machines import LOGGING, flow, ready, scenario
 from engine.core.graph import Demand, Task, TaskGraph, check
 from engine.core.work import Stream
 from engine.registry import load, names
-from engine.run import schedule
+from engine.run.run import schedule
 from engine.scenario.scenario import with_values
 from engine.schedule import evaluate
 from engine.systems.steps import shared

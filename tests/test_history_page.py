@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import claims, columns, history, kept, requests, service, table
-from engine.result import Result
+from engine import claims, columns, history, kept, requests, service
+from engine.results import csv_table
+from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.store import DEFAULT, opened
@@ -220,7 +221,7 @@ def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkey
     request = asked(range(1, 4))
     (entry,) = history.entries(DEFAULT)
     results = [result for _, result in kept.outcomes(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
-    assert history_panel._csv([entry], "estimate") == table.csv_text(results, "estimate")
+    assert history_panel._csv([entry], "estimate") == csv_table.csv_text(results, "estimate")
     assert history_panel._json([entry]).splitlines() == [kept.result_text(result) for result in results]
     monkeypatch.setattr(history_panel, "MOST_WHOLE", 2)
     short = list(csv.DictReader(io.StringIO(history_panel._csv([entry], "estimate"))))

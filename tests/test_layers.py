@@ -58,8 +58,8 @@ def test_the_engine_imports_neither_pages_nor_another_kind_of_variant(path: Path
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("engine/run.py", "import streamlit as st"),
-        ("engine/run.py", "def f():\n    from pages.parts import charts"),
+        ("engine/run/run.py", "import streamlit as st"),
+        ("engine/run/run.py", "def f():\n    from pages.parts import charts"),
         ("engine/systems/trainingcxl/cxl.py", "from engine.devices.pmem import DEVICE"),
         ("engine/systems/trainingcxl/cxl.py", "from engine import devices"),
         ("engine/systems/trainingcxl/cxl.py", "from ..devices import pmem"),

@@ -9,7 +9,7 @@ from engine.core.work import HomeWrites, RowUpdates
 from engine.estimate import estimate
 from engine.moves import moves, payload
 from engine.registry import names
-from engine.run import machinery
+from engine.run.run import machinery
 from engine.simulate import simulate
 from engine.units import GB
 from engine.workload.accesses import expected

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import estimate as real_estimate
 from engine import kept
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
 from engine.scenario.scenario import GROUPS, KNOBS, with_values

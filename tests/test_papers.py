@@ -13,8 +13,8 @@ from oracles.closed_forms import Parts, step
 
 from engine.core.graph import STAGES
 from engine.estimate import estimate
-from engine.result import Result
-from engine.run import schedule
+from engine.results.result import Result
+from engine.run.run import schedule
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 

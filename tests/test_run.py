@@ -12,8 +12,8 @@ import pytest
 from machines import PRESETS, STRICT, SYSTEMS, scenario
 
 from engine.core.graph import STAGES
-from engine.metric import metrics
-from engine.result import from_json
+from engine.results.metric import metrics
+from engine.results.result import from_json
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 

@@ -8,17 +8,17 @@ from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
 from engine.kept import result_text
 from engine.registry import names
-from engine.report import report
-from engine.run import run
+from engine.results.explanation import tell
+from engine.results.report import report
+from engine.run.run import run
+from engine.run.scores import Scores
 from engine.runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machinery
 from engine.schedule.settle import settle
 from engine.schedule.steady_state import steady
-from engine.scores import Scores
 from engine.simulate import simulate, untrained
-from engine.story import tell
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (

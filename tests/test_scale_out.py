@@ -10,7 +10,7 @@ from engine.core.graph import check
 from engine.core.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.registry import load
-from engine.run import machinery, schedule
+from engine.run.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.settle import settle

@@ -11,7 +11,7 @@ from engine.__main__ import main
 from engine.answers import alone, constraint, objectives, search, suggested
 from engine.answers.evaluated import evaluated
 from engine.errors import BadInput, CannotRun
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.sweep.axes import parse

@@ -12,8 +12,8 @@ import pytest
 from engine import kept, service
 from engine import owner as ownership
 from engine.errors import BadInput
+from engine.results.csv_table import csv_text
 from engine.scenario.keys import key
-from engine.table import csv_text
 from tests.service_fakes import BUGGY, COMPUTE, KILLER, REFUSED, TOO_BIG, ask, lives, open_pids, owner, scenario, scenarios, until
 
 SEEDS = range(1, 9)

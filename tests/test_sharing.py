@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from machines import counted, ready, scenario
 from strategies import scenarios
 
-from engine import functional_class as sharing
 from engine.amounts import counted as counts
 from engine.core import memo
-from engine.functional_class import READ, functional_class
 from engine.kept import result_text
 from engine.registry import domain_names, load, names
+from engine.run import functional_class as sharing
+from engine.run.functional_class import READ, functional_class
+from engine.run.shared_training import Training
+from engine.run.trainings import from_text, text
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
-from engine.shared import Training
 from engine.simulate import simulate
-from engine.training import fold
-from engine.trainings import from_text, text
+from engine.training import train
 
 SHORT = {"run.batches": 12, "run.evaluations": 3, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}
 EXACT = ("power_loss", "gpu_crash", "host_crash", "memory_reset", "link_down", "torn_write", "correlated_shock", "log_full")
@@ -55,8 +55,8 @@ def span(system: str) -> float:
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the training steps that really run."""
-    done, real = [], fold.step
-    monkeypatch.setattr(fold, "step", lambda *given: (done.append(1), real(*given))[1])
+    done, real = [], train.step
+    monkeypatch.setattr(train, "step", lambda *given: (done.append(1), real(*given))[1])
     return done
 
 

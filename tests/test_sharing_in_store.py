@@ -13,18 +13,18 @@ from service_fakes import owner as started
 
 from engine import kept, service
 from engine.feed import Feed
-from engine.functional_class import functional_class
 from engine.kept import row_text
 from engine.pool import Task, local
-from engine.progress import Progress
 from engine.remaining import seconds_left
+from engine.results.csv_table import csv_text
+from engine.run.functional_class import functional_class
+from engine.run.progress import Progress
+from engine.run.shared_training import Training
+from engine.run.trainings import StoreShelf, load
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
-from engine.shared import Training
 from engine.simulate import simulate
 from engine.store import opened
-from engine.table import csv_text
-from engine.trainings import StoreShelf, load
 from engine.worker import COMPUTE, Chunk, Ended, compute_chunk, nap
 
 POOL = replace(local(Path("unused"), 1), slots=lambda: 9)

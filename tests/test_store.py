@@ -13,7 +13,7 @@ from hypothesis import given
 
 from engine import claims, kept, service
 from engine.errors import BadFile
-from engine.result import Result, from_json
+from engine.results.result import Result, from_json
 from engine.scenario.keys import key, key_of_texts, texts
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.store import opened, transaction

@@ -9,7 +9,7 @@ from engine.core.graph import check
 from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
 from engine.registry import load
-from engine.run import machinery, schedule
+from engine.run.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.steady_state import steady

@@ -12,7 +12,7 @@ from engine.core.work import Copy, Direct, Fetch, HostRows
 from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.registry import load
-from engine.run import machinery, schedule
+from engine.run.run import machinery, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate

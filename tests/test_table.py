@@ -10,14 +10,14 @@ from weakref import ref
 
 import pytest
 
-from engine import table
 from engine.errors import BadFile
-from engine.result import Result
+from engine.results import csv_table
+from engine.results.csv_table import check_writable, csv_text, write_atomically
+from engine.results.perfetto import chrome_trace
+from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.systems.powered import constants
-from engine.table import check_writable, csv_text, write_atomically
-from engine.trace import chrome_trace
 from engine.version import MODEL
 
 
@@ -54,7 +54,7 @@ def test_rows_with_different_parts_have_the_columns_of_both_and_empty_cells_wher
 
 
 def test_results_are_taken_one_by_one_so_that_memory_holds_the_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MOST_IN_MEMORY", 1)
+    monkeypatch.setattr(csv_table, "MOST_IN_MEMORY", 1)
     made: list[ref[Result]] = []
 
     def taken() -> Iterator[Result]:

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.errors import CannotRun
 from engine.gaps import Gap
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
 from engine.sensitivity import bands, tornado

@@ -12,8 +12,8 @@ from engine.__main__ import main
 from engine.errors import BadFile, CannotRun
 from engine.published import Claim, claims
 from engine.registry import names
-from engine.result import Result
-from engine.run import machinery
+from engine.results.result import Result
+from engine.run.run import machinery
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.systems.capacity import fit

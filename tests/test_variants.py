@@ -12,9 +12,9 @@ from engine.__main__ import main
 from engine.crashcheck.search import safe_models
 from engine.estimate import estimate
 from engine.faults.fault import Fault
-from engine.metric import Metric, metrics
 from engine.persistence.models import Domain, in_order
 from engine.registry import names
+from engine.results.metric import Metric, metrics
 from engine.scenario import presets, scenario
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

@@ -5,7 +5,7 @@ import pytest
 from machines import SYSTEMS, flow, ready, scenario
 
 from engine.hardware.device import joules
-from engine.run import schedule
+from engine.run.run import schedule
 from engine.scenario.scenario import KNOBS
 
 # Work that costs nothing where it is done, and who pays for it.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CannotRun
-from ..result import Result
+from ..results.result import Result
 from ..scenario.scenario import Scenario, known
 from ..sweep.axes import Axis
 from ..sweep.sweep import Refused, Sampling, made, shares_of

@@ -1,7 +1,7 @@
 """Numbers of points, the one place where answers ask for estimates."""
 
 from ..many import estimates as evaluated
-from ..result import Result
+from ..results.result import Result
 from ..scenario.scenario import KNOBS, values
 from .weeks import WEEKS, over_weeks
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, nearest
-from ..metric import metrics
+from ..results.metric import metrics
 from ..scenario.scenario import KNOBS
 from .weeks import WEEKS
 

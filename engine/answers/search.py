@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..result import Result
+from ..results.result import Result
 from ..scenario.scenario import Scenario, known
 from ..sweep.axes import Axis
 from ..sweep.sweep import Refused, made

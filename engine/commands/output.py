@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import BadFile, BadInput
-from ..table import check_writable, write_atomically
+from ..results.csv_table import check_writable, write_atomically
 
 STANDARD = "-"
 

@@ -7,11 +7,11 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import BadInput
 from ..kept import result_text
-from ..progress import Progress
-from ..result import Result
+from ..results.csv_table import csv_text
+from ..results.perfetto import chrome_trace
+from ..results.result import Result
+from ..run.progress import Progress
 from ..scenario.keys import How
-from ..table import csv_text
-from ..trace import chrome_trace
 from ..worker import computed
 from . import bar, choosing, output
 from .interrupt import at_once

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import kept, table
+from .. import kept
 from ..answers import cheapest, finding, knee, objective
 from ..answers.evaluated import evaluated, number
 from ..answers.objective import Constraint, Objective, constraint
 from ..answers.search import Found, search
 from ..answers.weeks import WEEKS
 from ..errors import BadInput, CannotRun
-from ..result import Result
+from ..results import csv_table
+from ..results.result import Result
 from ..scenario.scenario import Scenario, values
 from ..sweep.axes import Axis
 from . import asking, bar, choosing, output
@@ -55,8 +56,8 @@ def call(arguments: argparse.Namespace) -> int:
     full = _confirmed(arguments, chosen.data, found.front[:: _step(len(found.front), arguments.confirm)])
     names = [*(one.name for one in wanted), *(one.name for one in bounds)]
     shown = [one for one in found.front if _keeps(full.get(one.scenario), late)]
-    lines = [table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
-    output.write(arguments.csv, table.csv_lines(table.header(lines), lines))
+    lines = [csv_table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
+    output.write(arguments.csv, csv_table.csv_lines(csv_table.header(lines), lines))
     _say(found, axes, full, wanted)
     return INTERRUPTED if found.interrupted else 0
 
@@ -121,9 +122,9 @@ def _keeps(full: Result | None, late: Sequence[Constraint]) -> bool:
     return full is None or all(bool(one.holds({one.name: [number(full, one.name)]})[0]) for one in late)
 
 
-def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mapping[str, table.Cell]:
+def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mapping[str, csv_table.Cell]:
     """Return numbers over weeks; what a full run gave for each result asked for, and the estimate's gap in percent of it."""
-    cells: dict[str, table.Cell] = {name: number(quick, name) for name in asked if name in WEEKS}
+    cells: dict[str, csv_table.Cell] = {name: number(quick, name) for name in asked if name in WEEKS}
     for name in asked if full else ():
         if full and name in full.results:
             real, guess = number(full, name), number(quick, name)

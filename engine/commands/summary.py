@@ -1,6 +1,6 @@
 """What a person wants to read after a run: the finding, then the results with their units."""
 
-from ..result import COUNTED, Result
+from ..results.result import COUNTED, Result
 
 
 def summary(result: Result) -> str:

@@ -6,10 +6,10 @@ from itertools import islice
 
 import numpy as np
 
-from .. import table
 from ..answers.evaluated import number
 from ..many import estimates
-from ..result import Result
+from ..results import csv_table
+from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.keys import How, texts
 from ..scenario.scenario import Scenario, known
@@ -25,7 +25,7 @@ Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenari
 class Survey:
     """The table's columns, the numbers that answers need, by name and in the order of the box, and whether any point ran."""
 
-    header: table.Header
+    header: csv_table.Header
     columns: Mapping[str, Array]
     ran: bool
 
@@ -36,7 +36,7 @@ def survey(points: Sweep, how: How, outcomes: Outcomes, asked: Asked) -> Survey 
     columns = {name: np.full(size, np.nan) for name in asked.names}
     ran = 0
 
-    def looked() -> Iterator[table.Row]:
+    def looked() -> Iterator[csv_table.Row]:
         nonlocal ran
         for index, (row, result) in enumerate(
             rows(points, how, outcomes, range(size), lambda place: asked.row(columns, 0, place))
@@ -49,14 +49,14 @@ def survey(points: Sweep, how: How, outcomes: Outcomes, asked: Asked) -> Survey 
             yield row
 
     try:
-        return Survey(table.header(looked()), columns, ran > 0)
+        return Survey(csv_table.header(looked()), columns, ran > 0)
     except LookupError:
         return None
 
 
 def rows(
-    points: Sweep, how: How, outcomes: Outcomes, order: Sequence[int], answers: Callable[[int], Mapping[str, table.Cell]]
-) -> Iterator[tuple[table.Row, Result | None]]:
+    points: Sweep, how: How, outcomes: Outcomes, order: Sequence[int], answers: Callable[[int], Mapping[str, csv_table.Cell]]
+) -> Iterator[tuple[csv_table.Row, Result | None]]:
     """Yield the rows at some places of the box, and their results; raises LookupError where a point has no outcome."""
     index = np.cumsum(points.fine) - 1
     found = outcomes(points[int(index[place])] for place in order if points.fine[place])
@@ -66,11 +66,11 @@ def rows(
             result = next(found)
             if result is None:
                 raise LookupError(place)
-            yield table.row(result, how, answers(place)), result
+            yield csv_table.row(result, how, answers(place)), result
         else:
             refused = points.refused[place - int(index[place]) - 1]
             written = {path: knobs.write(known(path), value) for path, value in refused.place.items()}
-            yield table.refused_row(base | written, refused.sentence), None
+            yield csv_table.refused_row(base | written, refused.sentence), None
 
 
 def estimated(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:

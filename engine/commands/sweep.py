@@ -11,10 +11,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import effort, history, kept, service, table
+from .. import effort, history, kept, service
 from ..errors import BadInput, CannotRun, EmberpoolError
 from ..owner import AlreadyOwned
-from ..result import Result
+from ..results import csv_table
+from ..results.result import Result
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario
 from ..store import DEFAULT
@@ -68,7 +69,7 @@ def call(arguments: argparse.Namespace) -> int:
     columns = ended.survey.columns
     order, rank = asking.picked(asked, columns)
     rows = surveying.rows(points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place))
-    output.write(arguments.csv, table.csv_lines(ended.survey.header, (row for row, _ in rows)))
+    output.write(arguments.csv, csv_table.csv_lines(ended.survey.header, (row for row, _ in rows)))
     asking.say(asked, points, columns, rank, points.fine)
     return _exit_status(ended, points)
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from ..core.graph import STAGES
 from ..errors import CannotRun
-from ..run import Machinery, machinery
+from ..run.run import Machinery, machinery
 from ..scenario.scenario import Scenario
 from ..schedule.settle import expected_line
 from ..schedule.steady_state import Steady, steady

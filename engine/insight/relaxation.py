@@ -13,7 +13,7 @@ import numpy as np
 from ..core.work import Stream
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
-from ..run import machinery
+from ..run.run import machinery
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..schedule.settle import LONGEST
 from ..schedule.timeline import Timeline

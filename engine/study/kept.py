@@ -15,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from .. import version
 from ..errors import BadFile
-from ..table import write_atomically
+from ..results.csv_table import write_atomically
 from ..worker import polite
 from . import accuracy, protections
 from .accuracy import Score, Seed

@@ -10,13 +10,13 @@ and `fold` (many batches).
 """
 
 from .evaluate import Evaluation, auc, evaluate
-from .fold import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
 from .lookup import LocalBatch, Uses, localise, look_up, uses
 from .revert import revert, revert_mlp
 from .rows import rows_of, touched
+from .scaled_model import full, scale_note, twin
 from .shape import Shape
 from .step import Early, Step, step
-from .twin import full, scale_note, twin
+from .train import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
 from .weights import Layer, Weights, copy, initial, layers, local
 
 __all__ = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..core.arrays import Singles
-from .guide import Locals
+from .row_search import Locals
 from .weights import Weights
 
 NOTHING = np.empty(0, np.float32)

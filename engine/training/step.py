@@ -6,11 +6,11 @@ import numpy as np
 
 from ..core.arrays import Singles
 from ..errors import BadKnob
-from .guide import Locals
 from .interaction import interact, interact_back
 from .lookup import LocalBatch, Uses, look_up, uses
 from .loss import loss_gradient, losses
 from .mlp import backward, forward
+from .row_search import Locals
 from .shape import Shape
 from .update import update_mlp, update_rows
 from .weights import Weights, layers

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.arrays import Ints, Singles
 from ..errors import CannotRun
-from .guide import Guide, Locals, find, guide
+from .row_search import Guide, Locals, find, guide
 from .rows import distinct, first_values
 from .shape import Part, Shape, fold, mlp_size, offsets
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from engine import moves
 from engine.moves import Moved
-from engine.result import Result
+from engine.results.result import Result
 from pages.parts import palette
 from pages.parts.comparison import policies
 from pages.parts.numbers import change, label, readable

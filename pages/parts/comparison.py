@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from engine.registry import load
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.system import Ways, ways
 from pages.parts.estimates import baseline

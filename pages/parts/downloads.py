@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine import table
-from engine.result import Result
+from engine.results import csv_table
+from engine.results.result import Result
 from engine.scenario.keys import How
 
 MOST_ROWS = 30
@@ -22,7 +22,7 @@ def csv(results: Sequence[Result], how: How, name: str, label: str = "Download C
     A long file is written when it is asked for, since thousands of rows take seconds; a short one at once.
     """
     found = tuple(results)
-    data: Any = partial(table.csv_text, found, how)
+    data: Any = partial(csv_table.csv_text, found, how)
     st.download_button(
         label, data if len(found) > AT_ONCE else data(), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}"
     )
@@ -31,7 +31,7 @@ def csv(results: Sequence[Result], how: How, name: str, label: str = "Download C
 def frame_text(frame: pd.DataFrame) -> str:
     """Return a table as CSV, numbers with every digit and text disarmed for spreadsheets."""
     cells = frame.astype(object).where(frame.notna(), None)
-    return table.rows_text(list(frame.columns), cells.itertuples(index=False))
+    return csv_table.rows_text(list(frame.columns), cells.itertuples(index=False))
 
 
 def rows(frame: pd.DataFrame, name: str, label: str) -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.registry import load
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.parts import palette
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from engine.core.arrays import Row
-from engine.result import Result
+from engine.results.result import Result
 from pages.parts import palette, tables
 from pages.parts.comparison import best, listed
 from pages.parts.numbers import readable

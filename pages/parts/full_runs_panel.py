@@ -10,7 +10,7 @@ from engine import effort
 from engine.core.arrays import Row
 from engine.errors import BadKnob
 from engine.faults.fault import strikes_of
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.service import Status

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.registry import load
-from engine.result import Result
+from engine.results.result import Result
 from pages.parts.estimates import baseline
 from pages.parts.numbers import readable
 

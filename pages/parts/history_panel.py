@@ -5,9 +5,10 @@ from functools import partial
 
 import streamlit as st
 
-from engine import history, table
+from engine import history
 from engine.errors import EmberpoolError
 from engine.history import Entry
+from engine.results import csv_table
 from engine.scenario.keys import How
 from pages.parts import address, downloads, history_charts, history_tables, runs
 from pages.parts.history_tables import LIVE, RANK
@@ -91,7 +92,7 @@ def _csv(chosen: Sequence[Entry], how: How) -> str:
     """Write every knob, result and constant; of more points than a page can ask for, only what varies and the results."""
     if sum(entry.kept for entry in chosen) > MOST_WHOLE:
         return downloads.frame_text(history_tables.points(runs.STORE, chosen))
-    return table.csv_text((result for one in chosen for result in history.results(runs.STORE, one.request)), how)
+    return csv_table.csv_text((result for one in chosen for result in history.results(runs.STORE, one.request)), how)
 
 
 def _json(chosen: Sequence[Entry]) -> str:

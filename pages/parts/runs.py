@@ -9,7 +9,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine import kept, service, store
 from engine.errors import EmberpoolError
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
 from engine.service import Status

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine import kept, table, version
+from engine import kept, version
 from engine.commands import surveying
-from engine.result import Result
+from engine.results import csv_table
+from engine.results.result import Result
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario
 from pages.parts import address, pictures, report, runs, sweep_filters, sweep_table
@@ -53,7 +54,7 @@ def csv(view: View, how: How) -> str:
     finished = np.isin(np.cumsum(fine) - 1, view.table[POINT].to_numpy())
     places = np.flatnonzero(finished | ~fine).tolist()
     rows = surveying.rows(view.sweep, how, partial(_outcomes, how=how), places, lambda place: {})
-    return table.csv_of(row for row, _ in rows)
+    return csv_table.csv_of(row for row, _ in rows)
 
 
 def _outcomes(scenarios: Iterable[Scenario], how: How) -> Iterator[Result | None]:

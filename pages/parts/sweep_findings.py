@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine.answers import matters
 from engine.answers.matters import Share
-from engine.result import Result
+from engine.results.result import Result
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from pages.parts import numbers, sweep_table

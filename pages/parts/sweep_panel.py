@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
 from pages.parts import (

@@ -11,7 +11,7 @@ from engine.answers import choice, pareto
 from engine.answers.objective import Constraint, Objective, objective
 from engine.answers.search import search
 from engine.errors import EmberpoolError
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.scenario import KNOBS, Scenario, values
 from engine.sweep import links
 from engine.sweep.sweep import Sweep

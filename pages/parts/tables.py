@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from engine.core.arrays import Row
-from engine.result import Result
+from engine.results.result import Result
 from pages.parts import palette
 
 TIMELINE = {

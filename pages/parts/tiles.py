@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from engine.result import COUNTED, Result
+from engine.results.result import COUNTED, Result
 from pages.parts import address, sureness
 from pages.parts.estimates import baseline
 from pages.parts.numbers import better, change, readable

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.sensitivity import Swing, bands, tornado
 from pages.parts import charts, downloads

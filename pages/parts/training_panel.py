@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from engine import effort
-from engine.result import Result
+from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.service import Status
 from pages.parts import charts, downloads, runs, tables, tiles

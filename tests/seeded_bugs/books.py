@@ -5,26 +5,26 @@
 
 from dataclasses import replace
 
-from engine.books import _enter
 from engine.faults.fault import strikes
-from engine.outage import outage
+from engine.results.ledger import _enter
+from engine.run.outage import outage
 from seeded_bugs import bug
 
 
-@bug("engine.books._enter", check="books")
+@bug("engine.results.ledger._enter", check="books")
 def lost_work_is_entered_twice(segment, fate, plan, devices, seconds, dynamic):
     before = seconds["lost"]
     _enter(segment, fate, plan, devices, seconds, dynamic)
     seconds["lost"] += seconds["lost"] - before
 
 
-@bug("engine.books._enter", check="books")
+@bug("engine.results.ledger._enter", check="books")
 def energy_of_the_replay_is_missing(segment, fate, plan, devices, seconds, dynamic):
     _enter(segment, fate, plan, devices, seconds, dynamic)
     dynamic["replay"] = 0.0
 
 
-@bug("engine.run.outage", check="books")
+@bug("engine.run.run.outage", check="books")
 def repair_overlaps_training(m, traffic, segment, strike, ahead, number):
     found = outage(m, traffic, segment, strike, ahead, number)
     return replace(found, resumed=found.resumed - found.attempts[-1].repair)
@@ -38,6 +38,6 @@ def mean_time_between_faults_moves_with_the_shape(hazard, rng):
         yield now
 
 
-@bug("engine.ahead.strikes", check="books")
+@bug("engine.run.upcoming_faults.strikes", check="books")
 def a_fault_on_the_boundary_of_a_run_is_dropped(scenario):
     return (strike for strike in strikes(scenario) if strike.at > 0)

@@ -2,8 +2,8 @@
 
 from time import monotonic
 
-from .core.arrays import Row
-from .errors import Cancelled
+from ..core.arrays import Row
+from ..errors import Cancelled
 from .progress import Progress, Watcher
 
 INTERVAL = 0.3

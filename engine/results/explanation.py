@@ -2,15 +2,15 @@
 
 from operator import attrgetter
 
+from ..core.arrays import Row
+from ..run.run import Run
+from ..scenario.scenario import KNOBS, Scenario
+from ..schedule.evaluate import Misfit, Refused
 from . import tables
-from .core.arrays import Row
 from .finding import finding
 from .metric import measure, metrics
 from .report import Report
 from .result import Result
-from .run import Run
-from .scenario.scenario import KNOBS, Scenario
-from .schedule.evaluate import Misfit, Refused
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"

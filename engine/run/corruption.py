@@ -8,17 +8,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .course import Flip
-from .faults.fault import Strike
-from .faults.hazard import generator
+from ..faults.fault import Strike
+from ..faults.hazard import generator
+from ..persistence import CrashMedia, Layout
+from ..persistence.layout import Slot
+from ..persistence.media import LINE, Octets
+from ..persistence.records import read
+from ..persistence.recovery import ROW_LOG, survey
+from ..scenario.scenario import Scenario, per_table
+from ..systems.traffic import INDEX_BYTES
 from .outage import Outage
-from .persistence import CrashMedia, Layout
-from .persistence.layout import Slot
-from .persistence.media import LINE, Octets
-from .persistence.records import read
-from .persistence.recovery import ROW_LOG, survey
-from .scenario.scenario import Scenario, per_table
-from .systems.traffic import INDEX_BYTES
+from .segment import Flip
 
 Bit = tuple[int, int, int]  # of a table: row, byte, and the byte's bit as a number from 1 to 128
 Where = Literal["logged row", "other row", "row log", "mlp log"]

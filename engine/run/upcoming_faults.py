@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from .errors import CannotRun
-from .faults.fault import Strike, strikes
-from .scenario.scenario import Scenario
+from ..errors import CannotRun
+from ..faults.fault import Strike, strikes
+from ..scenario.scenario import Scenario
 
 MOST_PASSED, MOST_SLOW = 10_000, 1_000
 FULL_SPEED = "full speed"  # no fault: the end of one that slows down

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from . import version
-from .kept import checksum
+from .. import version
+from ..kept import checksum
+from ..store import transaction
 from .scores import Scores
-from .shared import Training
-from .store import transaction
+from .shared_training import Training
 
 
 class StoreShelf:

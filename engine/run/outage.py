@@ -6,17 +6,17 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from .ahead import Ahead
-from .course import Segment
-from .faults.fault import Strike
-from .faults.hazard import generator
-from .persistence.models import domain
-from .scenario.scenario import Scenario
-from .schedule.machine import Machinery
-from .schedule.timeline import Timeline, timeline
-from .systems.steps.shared import recover
-from .systems.system import Recovery
-from .systems.traffic import INDEX_BYTES, Traffic, table_bytes
+from ..faults.fault import Strike
+from ..faults.hazard import generator
+from ..persistence.models import domain
+from ..scenario.scenario import Scenario
+from ..schedule.machine import Machinery
+from ..schedule.timeline import Timeline, timeline
+from ..systems.steps.shared import recover
+from ..systems.system import Recovery
+from ..systems.traffic import INDEX_BYTES, Traffic, table_bytes
+from .segment import Segment
+from .upcoming_faults import Ahead
 
 MOST_ATTEMPTS = 10_000
 

@@ -7,18 +7,18 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.arrays import Ints, Row
-from .course import Segment
+from ..core.arrays import Ints, Row
+from ..scenario.scenario import Scenario
+from ..schedule.machine import Machinery
+from ..training import Evaluation, Step, auc, boundaries, rows_of, scale_note, scaled_model
+from ..training.lookup import LocalBatch
+from ..workload.source import Source
 from .learner import Learner, advance, crash, learner, score
 from .meter import Meter
 from .outage import Outage
 from .run import Found
-from .scenario.scenario import Scenario
-from .schedule.machine import Machinery
 from .scores import Scores
-from .training import Evaluation, Step, auc, boundaries, rows_of, scale_note, twin
-from .training.lookup import LocalBatch
-from .workload.source import Source
+from .segment import Segment
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
 MOST_PREDICTIONS = 10_000
@@ -64,7 +64,7 @@ def pupil(scenario: Scenario, given: Source, batches: int, meter: Meter) -> Lear
         return given.ids(n)
 
     touched = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
-    return learner(twin(scenario, touched), given, held_out, touched, scenario)
+    return learner(scaled_model(scenario, touched), given, held_out, touched, scenario)
 
 
 def last_pass(scenario: Scenario, given: Source, batches: int) -> int:

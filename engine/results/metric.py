@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from .registry import rows
+from ..registry import rows
 from .report import Report
 
 

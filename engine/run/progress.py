@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .core.arrays import Row
+from ..core.arrays import Row
 
 
 @dataclass(frozen=True)

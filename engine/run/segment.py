@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .ahead import FULL_SPEED, Ahead, fills, flips, slows
+from ..faults.fault import Strike
+from ..schedule.fail_slow import slow_devices
+from ..schedule.machine import Machinery, schedule
+from ..schedule.timeline import Slow, Timeline, timeline
+from ..systems.steps.shared import full_checkpoint
+from ..systems.traffic import Traffic, part
 from .cut import Cut, begun_before, cut, newest_commit
-from .faults.fault import Strike
-from .schedule.fail_slow import slow_devices
-from .schedule.machine import Machinery, schedule
-from .schedule.timeline import Slow, Timeline, timeline
-from .systems.steps.shared import full_checkpoint
-from .systems.traffic import Traffic, part
+from .upcoming_faults import FULL_SPEED, Ahead, fills, flips, slows
 
 SPARE = 16  # batches scheduled beyond the expected ones
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from .ahead import Ahead
-from .course import Course, Segment, follow
-from .faults.fault import Strike
+from ..faults.fault import Strike
+from ..schedule.machine import Machinery, machinery, schedule
+from ..schedule.timeline import Timeline
+from ..systems.traffic import Traffic
 from .outage import MOST_ATTEMPTS, Outage, outage
-from .schedule.machine import Machinery, machinery, schedule
-from .schedule.timeline import Timeline
-from .systems.traffic import Traffic
+from .segment import Course, Segment, follow
+from .upcoming_faults import Ahead
 
 __all__ = ["Crash", "Found", "Machinery", "Resolve", "Run", "Segment", "machinery", "run", "schedule"]
 

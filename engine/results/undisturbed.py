@@ -2,20 +2,20 @@
 
 from math import inf
 
-from .ahead import Ahead
-from .amounts.counted import Hear, counted, unheard
-from .books import undisturbed
-from .core.memo import remembered
+from ..amounts.counted import Hear, counted, unheard
+from ..core.memo import remembered
+from ..run.run import UNDISTURBED
+from ..run.upcoming_faults import Ahead
+from ..scenario.scenario import Scenario
+from ..schedule.evaluate import Observed, Plan, Point, Whole, plan
+from ..workload.readers.criteo import CriteoFile
+from .explanation import warnings
 from .finding import finding
+from .ledger import undisturbed
 from .metric import measure
 from .report import Report
 from .result import Result
-from .run import UNDISTURBED
-from .scenario.scenario import Scenario
-from .schedule.evaluate import Observed, Plan, Point, Whole, plan
-from .story import warnings
 from .tables import device_rows, timeline_rows
-from .workload.readers.criteo import CriteoFile
 
 
 def calm(point: Point, seen: Observed) -> bool:

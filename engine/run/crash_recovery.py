@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .course import Segment
-from .damage import Bit, flip_log, keep_flipped, poison, poisoned, turned
-from .errors import CannotRun
+from ..errors import CannotRun
+from ..persistence import BatchChange, CrashMedia, Layout, PersistEvent, Position, PowerLost, Recovered, Start, recover, survive
+from ..persistence.media import LINE
+from ..persistence.models import domain
+from ..persistence.pending_writes import at_random
+from ..persistence.recovery import Scan
+from ..schedule.machine import Machinery
+from .corruption import Bit, flip_log, keep_flipped, poison, poisoned, turned
 from .outage import Outage, persistence_model
-from .persistence import BatchChange, CrashMedia, Layout, PersistEvent, Position, PowerLost, Recovered, Start, recover, survive
-from .persistence.media import LINE
-from .persistence.models import domain
-from .persistence.pending_writes import at_random
-from .persistence.recovery import Scan
-from .schedule.machine import Machinery
+from .segment import Segment
 
 PURPOSE = 102
 MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each leaves what the one before it left

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .core.arrays import Row
-from .errors import CannotRun
+from ..core.arrays import Row
+from ..errors import CannotRun
+from ..training import Evaluation, Step, boundaries, scale_note, train
+from ..training.lookup import LocalBatch
+from ..workload.readers.criteo import CriteoFile
+from ..workload.source import num_batches, source
 from .functional_class import FunctionalClass
-from .lessons import Learned, Prediction, last_pass, pupil, scores
 from .meter import Meter
 from .run import Run
 from .scores import Scores
-from .training import Evaluation, Step, boundaries, scale_note, train
-from .training.lookup import LocalBatch
-from .workload.readers.criteo import CriteoFile
-from .workload.source import num_batches, source
+from .training_curve import Learned, Prediction, last_pass, pupil, scores
 
 
 @dataclass(frozen=True)

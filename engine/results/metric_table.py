@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from .books import RECOVERY
-from .hardware import cluster
+from ..hardware import cluster
+from ..systems.capacity import gpu_bytes
+from ..units import GB, MS, GiB
+from .ledger import RECOVERY
 from .metric import Metric
 from .report import Report
-from .systems.capacity import gpu_bytes
-from .units import GB, MS, GiB
 
 
 def _percent(share: float | None) -> float | None:

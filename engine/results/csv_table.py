@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from . import version
-from .errors import BadFile
+from .. import version
+from ..errors import BadFile
+from ..scenario.keys import How, key_of_texts, texts
+from ..scenario.scenario import Scenario
+from ..systems.powered import constants
 from .result import Result
-from .scenario.keys import How, key_of_texts, texts
-from .scenario.scenario import Scenario
-from .systems.powered import constants
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 MOST_IN_MEMORY = 2**24  # bytes of rows that wait for the header

@@ -10,8 +10,8 @@ from ..core.arrays import Singles
 from ..errors import Cancelled, CannotRun
 from ..workload.batch import Batch
 from .evaluate import Evaluation, evaluate
-from .guide import Locals
 from .lookup import LocalBatch, localise
+from .row_search import Locals
 from .shape import Shape
 from .step import Early, Step, relaxed_allowed, step
 from .weights import Weights, copy

@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .course import Flip, Segment
-from .crash import Before, events, survived
-from .damage import Bit
-from .errors import CannotRun
-from .faults.hazard import generator
+from ..errors import CannotRun
+from ..faults.hazard import generator
+from ..persistence import BatchChange
+from ..scenario.scenario import Scenario
+from ..schedule.machine import Machinery
+from ..training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
+from ..units import FLOAT32
+from ..workload.batch import Batch
+from ..workload.source import Source
+from .corruption import Bit
+from .crash_recovery import Before, events, survived
 from .outage import Outage
-from .persistence import BatchChange
 from .run import Found
-from .scenario.scenario import Scenario
-from .schedule.machine import Machinery
-from .training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
-from .units import FLOAT32
-from .workload.batch import Batch
-from .workload.source import Source
+from .segment import Flip, Segment
 
 BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silent_corruption_where."
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .persistence import PersistEvent
-from .schedule.timeline import Timeline
+from ..persistence import PersistEvent
+from ..schedule.timeline import Timeline
 
 ALMOST = 1 - 2**-20
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
-from . import version
-from .errors import BadKnob
-from .faults.fault import asked, strikes
-from .persistence.models import by_word, domain
-from .registry import every, load
-from .scenario.data import Data
-from .scenario.fault_knobs import Faults
-from .scenario.groups import Model, Run
-from .scenario.keys import texts
-from .scenario.scenario import Scenario
-from .systems.system import Ways, ways
+from .. import version
+from ..errors import BadKnob
+from ..faults.fault import asked, strikes
+from ..persistence.models import by_word, domain
+from ..registry import every, load
+from ..scenario.data import Data
+from ..scenario.fault_knobs import Faults
+from ..scenario.groups import Model, Run
+from ..scenario.keys import texts
+from ..scenario.scenario import Scenario
+from ..systems.system import Ways, ways
 
 READ = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})

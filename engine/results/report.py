@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from .ahead import FULL_SPEED
-from .books import Books, books
-from .hardware.device import stored
-from .run import Crash, Run
-from .schedule import energy
-from .schedule.machine import Machinery
-from .schedule.steady_state import Steady
-from .schedule.timeline import Timeline
-from .scores import Scores
+from ..hardware.device import stored
+from ..run.run import Crash, Run
+from ..run.scores import Scores
+from ..run.upcoming_faults import FULL_SPEED
+from ..schedule import energy
+from ..schedule.machine import Machinery
+from ..schedule.steady_state import Steady
+from ..schedule.timeline import Timeline
+from .ledger import Books, books
 
 DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
 

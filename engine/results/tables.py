@@ -5,15 +5,15 @@ from math import isnan
 
 import numpy as np
 
-from .ahead import FULL_SPEED
-from .core.arrays import Row
-from .cut import begun
-from .faults.fault import Strike
+from ..core.arrays import Row
+from ..faults.fault import Strike
+from ..run.cut import begun
+from ..run.run import Crash, Run
+from ..run.upcoming_faults import FULL_SPEED
+from ..schedule.fail_slow import slow_devices
+from ..schedule.timeline import Line, Timeline, batch_ends
+from ..units import MS
 from .report import Report
-from .run import Crash, Run
-from .schedule.fail_slow import slow_devices
-from .schedule.timeline import Line, Timeline, batch_ends
-from .units import MS
 
 SHOWN_BATCHES = 3
 FROM_BATCH = 4

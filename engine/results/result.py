@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import version
-from .core.arrays import Row
-from .scenario.scenario import Scenario, values
-from .sweep import links
+from .. import version
+from ..core.arrays import Row
+from ..scenario.scenario import Scenario, values
+from ..sweep import links
 
 COUNTED = {
     "device": "Energy is counted at the devices, without supplies and cooling.",
@@ -25,7 +25,7 @@ class Result:
     `devices`: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run);
     `training`: Batch, Elapsed [s], Loss, AUC (held out; None between evaluations);
     `events`: Elapsed [s], Kind (fault, recovered, unrecoverable, slow, full speed, checkpoint, silent), Batch, What;
-    `books`: Account, Time [s], Energy [J] (whole run; engine/books.py says what each account is);
+    `books`: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py says what each account is);
     `timeline`: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
     """
 
@@ -64,7 +64,7 @@ class Result:
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
     """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
-    from .scenario.scenario import with_values
+    from ..scenario.scenario import with_values
 
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "books", "timeline", "warnings")

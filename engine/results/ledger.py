@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.arrays import Row
-from .course import Segment
-from .hardware.device import Device
-from .run import Run
-from .schedule import energy
-from .schedule.timeline import Timeline
+from ..core.arrays import Row
+from ..hardware.device import Device
+from ..run.run import Run
+from ..run.segment import Segment
+from ..schedule import energy
+from ..schedule.timeline import Timeline
 
 Floats = NDArray[np.float64]
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
