@@ -10,18 +10,18 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from benchmarks.benchmark import Benchmark
-from engine import service
-from engine.feed import Feed
-from engine.kept import outcomes, result_text
-from engine.pool import local
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
+from engine.service import service
+from engine.service.dispatch import Feed
+from engine.service.pool import local
+from engine.service.worker import COMPUTE, compute_chunk, nap
 from engine.simulate import simulate
-from engine.store import opened
+from engine.store.database import opened
+from engine.store.kept import outcomes, result_text
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
 from engine.training import train
-from engine.worker import COMPUTE, compute_chunk, nap
 
 EVERY = 40
 AXES = ("data.seed=1,2,3,4", "system=cxl,cxl-b", "machine.cxl_bandwidth_GBps=0.5:50:25:log", "machine.near_data_lanes=1,2,4,8,16")

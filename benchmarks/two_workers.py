@@ -6,9 +6,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from engine import kept, service
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario
+from engine.service import service
+from engine.store import kept
 
 ROUNDS = 3
 

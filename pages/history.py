@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from engine import history, quota
+from engine.service import history
+from engine.store import quota
 from engine.sweep import links
 from pages.parts import address, frame, history_panel, history_runs, runs
 from pages.parts.history_tables import LIVE, fullness

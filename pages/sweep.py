@@ -5,7 +5,7 @@ from joblib import cpu_count
 
 from engine.errors import EmberpoolError
 from engine.results.result import Result
-from engine.service import Status
+from engine.service.service import Status
 from engine.sweep import links
 from pages.parts import address, axes_panel, estimates, frame, pinned, runs, session, sweep_filters, sweep_panel, sweep_runs
 from pages.parts.numbers import duration

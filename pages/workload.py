@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from engine.profile import BATCH_SIZES
+from engine.insight.data_profile import BATCH_SIZES
 from pages.parts import address, cache_size, data_file, downloads, frame, session, workload_charts, workload_tables
 from pages.parts.plain import plain
 

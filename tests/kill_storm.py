@@ -19,14 +19,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine import kept, owner, service
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import How
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
+from engine.service import service
+from engine.store import kept, owner
 from tests.service_fakes import COMPUTE, ROOT, ask, lives, scenarios, until
 
-REAL = "engine.worker:computed"
+REAL = "engine.service.worker:computed"
 MARK = "EMBERPOOL_STORM"
 FULL_SECONDS = 0.02
 SLICES: dict[How, int] = {"full": 200, "estimate": 400}

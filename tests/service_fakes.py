@@ -23,7 +23,7 @@ from engine.run.shared_training import Shelf, Training
 from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
-from engine.store import opened
+from engine.store.database import opened
 
 ROOT = Path(__file__).parent.parent
 COMPUTE = "tests.service_fakes:compute"

@@ -9,11 +9,12 @@ from hashlib import blake2b
 from pathlib import Path
 from sqlite3 import Connection
 
-from engine import claims, history, kept, queue, quota, requests, service
 from engine.results.result import Result
 from engine.run.progress import Progress
 from engine.scenario.keys import key
-from engine.store import opened
+from engine.service import computations, history, queue, service
+from engine.store import kept, quota, requests
+from engine.store.database import opened
 from tests.service_fakes import scenario, scenarios
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
@@ -62,13 +63,13 @@ class Day:
     def compute(self, worker: Connection, request: int, seeds: Iterable[int], ending: str = "kept") -> None:
         """A worker claims points, tells progress, and closes them together."""
         by_name = {key(scenario(seed), "full"): seed for seed in seeds}
-        mine = claims.claim(worker, request, list(by_name))
+        mine = computations.claim(worker, request, list(by_name))
         self.acknowledged()
         for name in mine[:1]:
-            claims.report(worker, name, Progress(1, 2, note="halfway"))
+            computations.report(worker, name, Progress(1, 2, note="halfway"))
             self.acknowledged()
         said = "run.batches=1 is made up to be refused; choose 2."
-        claims.close(worker, [(name, ending, answer(by_name[name]) if ending == "kept" else said) for name in mine])
+        computations.close(worker, [(name, ending, answer(by_name[name]) if ending == "kept" else said) for name in mine])
         self.acknowledged()
 
     def tend(self) -> None:
@@ -95,9 +96,9 @@ def noon(day: Day) -> None:
         day.compute(day.one, first, range(seed, seed + 2))
         day.compute(day.other, second, range(seed + 20, seed + 22))
         day.tend()
-    claims.claim(day.one, second, [key(scenario(48), "full")])
+    computations.claim(day.one, second, [key(scenario(48), "full")])
     day.acknowledged()
-    claims.bury(day.owner, "died")
+    computations.bury(day.owner, "died")
     day.acknowledged()
     day.compute(day.other, second, [49], "failed")
     day.owner.execute("UPDATE results SET result = '{' WHERE key = ?", (key(scenario(10), "full"),))

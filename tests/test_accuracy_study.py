@@ -16,7 +16,7 @@ from engine.__main__ import main
 from engine.errors import BadFile, BadInput
 from engine.study import accuracy, findings, kept, paired
 from engine.study.accuracy import Plan, Score, Seed
-from engine.training import initial, rows_of, scaled_model, train
+from engine.training import initial, rows_of, scaled, train
 from engine.workload.source import source
 
 ROOT = Path(__file__).parent.parent
@@ -29,7 +29,7 @@ def struck(plan: Plan):
     scenario = accuracy.scenario_of(plan, 1)
     given, b = source(scenario), plan.crash_at
     touched = rows_of([*(given.ids(n) for n in range(plan.batches)), given.held_out().ids])
-    shape = scaled_model(scenario, touched)
+    shape = scaled(scenario, touched)
     start = initial(shape, touched, 1)
     old = frozenset(b - g for g in plan.staleness)
     return shape, start, given, train(shape, start, given.batch, 0, b + 1, keep=old, record=frozenset({b}))

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine import afar, service
 from engine.errors import BadFile, BadInput, CannotRun
-from engine.queue import turns
 from engine.run import shared_training, trainings
-from engine.store import opened
-from engine.worker import Chunk, Ended
+from engine.service import dask_pool, service
+from engine.service.queue import turns
+from engine.service.worker import Chunk, Ended
+from engine.store.database import opened
 from tests.service_fakes import COMPUTE, ROOT, ask, scenarios
 
 SECONDS = 0.1
@@ -36,9 +36,9 @@ def chunk(store: Path, *seeds: int) -> Chunk:
     return Chunk(str(store), request, "full", None, turn.base, tuple(points), COMPUTE)
 
 
-def owner(**client: object) -> afar.Cluster:
+def owner(**client: object) -> dask_pool.Cluster:
     """The owner's end without a network."""
-    there = object.__new__(afar.Cluster)
+    there = object.__new__(dask_pool.Cluster)
     there.__dict__.update(client=SimpleNamespace(**client), address="tcp://x:1", told={}, sent={}, numbers=iter(range(99)))
     there.__dict__.update(cores=2, there=2, next=0.0, heard=time.monotonic())
     return there
@@ -63,15 +63,15 @@ def test_a_worker_with_other_code_is_refused_with_a_sentence_and_the_digest_sees
     store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     one = chunk(store, 1)
-    ended = afar.compute_afar(one, one.keys, "", "x", "0.0, engine 00")
+    ended = dask_pool.compute_afar(one, one.keys, "", "x", "0.0, engine 00")
     assert "install the same everywhere" in ended.trouble and not ended.endings
     folder = tmp_path / "engine"
     shutil.copytree(ROOT / "engine", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(afar, "__file__", str(folder / "afar.py"))
-    same = afar.code.__wrapped__()
-    assert same == afar.code()
+    monkeypatch.setattr(dask_pool, "__file__", str(folder / "afar.py"))
+    same = dask_pool.code.__wrapped__()
+    assert same == dask_pool.code()
     (folder / "systems" / "cxl.py").write_text("")
-    assert afar.code.__wrapped__() != same
+    assert dask_pool.code.__wrapped__() != same
 
 
 def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
         shelf["class"] = shared_training.Training(losses=(0.5,))
         return tuple((name, "kept", "{}") for name in wanted)
 
-    monkeypatch.setattr(afar, "endings", computing)
+    monkeypatch.setattr(dask_pool, "endings", computing)
     there = owner()
     for seed, known in ((1, None), (2, shared_training.Training(losses=(0.5,)))):
         one = chunk(store, seed)
@@ -99,10 +99,10 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
 def test_what_dask_gives_up_becomes_a_death_a_failure_a_stop_or_a_sentence(store: Path) -> None:
     killed, cancelled = type("KilledWorker", (Exception,), {}), type("FutureCancelledError", (Exception,), {})
     both, alone = chunk(store, 1, 2), Chunk(str(store), 1, "full", None, "", (("a", ""),))
-    assert {ending for _, ending, _ in afar.lost(both, killed("x")).endings} == {"died"}
-    assert [ending for _, ending, _ in afar.lost(alone, killed("x")).endings] == ["bug"]
-    assert [ending for _, ending, _ in afar.lost(alone, cancelled()).endings] == ["stopped"]
-    assert "PYTHONPATH" in afar.lost(alone, ModuleNotFoundError("engine")).trouble
+    assert {ending for _, ending, _ in dask_pool.lost(both, killed("x")).endings} == {"died"}
+    assert [ending for _, ending, _ in dask_pool.lost(alone, killed("x")).endings] == ["bug"]
+    assert [ending for _, ending, _ in dask_pool.lost(alone, cancelled()).endings] == ["stopped"]
+    assert "PYTHONPATH" in dask_pool.lost(alone, ModuleNotFoundError("engine")).trouble
 
 
 def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store: Path) -> None:
@@ -120,18 +120,18 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
         there.next = 0.0
         there.tend(connection)
     (name,) = set(there.sent.values())
-    assert runs == [(afar.forget, {(name, key) for key in one.keys})]
-    watch = afar._watcher("other", one.keys[0])
+    assert runs == [(dask_pool.forget, {(name, key) for key in one.keys})]
+    watch = dask_pool._watcher("other", one.keys[0])
     with ThreadPoolExecutor(1) as elsewhere:  # this thread may have a loop of its own
-        elsewhere.submit(asyncio.run, afar.forget({(name, one.keys[0])})).result()
-    assert (name, one.keys[0]) in afar.UNWANTED and ("other", one.keys[0]) not in afar.UNWANTED and watch
+        elsewhere.submit(asyncio.run, dask_pool.forget({(name, one.keys[0])})).result()
+    assert (name, one.keys[0]) in dask_pool.UNWANTED and ("other", one.keys[0]) not in dask_pool.UNWANTED and watch
 
 
 def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Path) -> None:
     there = owner(status="connecting")
     with opened(store) as connection:
         there.tend(connection)
-        there.next, there.heard = 0.0, time.monotonic() - afar.GONE_SECONDS - 1
+        there.next, there.heard = 0.0, time.monotonic() - dask_pool.GONE_SECONDS - 1
         with pytest.raises(CannotRun, match="finished points are kept"):
             there.tend(connection)
 
@@ -144,4 +144,4 @@ def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence() -> No
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(BadInput, match=r"requirements-dask\.txt"):
-        afar.cluster("tcp://127.0.0.1:1")
+        dask_pool.cluster("tcp://127.0.0.1:1")

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, feed, kept, requests, worker
-from engine.along import MOST, Along, kind
 from engine.core import memo
 from engine.errors import EmberpoolError
-from engine.kept import result_text
-from engine.queue import Point, Turn, open_points
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
+from engine.service import computations, dispatch, worker
+from engine.service.chunks import MOST, Along, kind
+from engine.service.queue import Point, Turn, open_points
 from engine.simulate import simulate
-from engine.store import opened
+from engine.store import kept, requests
+from engine.store.database import opened
+from engine.store.kept import result_text
 
 CALM = with_values(preset("tiny").scenario, {"run.training": False, "run.batches": 6})
 POINTS = [
@@ -123,12 +124,12 @@ def test_the_feed_sends_calm_runs_together_and_leaves_none_out(tmp_path, monkeyp
     requests.submit(path, asked, "full")
     chunks = []
     with opened(path) as store:
-        feeding = feed.Feed(store, path, worker.COMPUTE)
+        feeding = dispatch.Feed(store, path, worker.COMPUTE)
         while chunk := feeding.next():
             feeding.in_flight[chunk.keys] = chunk.how
             feeding.taken.update(chunk.keys)
             chunks.append(chunk)
-            claims.close(store, [(name, "kept", "{}") for name in claims.claim(store, chunk.request, chunk.keys)])
+            computations.close(store, [(name, "kept", "{}") for name in computations.claim(store, chunk.request, chunk.keys)])
             feeding.note(worker.Ended(chunk.keys, len(chunk.keys), 1e-3 * len(chunk.keys)))
     assert [len(chunk.keys) for chunk in chunks] == [1, 4, 16, 9, 1, 4, 16, 9]
     assert sorted(name for chunk in chunks for name in chunk.keys) == sorted(key(one, "full") for one in asked)

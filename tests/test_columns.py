@@ -4,11 +4,12 @@ import math
 
 import pytest
 
-from engine import claims, columns, kept, requests, service
 from engine.errors import BadInput
 from engine.results.result import Result
 from engine.scenario.keys import key
-from engine.store import opened, transaction
+from engine.service import computations, service
+from engine.store import columns, kept, requests
+from engine.store.database import opened, transaction
 from tests import service_fakes as fakes
 
 SCENARIOS = fakes.scenarios(range(1, 8))
@@ -69,8 +70,8 @@ def test_a_point_that_cannot_run_says_why_and_one_without_a_result_can_be_tried_
     keep(store, 1)
     keep(store, 2, ran=False)
     with opened(store) as connection:
-        (mine,) = claims.claim(connection, request, [key(SCENARIOS[2], "full")])
-        claims.close(connection, [(mine, "failed", "It broke.")])
+        (mine,) = computations.claim(connection, request, [key(SCENARIOS[2], "full")])
+        computations.close(connection, [(mine, "failed", "It broke.")])
     found = columns.read(store, request)
     assert list(found.state) == [columns.RAN, columns.REFUSED, columns.BROKEN, *[columns.UNFINISHED] * 4]
     assert found.reasons == {1: 'It says "ran":true, but does not fit.', 2: "It broke."}

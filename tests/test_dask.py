@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import kept, service
 from engine.errors import CannotRun
 from engine.results.csv_table import csv_text
+from engine.service import service
+from engine.store import kept
 from tests.service_fakes import COMPUTE, KILLER, ROOT, ask, scenario, scenarios, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from machines import counted, ready
 
-from engine.effect import NOTHING, STUCK, Effect, effect, moved, same
 from engine.estimate import estimate
+from engine.insight.knob_effect import NOTHING, STUCK, Effect, effect, moved, same
 from engine.registry import load, names
 from engine.scenario.knobs import knob
 from engine.scenario.presets import preset, preset_names

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine import effort
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.store import forecast
 
 BASE = preset("dlrm-kaggle").scenario
 
@@ -12,42 +12,42 @@ BASE = preset("dlrm-kaggle").scenario
 def test_the_multiplications_of_the_reference_model_are_those_of_its_layers():
     bottom = 13 * 512 + 512 * 256 + 256 * 64 + 64 * 16
     top = (16 + 27 * 26 // 2) * 512 + 512 * 256 + 256 * 1
-    assert effort.multiplications(BASE.model) == bottom + top
+    assert forecast.multiplications(BASE.model) == bottom + top
 
 
 @pytest.mark.parametrize("changes", [{"run.batches": 4000}, {"data.batch_size": 2048}, {"model.pooling": (40,)}])
 def test_more_work_takes_longer(changes):
-    assert effort.seconds(with_values(BASE, changes)) > 1.5 * effort.seconds(BASE)
+    assert forecast.seconds(with_values(BASE, changes)) > 1.5 * forecast.seconds(BASE)
 
 
 def test_a_run_without_training_takes_less_and_a_sweep_is_shared_by_the_cores():
-    assert effort.seconds(with_values(BASE, {"run.training": False})) < effort.seconds(BASE) / 2
-    others, each = [with_values(BASE, {"data.seed": seed}) for seed in range(8)], effort.seconds(BASE) - effort.START_SECONDS
-    assert effort.sweep_seconds(others, "full", 1) == pytest.approx(8 * each + effort.START_SECONDS)
-    assert 4 <= effort.sweep_seconds(others, "full", 2) / each < 5, "the last training has one core to itself"
-    assert effort.sweep_seconds([BASE] * 8, "estimate") < effort.sweep_seconds([BASE] * 8, "full")
+    assert forecast.seconds(with_values(BASE, {"run.training": False})) < forecast.seconds(BASE) / 2
+    others, each = [with_values(BASE, {"data.seed": seed}) for seed in range(8)], forecast.seconds(BASE) - forecast.START_SECONDS
+    assert forecast.sweep_seconds(others, "full", 1) == pytest.approx(8 * each + forecast.START_SECONDS)
+    assert 4 <= forecast.sweep_seconds(others, "full", 2) / each < 5, "the last training has one core to itself"
+    assert forecast.sweep_seconds([BASE] * 8, "estimate") < forecast.sweep_seconds([BASE] * 8, "full")
 
 
 def test_points_of_one_class_count_their_training_once_and_the_sentence_says_so():
     machines = [with_values(BASE, {"machine.cxl_bandwidth_GBps": rate}) for rate in (1.0, 2.0, 4.0)]
-    once = effort.sweep_seconds(machines, "full")
-    assert once == pytest.approx(effort.seconds(BASE) + 2 * effort.POINT_SECONDS)
+    once = forecast.sweep_seconds(machines, "full")
+    assert once == pytest.approx(forecast.seconds(BASE) + 2 * forecast.POINT_SECONDS)
     strict = [with_values(one, {"system": "cxl-b"}) for one in machines]
-    assert effort.sharing([*machines, *strict]) == "6 points share 2 trainings."
-    assert effort.sharing(machines) == "3 points share 1 training." and effort.sharing(machines[:1]) == ""
-    assert effort.sharing([with_values(one, {"run.training": False}) for one in machines]) == ""
+    assert forecast.sharing([*machines, *strict]) == "6 points share 2 trainings."
+    assert forecast.sharing(machines) == "3 points share 1 training." and forecast.sharing(machines[:1]) == ""
+    assert forecast.sharing([with_values(one, {"run.training": False}) for one in machines]) == ""
 
 
 def test_runs_without_training_that_differ_in_machines_alone_are_counted_once():
     calm = [with_values(BASE, {"run.training": False, "machine.cxl_bandwidth_GBps": rate}) for rate in (1.0, 2.0, 4.0)]
-    assert effort.sweep_seconds(calm, "full") == pytest.approx(effort.seconds(calm[0]) + 2 * effort.POINT_SECONDS)
+    assert forecast.sweep_seconds(calm, "full") == pytest.approx(forecast.seconds(calm[0]) + 2 * forecast.POINT_SECONDS)
     longer = [with_values(one, {"run.batches": 100 + n}) for n, one in enumerate(calm)]
-    assert len(effort.apart(calm)) == 1 and len(effort.apart(longer)) == 3
+    assert len(forecast.apart(calm)) == 1 and len(forecast.apart(longer)) == 3
 
 
 def test_estimates_of_many_machines_are_forecast_to_cost_less_than_those_of_many_models():
     machines = [with_values(BASE, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(400)]
     models = [with_values(BASE, {"data.batch_size": 1 + n}) for n in range(400)]
-    assert effort.sweep_seconds(machines, "estimate") < effort.sweep_seconds(models, "estimate") / 4
-    assert effort.sweep_seconds(machines * 10, "estimate") < 11 * effort.sweep_seconds(machines, "estimate")
-    assert effort.sweep_seconds([], "estimate") == 0
+    assert forecast.sweep_seconds(machines, "estimate") < forecast.sweep_seconds(models, "estimate") / 4
+    assert forecast.sweep_seconds(machines * 10, "estimate") < 11 * forecast.sweep_seconds(machines, "estimate")
+    assert forecast.sweep_seconds([], "estimate") == 0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from machines import STRICT, SYSTEMS, counted, ready, scenario
 
-from engine.effect import NOTHING, effect
 from engine.faults.fault import Strike
+from engine.insight.knob_effect import NOTHING, effect
 from engine.registry import every
 from engine.results.metric import metrics
 from engine.run import segment as course

@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.campaign.books import BUCKETS
 from engine.campaign.trace import hazards_of
-from engine.close_up import close_up
 from engine.faults.hazard import Hazard
+from engine.insight.power_loss_detail import close_up
 from engine.units import DAY, HOUR
 from pages.parts import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
 from tests.test_why import fields, text

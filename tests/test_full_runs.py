@@ -8,12 +8,13 @@ import pytest
 from machines import scenario
 from streamlit.testing.v1 import AppTest
 
-from engine import kept, service
 from engine.run.progress import Progress
 from engine.scenario import keys
+from engine.service import service
 from engine.simulate import simulate
-from engine.status import Running, Status
-from engine.store import DEFAULT, opened
+from engine.store import kept
+from engine.store.database import DEFAULT, opened
+from engine.store.status import Running, Status
 from pages.parts import compare_charts, full_runs, full_runs_panel
 
 ROOT = Path(__file__).parent.parent

@@ -5,10 +5,10 @@ from math import prod
 import numpy as np
 import pytest
 
-from engine import planner
 from engine.caches import batch_lru, stack_distance
 from engine.errors import BadInput
-from engine.hierarchy import Level, arithmetic, harmonic, seconds, served
+from engine.insight import planner_gap
+from engine.insight.inclusive_levels import Level, arithmetic, harmonic, seconds, served
 from engine.workload import spectrum
 from engine.workload.popularity import Popularity
 
@@ -56,7 +56,7 @@ def test_the_planner_is_28_times_off_on_a_million_zipf_rows_ten_of_it_by_deratin
     rows = 10**6
     share = 1 / np.arange(1, rows + 1) ** 1.05
     hit_rate = share[:15_000].sum() / share.sum()
-    found = planner.Overlay(0.015, hit_rate)
+    found = planner_gap.Overlay(0.015, hit_rate)
     assert found.planner == pytest.approx((0.015 * 897e9 + 0.985 * 32e9) / 10)
     assert found.real / found.planner == pytest.approx(28, abs=0.7)
     assert prod(found.factors.values()) == pytest.approx(found.real / found.planner)

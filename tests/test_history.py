@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import history, kept, quota, service
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario, with_values
-from engine.store import opened
+from engine.service import history, service
+from engine.store import kept, quota
+from engine.store.database import opened
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sampling, Sweep

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import claims, columns, history, kept, requests, service
 from engine.results import csv_table
 from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
-from engine.store import DEFAULT, opened
+from engine.service import computations, history, service
+from engine.store import columns, kept, requests
+from engine.store.database import DEFAULT, opened
 from engine.sweep import links
 from pages.parts import history_charts, history_panel, history_tables
 from tests.service_fakes import ask, scenario, scenarios
@@ -33,12 +34,12 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
     request = service.submit(DEFAULT, scenarios(seeds), "estimate", title=title)
     with opened(DEFAULT) as store:
         names = {key(scenario(seed), "estimate"): seed for seed in seeds[:finished]}
-        claims.claim(store, request, list(names))
+        computations.claim(store, request, list(names))
         for name, seed in names.items():
             result = Result(
                 scenario(seed), ran=True, outcome="It completed.", results={STEP: float(seed), "AUC": 0.5 + seed / 100}
             )
-            claims.close(store, [(name, "kept", kept.row_text(result))])
+            computations.close(store, [(name, "kept", kept.row_text(result))])
         requests.tend(store)
     return request
 
@@ -51,8 +52,8 @@ def panel(*requests: int) -> AppTest:
     """The part below the list, with these requests chosen."""
 
     def script(requests):  # type: ignore[no-untyped-def]
-        from engine import history
-        from engine.store import DEFAULT
+        from engine.service import history
+        from engine.store.database import DEFAULT
         from pages.parts import history_panel
 
         history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])

@@ -10,7 +10,6 @@ from test_schedule import _demand, random_graphs, seconds
 
 from engine.core import memo
 from engine.core.graph import Task, TaskGraph
-from engine.kept import result_text
 from engine.registry import names
 from engine.runs import runs
 from engine.scenario.presets import preset
@@ -20,6 +19,7 @@ from engine.schedule.kernels.totals import totals
 from engine.schedule.layout import accounts_of
 from engine.schedule.timeline import template_of
 from engine.simulate import simulate
+from engine.store.kept import result_text
 
 MACHINES = 12
 

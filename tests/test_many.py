@@ -11,15 +11,13 @@ from machines import every_machine
 from strategies import changes
 from test_schedule import BENCH, random_graphs, seconds
 
-from engine import kept, requests, worker
 from engine.core import memo
 from engine.core.graph import TaskGraph
 from engine.core.work import Stream
-from engine.effect import moved
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
+from engine.insight.knob_effect import moved
 from engine.many import estimates
-from engine.queue import open_points
 from engine.registry import names
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
@@ -29,7 +27,10 @@ from engine.schedule.machine import machinery
 from engine.schedule.settle import expected_line, settle
 from engine.schedule.steady_state import steady
 from engine.schedule.timeline import timeline
-from engine.store import opened
+from engine.service import worker
+from engine.service.queue import open_points
+from engine.store import kept, requests
+from engine.store.database import opened
 
 STEP = "Step time [ms]"
 

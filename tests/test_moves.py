@@ -7,7 +7,7 @@ from machines import PRESETS, SYSTEMS, scenario
 
 from engine.core.work import HomeWrites, RowUpdates
 from engine.estimate import estimate
-from engine.moves import moves, payload
+from engine.insight.data_movement import moves, payload
 from engine.registry import names
 from engine.run.run import machinery
 from engine.simulate import simulate

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from joblib.parallel import BACKENDS
 
-from engine import kept, service, worker
 from engine.__main__ import main
 from engine.core import memo, memory_limit
 from engine.errors import CannotRun, NoRoom
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.service import service, worker
+from engine.store import kept
 from engine.workload.touched import recent
 from tests.service_fakes import COMPUTE, HUNGRY, ROOT, ask, scenario, scenarios
 

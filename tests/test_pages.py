@@ -9,13 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import estimate as real_estimate
-from engine import kept
 from engine.results.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
 from engine.scenario.scenario import GROUPS, KNOBS, with_values
-from engine.store import DEFAULT as STORE
-from engine.store import opened as opened_store
+from engine.store import kept
+from engine.store.database import DEFAULT as STORE
+from engine.store.database import opened as opened_store
 from engine.sweep import links
 from engine.systems.knob_sections import sections
 from tests import fakes

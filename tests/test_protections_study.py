@@ -8,7 +8,7 @@ from engine.errors import BadInput
 from engine.study import accuracy, effects, kept, protections
 from engine.study.findings import MOMENTS
 from engine.study.protections import SHARDS, Plan, rounded
-from engine.training import initial, localise, rows_of, scaled_model, train
+from engine.training import initial, localise, rows_of, scaled, train
 from engine.workload.source import source
 
 SMALL = Plan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
@@ -22,7 +22,7 @@ def struck():
     given = source(scenario)
     held_out = given.held_out()
     touched = rows_of([*(given.ids(n) for n in range(SMALL.batches)), held_out.ids])
-    shape = scaled_model(scenario, touched)
+    shape = scaled(scenario, touched)
     first = initial(shape, touched, 1)
     older = {n: train(shape, first, given.batch, 0, n).weights for n in (20, 30)}
     ends = train(shape, first, given.batch, 0, 40).weights

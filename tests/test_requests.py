@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, queue, requests, service
 from engine.errors import BadInput
-from engine.feed import Feed
-from engine.pool import Patience, Pool
-from engine.requests import AT_ONCE, Limit
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
-from engine.store import opened
-from engine.worker import Chunk, Ended
+from engine.service import computations, queue, service
+from engine.service.dispatch import Feed
+from engine.service.pool import Patience, Pool
+from engine.service.worker import Chunk, Ended
+from engine.store import requests
+from engine.store.database import opened
+from engine.store.requests import AT_ONCE, Limit
 from tests.service_fakes import COMPUTE, KILLER, ROOT, ask, lives, open_pids, owner, scenario, scenarios, until
 
 
@@ -47,8 +48,8 @@ class Fed:
         return task if isinstance(task, Chunk) else None
 
     def done(self, chunk: Chunk) -> None:
-        claims.claim(self.feed.store, chunk.request, chunk.keys)
-        claims.close(self.feed.store, [(name, "kept", "{}") for name in chunk.keys])
+        computations.claim(self.feed.store, chunk.request, chunk.keys)
+        computations.close(self.feed.store, [(name, "kept", "{}") for name in chunk.keys])
         self.feed.note(Ended(chunk.keys, len(chunk.keys), 0.01))
 
 
@@ -177,10 +178,10 @@ def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: 
     request = service.submit(store, scenarios([1]), "full")
     name = key(scenario(1), "full")
     with opened(store) as connection:
-        assert claims.claim(connection, request, [name]) == [name]
-        claims.bury(connection, "abandoned")
+        assert computations.claim(connection, request, [name]) == [name]
+        computations.bury(connection, "abandoned")
         connection.execute("INSERT INTO claims (key, pid, started) VALUES (?, 1, 0)", (name,))  # another's
-        claims.close(connection, [(name, "kept", "{}")])
+        computations.close(connection, [(name, "kept", "{}")])
     assert ask(store, "SELECT count(*) FROM results") == [(0,)]
     assert ask(store, "SELECT ending FROM claims ORDER BY id") == [("abandoned",), (None,)]
 
@@ -206,7 +207,7 @@ def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, 
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
     patience = Patience()
     with opened(store) as connection:
-        claims.claim(connection, request, [key(scenario(1), "full")])
+        computations.claim(connection, request, [key(scenario(1), "full")])
         connection.execute("UPDATE claims SET pid = 1234567")
         for now, cancelled in ((0.0, False), (10.0, False), (11.0, True), (13.0, True)):
             if cancelled:
@@ -238,8 +239,8 @@ def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_
     while chunk := fed.next():
         sizes.append(len(chunk.keys))
         if key(scenario(KILLER), "estimate") in chunk.keys:
-            claims.claim(fed.feed.store, request, chunk.keys)
-            claims.bury(fed.feed.store, "died")
+            computations.claim(fed.feed.store, request, chunk.keys)
+            computations.bury(fed.feed.store, "died")
             fed.tasks = fed.feed.tasks(fed.pool)
             if service.failures(store, request):
                 break
@@ -263,7 +264,7 @@ def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monke
             return made[number % len(made)]
 
     made = scenarios(range(50))
-    monkeypatch.setattr("engine.requests.AT_ONCE", 50)
+    monkeypatch.setattr("engine.store.requests.AT_ONCE", 50)
     peaks = []
     for size in (100, 1000, 100, 1000):  # the first two warm whatever remembers something
         tracemalloc.start()

@@ -6,7 +6,6 @@ import pytest
 from engine.amounts import counted
 from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
-from engine.kept import result_text
 from engine.registry import names
 from engine.results.explanation import tell
 from engine.results.report import report
@@ -19,6 +18,7 @@ from engine.schedule.machine import machinery
 from engine.schedule.settle import settle
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
+from engine.store.kept import result_text
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import service
 from engine.errors import BadFile
-from engine.salvage import salvage
-from engine.store import opened, salvaged
+from engine.service import service
+from engine.store.database import opened, salvaged
+from engine.store.salvage import salvage
 from tests import power_cuts, store_work
 from tests.disk import RENAME, Op, names_watched, sqlite, watched
 from tests.service_fakes import ask, scenarios

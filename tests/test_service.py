@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine import kept, service
-from engine import owner as ownership
 from engine.errors import BadInput
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import key
+from engine.service import service
+from engine.store import kept
+from engine.store import owner as ownership
 from tests.service_fakes import BUGGY, COMPUTE, KILLER, REFUSED, TOO_BIG, ask, lives, open_pids, owner, scenario, scenarios, until
 
 SEEDS = range(1, 9)

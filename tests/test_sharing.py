@@ -11,7 +11,6 @@ from strategies import scenarios
 
 from engine.amounts import counted as counts
 from engine.core import memo
-from engine.kept import result_text
 from engine.registry import domain_names, load, names
 from engine.run import functional_class as sharing
 from engine.run.functional_class import READ, functional_class
@@ -20,6 +19,7 @@ from engine.run.trainings import from_text, text
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
+from engine.store.kept import result_text
 from engine.training import train
 
 SHORT = {"run.batches": 12, "run.evaluations": 3, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}

@@ -11,11 +11,6 @@ import pytest
 from service_fakes import REFUSED, ask, open_pids, scenario, until
 from service_fakes import owner as started
 
-from engine import kept, service
-from engine.feed import Feed
-from engine.kept import row_text
-from engine.pool import Task, local
-from engine.remaining import seconds_left
 from engine.results.csv_table import csv_text
 from engine.run.functional_class import functional_class
 from engine.run.progress import Progress
@@ -23,9 +18,15 @@ from engine.run.shared_training import Training
 from engine.run.trainings import StoreShelf, load
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
+from engine.service import service
+from engine.service.dispatch import Feed
+from engine.service.pool import Task, local
+from engine.service.worker import COMPUTE, Chunk, Ended, compute_chunk, nap
 from engine.simulate import simulate
-from engine.store import opened
-from engine.worker import COMPUTE, Chunk, Ended, compute_chunk, nap
+from engine.store import kept
+from engine.store.database import opened
+from engine.store.kept import row_text
+from engine.store.remaining import seconds_left
 
 POOL = replace(local(Path("unused"), 1), slots=lambda: 9)
 LEARNING = "tests.service_fakes:learning"

@@ -11,13 +11,14 @@ import pytest
 import strategies
 from hypothesis import given
 
-from engine import claims, kept, service
 from engine.errors import BadFile
 from engine.results.result import Result, from_json
 from engine.scenario.keys import key, key_of_texts, texts
 from engine.scenario.scenario import Scenario, values, with_values
-from engine.store import opened, transaction
-from engine.worker import COMPUTE, _changed, _scenario
+from engine.service import computations, service
+from engine.service.worker import COMPUTE, _changed, _scenario
+from engine.store import kept
+from engine.store.database import opened, transaction
 from tests.service_fakes import COMPUTE as FAKE
 from tests.service_fakes import ROOT, ask, scenario, scenarios
 
@@ -209,9 +210,9 @@ def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> N
     names = [key(one, "full") for one in scenarios([1, 2, 3, 4])]
     put(path, scenario(2))
     with opened(path) as store:
-        assert claims.claim(store, request, names) == [names[0], names[2]]
+        assert computations.claim(store, request, names) == [names[0], names[2]]
         service.cancel(path, request)
-        assert claims.claim(store, request, names) == []
+        assert computations.claim(store, request, names) == []
 
 
 def test_the_computation_is_named_by_a_path_that_exists() -> None:

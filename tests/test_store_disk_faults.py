@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from engine import history, kept, pool, quota, service
 from engine.errors import BadFile
-from engine.owner import AlreadyOwned
-from engine.pool import Pool
 from engine.scenario.keys import key
-from engine.store import opened
+from engine.service import history, pool, service
+from engine.service.pool import Pool
+from engine.store import kept, quota
+from engine.store.database import opened
+from engine.store.owner import AlreadyOwned
 from tests.disk import Disk, sqlite, watched
 from tests.service_fakes import COMPUTE, scenarios
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import kept, schema, service, version
+from engine import version
 from engine.errors import BadFile
-from engine.requests import _compact
 from engine.scenario.keys import key, texts
-from engine.store import crc
+from engine.service import service
+from engine.store import kept, schema
+from engine.store.database import crc
+from engine.store.requests import _compact
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
 
 FORMAT_1 = (Path(__file__).parent / "data" / "store_format_1.sql").read_text()

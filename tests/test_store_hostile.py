@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import quota, service
 from engine.__main__ import main
 from engine.errors import BadFile
-from engine.owner import AlreadyOwned, owning
-from engine.salvage import salvage
-from engine.store import opened
+from engine.service import service
+from engine.store import quota
+from engine.store.database import opened
+from engine.store.owner import AlreadyOwned, owning
+from engine.store.salvage import salvage
 from tests.service_fakes import ask
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, kept, queue, store
 from engine.errors import BadFile
-from engine.store import opened
+from engine.service import computations, queue
+from engine.store import database, kept
+from engine.store.database import opened
 from tests import power_cuts, store_work
 from tests.disk import LINK, SYNC, SYNC_FOLDER, WRITE, Op, sqlite, watched
 from tests.test_store_formats import old
@@ -77,13 +78,13 @@ def judged(folder: Path, marks: Sequence[tuple[int, str]], done: int) -> str:
 
 def _resumed(found: sqlite3.Connection) -> str:
     """Go on as the next owner would: what was running is open again, and can be claimed and kept."""
-    claims.bury(found, "abandoned")
+    computations.bury(found, "abandoned")
     queue.take_over(found)
     for turn in queue.turns(found, {}):
         for name in [point.key for point in queue.open_points(found, turn.request, -1, 1)]:
-            if claims.claim(found, turn.request, [name]) != [name]:
+            if computations.claim(found, turn.request, [name]) != [name]:
                 return "stuck"
-            claims.close(found, [(name, "kept", store_work.answer(1))])
+            computations.close(found, [(name, "kept", store_work.answer(1))])
             if kept.load(found, name) is None:
                 return "stuck"
     return "whole"
@@ -123,7 +124,7 @@ def test_a_power_cut_while_an_old_store_is_brought_to_the_present_format_loses_n
 
 
 def test_a_store_that_syncs_less_would_be_caught(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "SYNCHRONOUS", "NORMAL")
+    monkeypatch.setattr(database, "SYNCHRONOUS", "NORMAL")
     found = verdicts(recorded(tmp_path), folder, 60, seed=3)
     assert found["lost"] > 2 and not found["corrupt"]
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, kept, quota, requests, service
 from engine.__main__ import main
 from engine.scenario.keys import key
-from engine.store import opened
+from engine.service import computations, service
+from engine.store import kept, quota, requests
+from engine.store.database import opened
 from tests.service_fakes import ask, scenario, scenarios
 from tests.store_work import answer
 
@@ -31,8 +32,8 @@ def fill(path: Path, seeds: range, pinned: bool = False) -> int:
 def finish(path: Path, request: int, seeds: range) -> None:
     names = {key(scenario(seed), "full"): seed for seed in seeds}
     with opened(path) as store:
-        mine = claims.claim(store, request, list(names))
-        claims.close(store, [(name, "kept", answer(names[name]).replace("It completed.", LONG)) for name in mine])
+        mine = computations.claim(store, request, list(names))
+        computations.close(store, [(name, "kept", answer(names[name]).replace("It completed.", LONG)) for name in mine])
         order = [(time.time() - 1e6 + place, name) for place, name in enumerate(names)]
         store.executemany("UPDATE results SET used = ? WHERE key = ?", order)
         requests.tend(store)

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import history, kept, service
 from engine.__main__ import main
 from engine.errors import BadFile
-from engine.salvage import salvage
+from engine.service import history, service
+from engine.store import kept
+from engine.store.salvage import salvage
 from tests.service_fakes import ask, scenario, scenarios
 from tests.test_store_quota import finish
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims, service
 from engine.scenario.keys import key
-from engine.store import crc, opened
+from engine.service import computations, service
+from engine.store.database import crc, opened
 from tests.service_fakes import ask, scenario, scenarios
 from tests.test_store_quota import finish
 
@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
 
 def claimed(path: Path, request: int, seeds: range) -> list[str]:
     with opened(path) as store:
-        return claims.claim(store, request, [key(scenario(seed), "full") for seed in seeds])
+        return computations.claim(store, request, [key(scenario(seed), "full") for seed in seeds])
 
 
 @pytest.mark.parametrize("damage", ["replace(base, '1', '2')", "'{'", "zeroblob(3)"])
@@ -56,5 +56,5 @@ def test_whoever_claims_a_few_points_looks_at_no_others(path: Path) -> None:
     request, looks = service.submit(path, scenarios(range(200)), "estimate"), []
     with opened(path) as store:
         store.create_function("crc", -1, lambda *values: looks.append(values) or crc(*values))
-        assert len(claims.claim(store, request, [key(scenario(seed), "estimate") for seed in range(3)])) == 3
+        assert len(computations.claim(store, request, [key(scenario(seed), "estimate") for seed in range(3)])) == 3
     assert len(looks) == 1 + 3  # the request's own record, and the three

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.answers.objective import Constraint
-from engine.columns import RAN, REFUSED, UNFINISHED, Columns
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS
+from engine.store.columns import RAN, REFUSED, UNFINISHED, Columns
 from engine.sweep import axes
 from engine.sweep.sweep import Sweep
 from pages.parts import axes_panel, sweep_charts, sweep_figures, sweep_findings, sweep_marks, sweep_parallel, sweep_table

@@ -6,7 +6,7 @@ from training_models import model
 
 from engine.errors import CannotRun
 from engine.scenario.scenario import Scenario, with_values
-from engine.training import full, scale_note, scaled_model
+from engine.training import full, scale_note, scaled
 from engine.training.shape import fold, mlp_size, offsets, row_nbytes, step_flop
 
 NONE = np.empty(0, np.int64)
@@ -25,13 +25,13 @@ def test_the_reference_dlrm_on_kaggle_has_its_published_number_of_mlp_parameters
 
 
 def test_a_model_within_its_budgets_is_trained_as_it_is():
-    shape = scaled_model(scenario(model__name="dlrm-kaggle"), np.arange(1000))
+    shape = scaled(scenario(model__name="dlrm-kaggle"), np.arange(1000))
     assert (shape.width_divisor, shape.table_divisor, scale_note(shape)) == (1, 1, "")
 
 
 def test_hidden_widths_take_the_smallest_power_of_two_that_fits():
     given = scenario(model__name="rm1")
-    shape = scaled_model(given, NONE)
+    shape = scaled(given, NONE)
     by_hand = [13 * w + w * v + v * 32 + 672 * t + t * u + u for w, v, t, u in [(4096, 1024, 128, 32), (2048, 512, 64, 16)]]
     flop = [6 * 128 * weights for weights in by_hand]
     assert flop[0] > 1e9 >= flop[1] == step_flop(shape, 128)
@@ -40,14 +40,14 @@ def test_hidden_widths_take_the_smallest_power_of_two_that_fits():
 
 
 def test_no_hidden_width_falls_below_one():
-    shape = scaled_model(scenario(model__name="tiny", model__bottom_mlp=(5, 64, 2, 4), run__step_budget_GFLOP=8e-5), NONE)
+    shape = scaled(scenario(model__name="tiny", model__bottom_mlp=(5, 64, 2, 4), run__step_budget_GFLOP=8e-5), NONE)
     assert shape.width_divisor == 8 and shape.bottom == (5, 8, 1, 4) and shape.top == (1, 1)
 
 
 def test_tables_fold_by_the_smallest_power_of_two_that_fits():
     given = scenario(model__num_tables=2, model__num_embeddings=(10**9, 3), run__memory_budget_GiB=0.01)
     seen = np.arange(0, 10**9, 1000)
-    shape = scaled_model(given, seen)
+    shape = scaled(given, seen)
     room = (0.01 * 2**30 - 4 * mlp_size(shape)) / (16 * 4)
     counts = {
         divisor: len(np.unique(seen % -(-(10**9) // divisor))) for divisor in (shape.table_divisor // 2, shape.table_divisor)
@@ -76,4 +76,4 @@ def test_row_wise_adagrad_adds_one_number_to_a_row():
 )
 def test_what_no_twin_can_fit_is_refused_with_the_knob_to_raise(changes, knob):
     with pytest.raises(CannotRun, match=rf"{knob}=.*raise it"):
-        scaled_model(scenario(run__memory_budget_GiB=0.01, **changes), np.arange(9 * 26))
+        scaled(scenario(run__memory_budget_GiB=0.01, **changes), np.arange(9 * 26))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import profile
 from engine.caches import batch_lru
-from engine.profile import LRU, LRU_BY_TABLE, SHARES, STATIC
+from engine.insight import data_profile
+from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
@@ -86,7 +86,7 @@ def test_a_counted_profile_is_that_of_exact_caches_and_the_expected_one_is_near(
     scenario = with_values(preset("tiny").scenario, {"data.popularity": "zipf", "data.batch_size": 256})
     origin = source.source(scenario)
     batches = [origin.ids(n) for n in range(40)]
-    found, near = profile.counted(scenario, batches), profile.expectation(scenario)
+    found, near = data_profile.counted(scenario, batches), data_profile.expectation(scenario)
     total = sum(map(len, batches))
     for share in (0, 4, 8, 12):
         exact = 1 - batch_lru.cache_misses(batches, SHARES[share] * found.rows).sum() / total
@@ -177,4 +177,7 @@ def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
 def test_the_table_can_be_saved():
     frame = workload_tables.batches(workload_tables.expected(workload_tables.asked(preset("tiny").scenario)))
     rows = list(csv.DictReader(io.StringIO(downloads.frame_text(frame))))
-    assert len(rows) == 2 * len(profile.BATCH_SIZES) and {row["name"] for row in rows} == {"unique rows", workload_tables.AGAIN}
+    assert len(rows) == 2 * len(data_profile.BATCH_SIZES) and {row["name"] for row in rows} == {
+        "unique rows",
+        workload_tables.AGAIN,
+    }

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import BadInput
-from ..store import DEFAULT
+from ..store.database import DEFAULT
 
 Subparsers = Any  # argparse keeps this type private
 

@@ -6,13 +6,13 @@ import json
 from threadpoolctl import threadpool_limits
 
 from ..errors import BadInput
-from ..kept import result_text
 from ..results.csv_table import csv_text
 from ..results.perfetto import chrome_trace
 from ..results.result import Result
 from ..run.progress import Progress
 from ..scenario.keys import How
-from ..worker import computed
+from ..service.worker import computed
+from ..store.kept import result_text
 from . import bar, choosing, output
 from .interrupt import at_once
 from .parser import Subparsers, add_outputs

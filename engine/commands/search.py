@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import kept
 from ..answers import cheapest, finding, knee, objective
 from ..answers.evaluated import evaluated, number
 from ..answers.objective import Constraint, Objective, constraint
@@ -17,6 +16,7 @@ from ..errors import BadInput, CannotRun
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
+from ..store import kept
 from ..sweep.axes import Axis
 from . import asking, bar, choosing, output
 from .parser import Subparsers, add_outputs, add_store, points

@@ -3,10 +3,10 @@
 import argparse
 import sys
 
-from .. import quota
-from ..quota import DEFAULT_GiB
-from ..salvage import salvage
-from ..service import IDLE_EXIT_SECONDS, serve
+from ..service.service import IDLE_EXIT_SECONDS, serve
+from ..store import quota
+from ..store.quota import DEFAULT_GiB
+from ..store.salvage import salvage
 from .parser import Subparsers, add_store, gibibytes, seconds
 
 

@@ -11,14 +11,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import effort, history, kept, service
 from ..errors import BadInput, CannotRun, EmberpoolError
-from ..owner import AlreadyOwned
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario
-from ..store import DEFAULT
+from ..service import history, service
+from ..store import forecast, kept
+from ..store.database import DEFAULT
+from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep
 from . import asking, bar, choosing, output, surveying
 from .parser import Subparsers, add_outputs, add_store
@@ -60,7 +61,7 @@ def call(arguments: argparse.Namespace) -> int:
     points = Sweep(chosen.base, asking.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
     if how == "full" and not (arguments.axis or chosen.axes):
         raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
-    if how == "full" and not arguments.no_sharing and (told := effort.sharing(points)):
+    if how == "full" and not arguments.no_sharing and (told := forecast.sharing(points)):
         print(told, file=sys.stderr)
     if how == "estimate" and _passing(arguments, points):
         ended = _estimated(points, asked)
@@ -76,7 +77,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 def _passing(arguments: argparse.Namespace, points: Sweep) -> bool:
     """Return whether estimates are made here and forgotten: keeping them costs more than making the few of them again."""
-    return arguments.store is None and arguments.cluster is None and effort.sweep_seconds(points, "estimate") < KEPT_SECONDS
+    return arguments.store is None and arguments.cluster is None and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS
 
 
 def _estimated(points: Sweep, asked: asking.Asked) -> Ended:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Ints, Row
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machinery
-from ..training import Evaluation, Step, auc, boundaries, rows_of, scale_note, scaled_model
+from ..training import Evaluation, Step, auc, boundaries, rows_of, scale_note, scaled
 from ..training.lookup import LocalBatch
 from ..workload.source import Source
 from .learner import Learner, advance, crash, learner, score
@@ -64,7 +64,7 @@ def pupil(scenario: Scenario, given: Source, batches: int, meter: Meter) -> Lear
         return given.ids(n)
 
     touched = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
-    return learner(scaled_model(scenario, touched), given, held_out, touched, scenario)
+    return learner(scaled(scenario, touched), given, held_out, touched, scenario)
 
 
 def last_pass(scenario: Scenario, given: Source, batches: int) -> int:

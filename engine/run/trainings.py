@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import version
-from ..kept import checksum
-from ..store import transaction
+from ..store.database import transaction
+from ..store.kept import checksum
 from .scores import Scores
 from .shared_training import Training
 

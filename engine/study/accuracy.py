@@ -26,7 +26,7 @@ from ..training import (
     revert_mlp,
     rows_of,
     scale_note,
-    scaled_model,
+    scaled,
     train,
 )
 from ..workload.source import source
@@ -62,7 +62,7 @@ class Seed:
     """
 
     seed: int
-    scaled_model: str
+    twin: str
     at_recovery: Mapping[Any, Score]
     at_end: Mapping[Any, Score]
 
@@ -99,7 +99,7 @@ def one_seed(plan: Plan, seed: int) -> Seed:
         given, b = source(scenario), plan.crash_at
         held_out = given.held_out()
         touched = rows_of([*(given.ids(n) for n in range(plan.batches)), held_out.ids])
-        shape = scaled_model(scenario, touched)
+        shape = scaled(scenario, touched)
         start = initial(shape, touched, seed)
         test = localise(shape, start, held_out)
         old = frozenset(b - g for g in plan.staleness)

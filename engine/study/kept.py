@@ -16,7 +16,7 @@ from joblib.externals.loky import get_reusable_executor
 from .. import version
 from ..errors import BadFile
 from ..results.csv_table import write_atomically
-from ..worker import polite
+from ..service.worker import polite
 from . import accuracy, protections
 from .accuracy import Score, Seed
 

@@ -19,7 +19,7 @@ from ..core.threads import single_thread
 from ..errors import BadInput
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
-from ..training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, scaled_model, train
+from ..training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, scaled, train
 from ..workload.source import source
 from .accuracy import Seed, score
 
@@ -74,7 +74,7 @@ def one_seed(plan: Plan, seed: int) -> Seed:
         given, b = source(scenario), plan.crash_at
         held_out = given.held_out()
         touched = rows_of([*(given.ids(n) for n in range(plan.batches)), held_out.ids])
-        shape = scaled_model(scenario, touched)
+        shape = scaled(scenario, touched)
         weights = initial(shape, touched, seed)
         test, at, older = localise(shape, weights, held_out), 0, {}
         for batch in sorted({b - amount for kind, amount in map(parsed, plan.variants) if kind != "bits"} | {b}):

@@ -13,7 +13,7 @@ from .evaluate import Evaluation, auc, evaluate
 from .lookup import LocalBatch, Uses, localise, look_up, uses
 from .revert import revert, revert_mlp
 from .rows import rows_of, touched
-from .scaled_model import full, scale_note, twin
+from .scaled_model import full, scale_note, scaled
 from .shape import Shape
 from .step import Early, Step, step
 from .train import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
@@ -47,9 +47,9 @@ __all__ = [
     "revert_mlp",
     "rows_of",
     "scale_note",
+    "scaled",
     "step",
     "touched",
     "train",
-    "twin",
     "uses",
 ]

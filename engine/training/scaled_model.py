@@ -29,7 +29,7 @@ def full(scenario: Scenario) -> Shape:
     )
 
 
-def twin(scenario: Scenario, touched: Ints) -> Shape:
+def scaled(scenario: Scenario, touched: Ints) -> Shape:
     """Return what to train of `scenario`, given the global rows that the run and its held-out samples touch.
 
     Raises CannotRun where not even the smallest twin fits the budgets.

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.errors import BadKnob
-from engine.profile import Profile
+from engine.insight.data_profile import Profile
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from pages.parts import session

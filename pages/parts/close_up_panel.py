@@ -5,8 +5,8 @@ from functools import cache, lru_cache
 import pandas as pd
 import streamlit as st
 
-from engine.close_up import LANES, CloseUp, close_up
 from engine.errors import EmberpoolError
+from engine.insight.power_loss_detail import LANES, CloseUp, close_up
 from engine.scenario.scenario import Scenario
 from pages.parts.charts import INK, Spec, axis, rows
 from pages.parts.fault_tables import length

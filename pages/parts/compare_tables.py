@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import pandas as pd
 
-from engine import moves
-from engine.moves import Moved
+from engine.insight import data_movement
+from engine.insight.data_movement import Moved
 from engine.results.result import Result
 from pages.parts import palette
 from pages.parts.comparison import policies
@@ -29,7 +29,7 @@ POLICY, KNOWN = "A power loss", "Known by"
 FORMATS = {**dict.fromkeys(SHOWN, "%.4g"), "Capital cost [USD]": "%,.0f", "Throughput [samples/s]": "%,.0f"}
 LANES = ["lane", "says", "system", "part", "task", "batch", "start", "end", "background", "moves"]
 LEAST_BYTES = 0.5  # an expected part of a byte is none
-of = lru_cache(maxsize=512)(moves.moves)
+of = lru_cache(maxsize=512)(data_movement.moves)
 
 
 def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:

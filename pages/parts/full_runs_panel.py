@@ -6,14 +6,14 @@ from math import floor, log10
 import streamlit as st
 from joblib import cpu_count
 
-from engine import effort
 from engine.core.arrays import Row
 from engine.errors import BadKnob
 from engine.faults.fault import strikes_of
 from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
-from engine.service import Status
+from engine.service.service import Status
+from engine.store import forecast
 from pages.parts import charts, compare_charts, downloads, full_runs, runs, session, tables
 from pages.parts.full_runs import ELAPSED
 from pages.parts.numbers import duration
@@ -77,7 +77,7 @@ def _runs(points: Mapping[str, Scenario], status: Status | None) -> None:
     if missing and status and not status.ended:
         runs.progress(status, WHAT)
     elif missing:
-        wait = duration(effort.sweep_seconds(missing, "full", cpu_count()))
+        wait = duration(forecast.sweep_seconds(missing, "full", cpu_count()))
         rest = f"{'the other ' if len(missing) < len(points) else ''}{len(missing)} system{'s' if len(missing) > 1 else ''}"
         does = f"Train {rest} in full" if asked[0].run.training else f"Run every batch of {rest}, without training"
         st.button(f"{does}: about {wait}", type="primary", key="run", on_click=runs.start, args=(asked, "full"))

@@ -3,10 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from engine import effort, gaps
+from engine import gaps
 from engine.gaps import Gap
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
+from engine.store import forecast
 from pages.parts import downloads
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
@@ -24,7 +25,7 @@ def draw() -> None:
         "as many batches as it may be stale: a run of few such turns is faster than the estimate."
     )
     missing = [name for name in preset_names() if name not in _DONE]
-    wait = duration(sum(effort.seconds(with_values(preset(name).scenario, gaps.TIMING)) for name in missing))
+    wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, gaps.TIMING)) for name in missing))
     if missing and not st.button(f"Run {len(missing)} presets both ways: about {wait}", key="gaps"):
         return
     bar = st.empty()

@@ -5,11 +5,11 @@ from functools import partial
 
 import streamlit as st
 
-from engine import history
 from engine.errors import EmberpoolError
-from engine.history import Entry
 from engine.results import csv_table
 from engine.scenario.keys import How
+from engine.service import history
+from engine.service.history import Entry
 from pages.parts import address, downloads, history_charts, history_tables, runs
 from pages.parts.history_tables import LIVE, RANK
 from pages.parts.plain import plain

@@ -5,9 +5,9 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from engine import history, service
-from engine.history import Entry
 from engine.scenario.keys import How
+from engine.service import history, service
+from engine.service.history import Entry
 from engine.sweep import links
 from pages.parts import runs
 from pages.parts.plain import plain

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine import columns, history
-from engine.history import Entry
-from engine.quota import Usage
 from engine.scenario.keys import How
 from engine.scenario.scenario import KNOBS
+from engine.service import history
+from engine.service.history import Entry
+from engine.store import columns
+from engine.store.quota import Usage
 from engine.units import GiB
 from pages.parts.numbers import better, duration, label, readable, unit
 

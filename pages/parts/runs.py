@@ -7,18 +7,19 @@ from functools import lru_cache
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from engine import kept, service, store
 from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
-from engine.service import Status
+from engine.service import service
+from engine.service.service import Status
+from engine.store import database, kept
 from pages.parts import data_file
 from pages.parts import session as session_state
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 
-STORE = store.DEFAULT
+STORE = database.DEFAULT
 REFRESH_SECONDS = 1.0
 FORESEEABLE = 0.03  # the share from which on the time left is more than a guess
 Scenarios = Sequence[Scenario]

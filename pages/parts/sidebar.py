@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from engine.effect import effect
+from engine.insight.knob_effect import effect
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, KNOBS
 from engine.systems.knob_sections import section, sections

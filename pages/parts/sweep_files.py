@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine import kept, version
+from engine import version
 from engine.commands import surveying
 from engine.results import csv_table
 from engine.results.result import Result
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario
+from engine.store import kept
 from pages.parts import address, pictures, report, runs, sweep_filters, sweep_table
 from pages.parts.numbers import duration
 from pages.parts.report import Report

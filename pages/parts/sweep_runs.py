@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine import columns, effort, service
-from engine.columns import Columns
 from engine.errors import EmberpoolError
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
-from engine.service import Status
+from engine.service import service
+from engine.service.service import Status
+from engine.store import columns, forecast
+from engine.store.columns import Columns
 from engine.sweep.sweep import Sweep
 from pages.parts import runs, sweep_table
 from pages.parts.plain import plain
@@ -94,12 +95,12 @@ def missing(sweep: Sweep, how: How, status: Status | None) -> int:
 def seconds(sweep: Sweep, how: How, missing: int, cores: int) -> float:
     """Return how long so many of a sweep's points are likely to take, judged by all of them or, of very many, by some."""
     some = _some(sweep)
-    return effort.sweep_seconds(some, how, cores) * missing / len(some)
+    return forecast.sweep_seconds(some, how, cores) * missing / len(some)
 
 
 def shared(sweep: Sweep, how: How) -> str:
     """Return the sentence that says how many trainings the sweep's full runs share; "" where they share none."""
-    return effort.sharing(_some(sweep)) if how == "full" and len(sweep) <= TRIED else ""
+    return forecast.sharing(_some(sweep)) if how == "full" and len(sweep) <= TRIED else ""
 
 
 @lru_cache(maxsize=HELD)

@@ -6,13 +6,13 @@ import pandas as pd
 import streamlit as st
 from joblib import cpu_count
 
-from engine import effort
 from engine.answers import choice, pareto
 from engine.answers.objective import Constraint, Objective, objective
 from engine.answers.search import search
 from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.scenario.scenario import KNOBS, Scenario, values
+from engine.store import forecast
 from engine.sweep import links
 from engine.sweep.sweep import Sweep
 from pages.parts import address, downloads, numbers, runs, session, sweep_filters, sweep_table
@@ -97,7 +97,7 @@ def _show(sweep: Sweep, found: Found) -> None:
     downloads.rows(table, "emberpool-search", "Download this front as CSV")
     missing = [scenario for scenario, result in full.items() if result is None]
     if missing:
-        wait = duration(effort.sweep_seconds(missing, "full", cpu_count()))
+        wait = duration(forecast.sweep_seconds(missing, "full", cpu_count()))
         label = f"Confirm {len(missing)} of them by full runs: about {wait}"
         st.button(label, key="confirm", on_click=runs.start, args=(missing, "full", "Front of a search"))
         runs.follow(missing, "full", lambda status: runs.progress(status) if status and not status.ended else runs.note(status))

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from engine.answers.objective import Constraint
-from engine.columns import Columns
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
+from engine.store.columns import Columns
 from engine.sweep.axes import Axis
 from pages.parts import numbers
 

@@ -3,10 +3,10 @@
 import pandas as pd
 import streamlit as st
 
-from engine import effort
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from engine.service import Status
+from engine.service.service import Status
+from engine.store import forecast
 from pages.parts import charts, downloads, runs, tables, tiles
 from pages.parts.headline import STEP
 from pages.parts.numbers import change, duration
@@ -26,7 +26,7 @@ def draw(scenario: Scenario, estimate: Result) -> None:
 
 def _unfinished(scenario: Scenario, status: Status | None) -> None:
     if status is None or status.ended:
-        wait = duration(effort.seconds(scenario))
+        wait = duration(forecast.seconds(scenario))
         label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
         st.button(label, type="primary", key="run", on_click=runs.start, args=([scenario], "full"))
         runs.note(status)

@@ -7,9 +7,10 @@ from time import monotonic
 
 import streamlit as st
 
-from engine import effort, validate, version
+from engine import validate, version
 from engine.published import claims
 from engine.scenario.presets import preset, preset_names
+from engine.store import forecast
 from engine.validate import Point, Verdict
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
@@ -42,7 +43,7 @@ def _run(points: Sequence[Point]) -> None:
 
     Each look at the bar is where Streamlit may stop this script, so that a visitor can leave within one run.
     """
-    work = [0.01 if point.estimated else effort.seconds(preset(point.preset).scenario) for point in points]
+    work = [0.01 if point.estimated else forecast.seconds(preset(point.preset).scenario) for point in points]
     bar, start = st.empty(), monotonic()
     for index, point in enumerate(points):
         done = sum(work[:index])

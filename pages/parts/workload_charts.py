@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 
-from engine.profile import LRU, LRU_BY_TABLE, STATIC
+from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
 from pages.parts import palette
 from pages.parts.charts import INK, Spec, axis, rows
 from pages.parts.sweep_charts import SHADES

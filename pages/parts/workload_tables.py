@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from engine import planner, profile
-from engine.profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
+from engine.insight import data_profile, planner_gap
+from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
 from engine.scenario.scenario import Scenario
 from engine.workload.readers.criteo import CriteoFile, read
 from engine.workload.source import source
@@ -34,7 +34,7 @@ def asked(scenario: Scenario) -> Scenario:
 @lru_cache(maxsize=32)
 def expected(scenario: Scenario) -> Profile:
     """Return what the generator is expected to do with `asked(scenario)`."""
-    return profile.expectation(scenario)
+    return data_profile.expectation(scenario)
 
 
 @lru_cache(maxsize=8)
@@ -47,7 +47,7 @@ def counted(scenario: Scenario, most: int = MOST_LOOKUPS) -> Profile:
     number = max(1, most // len(first))
     if origin.training_samples:
         number = max(1, min(number, origin.training_samples // scenario.data.batch_size))
-    return profile.counted(scenario, [first, *(origin.ids(n) for n in range(1, number))])
+    return data_profile.counted(scenario, [first, *(origin.ids(n) for n in range(1, number))])
 
 
 def answer(found: Profile, share: float) -> str:
@@ -98,7 +98,7 @@ def on_batches(found: Profile) -> str:
 
 def on_planner(found: Profile, share: float) -> str:
     """Return by how much the planner's formula misses, and what taking the share of rows for the hit rate costs of it."""
-    one = planner.Overlay(share, found.hit_rate(STATIC, share))
+    one = planner_gap.Overlay(share, found.hit_rate(STATIC, share))
     ours, theirs, alone = one.real / 1e9, one.planner / 1e9, one.with_real_hits / one.without_derating
     start = (
         f"TorchRec's planner expects {theirs:.3g} GB/s of this cache, its hits give {ours:.3g}: {ours / theirs:.3g} times as much"
@@ -109,7 +109,7 @@ def on_planner(found: Profile, share: float) -> str:
 def planner_steps(found: Profile, share: float) -> pd.DataFrame:
     """Return the way from the planner's bandwidth to that of the hits: bandwidth after each step in GB/s, factor, step."""
     hit_rate = found.hit_rate(STATIC, share)
-    one = planner.Overlay(share, hit_rate)
+    one = planner_gap.Overlay(share, hit_rate)
     words = (
         "Derating by ten left out",
         f"The hit rate, {100 * hit_rate:.3g} %, instead of the share of rows, {readable(100 * share)} %",
@@ -178,7 +178,7 @@ def _misses(found: Profile, prefix: str) -> pd.DataFrame:
 
 def bandwidth(found: Profile, share: float) -> pd.DataFrame:
     """Return GB/s by the planner and by the hits, over the cache's size in GB."""
-    steps = [(x, planner.Overlay(x, found.hit_rate(STATIC, x))) for x in SHARES]
+    steps = [(x, planner_gap.Overlay(x, found.hit_rate(STATIC, x))) for x in SHARES]
     rows = [
         (_size(found, x), 100 * x, rate / 1e9, name)
         for name, rates in ((PLANNER, "planner"), (REAL, "real"))

@@ -1,7 +1,7 @@
 """Schedules of many machines whose servers take tasks in the same order: maxima and sums instead of events, exact or refused.
 
 Once it is known in which order each server takes its tasks, a task starts when what it waits for and the task before it on
-its server have ended. One machine is simulated event by event, and others are given its order (engine/schedule/averages.py). That is
+its server have ended. One machine is simulated event by event, and others are given its order (schedule/averages). That is
 exact for a machine where every task became ready after the one ahead of it on its server, or in the same instant and stands
 behind it in the order of ties: then, as far as all times up to an instant are right, whoever chooses next finds the same
 tasks waiting, and takes the same. Where some task takes no time, one instant has several rounds of choices; then ties count
@@ -172,7 +172,7 @@ def tell(o: Any, place: Any, room: Any, lane: int, all_take_time: bool, p: int, 
 
 @njit(cache=True, nogil=True)
 def _walk(o: Any, place: Any, room: Any, lane: int, last: int, until: float, share: Any) -> bool:
-    """Add up in `share` (K,) the seconds of each task on the critical path of a lane: engine/schedule/kernels/critical_path.py, without logs.
+    """Add up in `share` (K,) the seconds of each task on the critical path of a lane: critical_path, without logs.
 
     The cause of a start is the task before on the server, where that ended after all was ready; else what ended last.
     Of several that ended at once events take them server by server, in the same round; returns whether there were such.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from . import version
-from .scenario.keys import How
-from .store import OPEN
+from .. import version
+from ..scenario.keys import How
+from ..store.database import OPEN
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 

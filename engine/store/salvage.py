@@ -13,10 +13,10 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from ..errors import BadFile
 from . import kept
-from .errors import BadFile
+from .database import OPEN, crc, opened, real, salvaged, sync, transaction
 from .owner import owning
-from .store import OPEN, crc, opened, real, salvaged, sync, transaction
 
 TABLES = ("requests", "results", "failures", "trainings", "claims", "set_aside", "settings")
 AT_ONCE = 1000

@@ -13,12 +13,12 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 
-from .core.memory_limit import REMEDY
-from .kept import keep
+from ..core.memory_limit import REMEDY
+from ..run.progress import Progress
+from ..store.database import transaction
+from ..store.kept import keep
+from ..store.soundness import sound
 from .queue import begin
-from .run.progress import Progress
-from .soundness import sound
-from .store import transaction
 
 # A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
 Ending = tuple[str, str, str]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from .run.functional_class import functional_class
-from .scenario.groups import Model
-from .scenario.keys import How
-from .scenario.scenario import Scenario, per_table
+from ..run.functional_class import functional_class
+from ..scenario.groups import Model
+from ..scenario.keys import How
+from ..scenario.scenario import Scenario, per_table
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
 MULTIPLICATIONS_PER_SECOND = 50e9

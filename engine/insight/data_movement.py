@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .core.work import (
+from ..core.work import (
     AllReduce,
     AllToAll,
     Amount,
@@ -26,10 +26,10 @@ from .core.work import (
     Work,
     written,
 )
-from .run.run import machinery
-from .scenario.scenario import Scenario
-from .schedule.settle import expected_line, settle
-from .schedule.steady_state import ran
+from ..run.run import machinery
+from ..scenario.scenario import Scenario
+from ..schedule.settle import expected_line, settle
+from ..schedule.steady_state import ran
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897
 
 from dataclasses import dataclass
 
-from .hierarchy import arithmetic, harmonic
+from .inclusive_levels import arithmetic, harmonic
 
 HBM, HBM_TO_DDR = 897e9, 32e9  # bytes per second, TorchRec planner constants
 DERATING = 10.0

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import BadInput
+from ..results.metric import metrics
 from . import kept
-from .errors import BadInput
+from .database import FAILED, OPEN, opened
 from .quota import USE_SECONDS, touch
-from .results.metric import metrics
-from .store import FAILED, OPEN, opened
 
 UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run and says why, BROKEN gave no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import takewhile
 
+from ..scenario.keys import texts
+from ..scenario.scenario import Scenario
 from .queue import Point, Turn
-from .scenario.keys import texts
-from .scenario.scenario import Scenario
 from .worker import Chunk, Ended
 
 CHUNK_SECONDS = 0.25

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .store import opened, transaction
-from .units import GiB
+from ..units import GiB
+from .database import opened, transaction
 
 DEFAULT_GiB = 10.0
 SETTING = "quota [B]"

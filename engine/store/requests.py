@@ -13,13 +13,14 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
-from . import effort, version
-from .errors import BadInput
-from .run.functional_class import functional_class
-from .scenario.keys import How, Written, differing, key_of, texts, written
-from .scenario.scenario import Scenario
-from .store import KEPT, OPEN, crc, opened, transaction
-from .units import HOUR
+from .. import version
+from ..errors import BadInput
+from ..run.functional_class import functional_class
+from ..scenario.keys import How, Written, differing, key_of, texts, written
+from ..scenario.scenario import Scenario
+from ..units import HOUR
+from . import forecast
+from .database import KEPT, OPEN, crc, opened, transaction
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
@@ -107,7 +108,7 @@ def _listed(
     digest, work, position = blake2b(digest_size=16), 0.0, 0
     coming = iter(scenarios)
     while some := list(islice(coming, AT_ONCE)):
-        work += effort.sweep_seconds(some, how)
+        work += forecast.sweep_seconds(some, how)
         if work > limit.core_seconds:
             raise BadInput(_too_much(limit))
         rows = list(_points(request, position, some, base, how, sharing))

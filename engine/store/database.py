@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from zlib import crc32
 
+from ..errors import BadFile
 from . import schema
-from .errors import BadFile
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import kept
-from .errors import BadInput, EmberpoolError
-from .quota import shrink
-from .results.result import Result
-from .scenario import knobs
-from .scenario.keys import How
-from .scenario.scenario import KNOBS, Scenario, known, with_values
-from .store import FAILED, KEPT, OPEN, opened, transaction
-from .sweep import links
-from .sweep.sweep import Sweep
+from ..errors import BadInput, EmberpoolError
+from ..results.result import Result
+from ..scenario import knobs
+from ..scenario.keys import How
+from ..scenario.scenario import KNOBS, Scenario, known, with_values
+from ..store import kept
+from ..store.database import FAILED, KEPT, OPEN, opened, transaction
+from ..store.quota import shrink
+from ..sweep import links
+from ..sweep.sweep import Sweep
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),

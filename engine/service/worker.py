@@ -19,22 +19,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from . import claims
-from .core.memory_limit import TOO_LARGE
-from .errors import BadFile, Cancelled, EmberpoolError
-from .kept import row_text
-from .owner import enlist
-from .results.result import Result
-from .run.progress import Progress, Watcher
-from .run.shared_training import Shelf
-from .run.trainings import StoreShelf
-from .scenario import knobs
-from .scenario.keys import How
-from .scenario.scenario import KNOBS, Scenario, with_values
-from .store import opened
+from ..core.memory_limit import TOO_LARGE
+from ..errors import BadFile, Cancelled, EmberpoolError
+from ..results.result import Result
+from ..run.progress import Progress, Watcher
+from ..run.shared_training import Shelf
+from ..run.trainings import StoreShelf
+from ..scenario import knobs
+from ..scenario.keys import How
+from ..scenario.scenario import KNOBS, Scenario, with_values
+from ..store.database import opened
+from ..store.kept import row_text
+from ..store.owner import enlist
+from . import computations
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
-COMPUTE = "engine.worker:computed"
+COMPUTE = "engine.service.worker:computed"
 NICENESS = 10
 WATCH_SECONDS = 0.5
 _WARM = threading.Event()  # once this process has computed a chunk
@@ -77,18 +77,18 @@ class Ended:
     computed: int = 0
     seconds: float = 0.0
     trouble: str = ""
-    endings: tuple[claims.Ending, ...] = ()
+    endings: tuple[computations.Ending, ...] = ()
     training: tuple[str, str] = ("", "")
 
 
 def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
     """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
     if how == "estimate":
-        from .estimate import estimate
+        from ..estimate import estimate
 
         quick: Result = estimate(scenario)
         return quick
-    from .simulate import simulate
+    from ..simulate import simulate
 
     full: Result = simulate(scenario, data, progress, shelf)
     return full
@@ -126,9 +126,9 @@ def compute_chunk(chunk: Chunk) -> Ended:
     start, spent = time.monotonic(), time.thread_time()
     try:
         with opened(Path(chunk.store)) as store:
-            mine = claims.claim(store, chunk.request, chunk.keys)
+            mine = computations.claim(store, chunk.request, chunk.keys)
             shelf = StoreShelf(store) if chunk.functional_class else None
-            claims.close(store, endings(chunk, mine, lambda key: _watcher(store, key), shelf))
+            computations.close(store, endings(chunk, mine, lambda key: _watcher(store, key), shelf))
     except EmberpoolError as error:
         return Ended(chunk.keys, trouble=str(error))
     warm = _WARM.is_set()
@@ -139,7 +139,7 @@ def compute_chunk(chunk: Chunk) -> Ended:
 
 def endings(
     chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: Shelf | None = None
-) -> tuple[claims.Ending, ...]:
+) -> tuple[computations.Ending, ...]:
     """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer."""
     changes = dict(chunk.points)
     points = {key: changes[key] for key in wanted}
@@ -162,10 +162,10 @@ def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], 
 
 def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
     if how == "estimate":
-        from .many import estimates
+        from ..many import estimates
 
         return dict(zip(scenarios, estimates(list(scenarios.values())), strict=True))
-    from .runs import goes_along, runs
+    from ..runs import goes_along, runs
 
     some = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
     return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}
@@ -195,8 +195,8 @@ def _watcher(store: sqlite3.Connection, key: str) -> Watcher:
 
     def watch(progress: Progress) -> bool:
         try:
-            claims.report(store, key, progress)
-            return not claims.wanted(store, key)
+            computations.report(store, key, progress)
+            return not computations.wanted(store, key)
         except sqlite3.Error:
             return False
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .caches.stack_distance import curve
-from .core.arrays import Floats, Ints
-from .scenario.scenario import Scenario, per_table
-from .workload.accesses import expected
-from .workload.batch import bag_layout
-from .workload.expected import hit_rate
-from .workload.popularity import popularities
-from .workload.spectrum import Spectrum, head_mass, id_space, spectrum
+from ..caches.stack_distance import curve
+from ..core.arrays import Floats, Ints
+from ..scenario.scenario import Scenario, per_table
+from ..workload.accesses import expected
+from ..workload.batch import bag_layout
+from ..workload.expected import hit_rate
+from ..workload.popularity import popularities
+from ..workload.spectrum import Spectrum, head_mass, id_space, spectrum
 
 SHARES = np.geomspace(1e-4, 1.0, 17)
 BATCH_SIZES = (128, 512, 2048, 8192, 32768)

@@ -1,4 +1,4 @@
-"""Where chunks are computed: by worker processes of this computer, or (engine/afar.py) on a cluster."""
+"""Where chunks are computed: by worker processes of this computer, or (engine/service/dask_pool.py) on a cluster."""
 
 import os
 import signal
@@ -19,8 +19,8 @@ from joblib.executor import get_memmapping_executor
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import BACKENDS
 
-from . import claims
-from .errors import CannotRun
+from ..errors import CannotRun
+from . import computations
 from .worker import NAP_SECONDS, Chunk, Ended, compute_chunk, nap, settle
 
 START_REMEDY = "free some space in /dev/shm and some memory, or start fewer with --jobs"
@@ -209,7 +209,7 @@ class Patience:
         if now < self.next:
             return
         self.next = now + self.LOOK_SECONDS
-        unwanted = {claim: pid for claim, pid, *_ in claims.unwanted(store)}
+        unwanted = {claim: pid for claim, pid, *_ in computations.unwanted(store)}
         self.since = {claim: self.since.get(claim, now) for claim in unwanted}
         for claim, since in self.since.items():
             if now - since > self.SECONDS and unwanted[claim] != os.getpid():

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from .errors import BadInput
+from ..errors import BadInput
+from ..run.progress import Progress, from_json
+from ..scenario.keys import How
+from .database import OPEN, opened
 from .remaining import seconds_left
-from .run.progress import Progress, from_json
-from .scenario.keys import How
-from .store import OPEN, opened
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 ENDED = ("done", "cancelled", "failed")

@@ -20,10 +20,11 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib._dask import DaskDistributedBackend
 
-from . import claims, version
-from .errors import BadInput, CannotRun
+from .. import version
+from ..errors import BadInput, CannotRun
+from ..run import progress, trainings
+from . import computations
 from .pool import Call, Late, Note, Pool, Store, Task
-from .run import progress, trainings
 from .worker import Chunk, Ended, endings
 
 TOPIC = "emberpool progress"
@@ -39,7 +40,7 @@ _ALONE = Lock()
 @cache
 def code() -> str:
     """Return what must be equal here and on a worker: the model version and a digest of the engine's files."""
-    digest, root = blake2b(digest_size=8), Path(__file__).parent
+    digest, root = blake2b(digest_size=8), Path(__file__).parent.parent
     for path in sorted(path for path in root.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")):
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
     return f"{version.MODEL}, engine {digest.hexdigest()}"
@@ -114,7 +115,7 @@ class Cluster:
 
     def task(self, store: Store, chunk: Chunk) -> Task:
         """Claim the chunk's points in the owner's name and send those that are wanted."""
-        wanted = tuple(claims.claim(store, chunk.request, chunk.keys))
+        wanted = tuple(computations.claim(store, chunk.request, chunk.keys))
         name = f"{id(self)}-{next(self.numbers)}"
         self.sent.update(dict.fromkeys(chunk.keys, name))
         found = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
@@ -126,8 +127,8 @@ class Cluster:
         name, learned = ended.training
         if learned:
             trainings.StoreShelf(store)[name] = trainings.from_text(learned)
-        claims.close(store, ended.endings)
-        claims.blame(store)
+        computations.close(store, ended.endings)
+        computations.blame(store)
         for key in ended.keys:
             self.sent.pop(key, None)
 
@@ -145,8 +146,8 @@ class Cluster:
             raise CannotRun(f"The scheduler at {self.address} is gone; finished points are kept: run the same again to go on.")
         while self.told:
             key, told = self.told.popitem()
-            claims.report(store, key, progress.from_json(told))
-        if unwanted := {(self.sent[key], key) for *_, key in claims.unwanted(store) if key in self.sent}:
+            computations.report(store, key, progress.from_json(told))
+        if unwanted := {(self.sent[key], key) for *_, key in computations.unwanted(store) if key in self.sent}:
             self.client.run(forget, unwanted, wait=False)
 
     def stale(self) -> bool:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isnan
 
-from .amounts.expected import expected_traffic
-from .core.arrays import Row
-from .errors import CannotRun
-from .run.run import Crash, Run, machinery, run, schedule
-from .run.segment import Segment
-from .scenario.fault_knobs import Faults
-from .scenario.scenario import Scenario
-from .schedule.settle import settle
-from .simulate import untrained
-from .units import MS
+from ..amounts.expected import expected_traffic
+from ..core.arrays import Row
+from ..errors import CannotRun
+from ..run.run import Crash, Run, machinery, run, schedule
+from ..run.segment import Segment
+from ..scenario.fault_knobs import Faults
+from ..scenario.scenario import Scenario
+from ..schedule.settle import settle
+from ..simulate import untrained
+from ..units import MS
 
 BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5
 LANES = {

@@ -15,15 +15,15 @@ from typing import IO
 
 from joblib import cpu_count
 
-from . import claims, queue
-from .errors import BadFile, CannotRun
-from .feed import Feed
-from .owner import AlreadyOwned, await_workers, is_owned, owning
+from ..errors import BadFile, CannotRun
+from ..store.database import opened, real
+from ..store.owner import AlreadyOwned, await_workers, is_owned, owning
+from ..store.quota import Room
+from ..store.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
+from ..store.status import Failure, Running, Status, failures, has_ended, status
+from . import computations, queue
+from .dispatch import Feed
 from .pool import Patience, Pool, local
-from .quota import Room
-from .requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
-from .status import Failure, Running, Status, failures, has_ended, status
-from .store import opened, real
 from .worker import COMPUTE, Ended, compute_chunk
 
 __all__ = [
@@ -74,14 +74,14 @@ def serve(
     path = real(path)
     with owning(path), opened(path) as store, opened(path) as feeding:
         await_workers(path, EXIT_SECONDS)
-        claims.bury(store, "abandoned")
+        computations.bury(store, "abandoned")
         queue.take_over(store)
         pool = _cluster(cluster) if cluster else local(path, n_jobs or cpu_count())
         try:
             _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, _seldom(until))
         finally:
             pool.close()
-            claims.bury(store, "abandoned")
+            computations.bury(store, "abandoned")
 
 
 def _seldom(condition: Condition) -> Condition:
@@ -100,7 +100,7 @@ def _seldom(condition: Condition) -> Condition:
 
 
 def _cluster(address: str) -> Pool:
-    from .afar import cluster  # imports Dask, which few need
+    from .dask_pool import cluster  # imports Dask, which few need
 
     return cluster(address)
 
@@ -143,7 +143,7 @@ def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
     except pool.deaths:
         await_workers(feed.path, EXIT_SECONDS)  # lest a point of theirs is begun twice
         pool.rest()
-        return claims.bury(store, "stopped" if patience.lost else "died") > 0
+        return computations.bury(store, "stopped" if patience.lost else "died") > 0
     finally:
         with warnings.catch_warnings(action="ignore"):  # joblib warns that tasks are dropped: they are meant to be
             answers.close()
@@ -184,7 +184,7 @@ def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
     """Start a process that is nobody's child, and so never a zombie: the shell between leaves at once."""
     subprocess.run(
         ["sh", "-c", '"$@" &', "sh", *command],
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parent.parent.parent,
         start_new_session=True,
         stdin=subprocess.DEVNULL,
         stdout=log,

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from .core.arrays import Floats
-from .errors import BadInput
+from ..core.arrays import Floats
+from ..errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .run.progress import Progress
-from .store import OPEN
+from ..run.progress import Progress
+from .database import OPEN
 
 LOOKED_AT = 256  # newest claims, of all requests
 RECENT = 16  # points whose pace goes on

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import BadFile
+from ..errors import BadFile
 
 PATIENCE_SECONDS = 1.0  # a look at the lock holds it for an instant; wait that out
 

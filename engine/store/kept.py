@@ -12,12 +12,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from . import version
+from .. import version
+from ..results.result import Result, from_json
+from ..scenario.keys import How, Written, differing, key, written
+from ..scenario.scenario import Scenario
+from .database import opened, transaction
 from .quota import USE_SECONDS, touch
-from .results.result import Result, from_json
-from .scenario.keys import How, Written, differing, key, written
-from .scenario.scenario import Scenario
-from .store import opened, transaction
 
 
 def result_text(result: Result) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 
-from . import claims, effort
-from .along import MOST, Along
+from ..run.trainings import load
+from ..scenario.keys import How
+from ..store import forecast
+from . import computations
+from .chunks import MOST, Along
 from .pool import Pool, Task, napping
 from .queue import Point, Turn, open_points, suspects, turns
-from .run.trainings import load
-from .scenario.keys import How
 from .worker import Chunk, Ended
 
 CHUNK_SECONDS = 0.25
@@ -41,7 +42,7 @@ class Feed:
         self.alone = False
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
-        self.size, self.pace = FIRST_CHUNK, effort.ESTIMATE_SECONDS
+        self.size, self.pace = FIRST_CHUNK, forecast.ESTIMATE_SECONDS
         self.along = Along()
 
     def tasks(self, pool: Pool) -> Iterator[Task]:
@@ -97,7 +98,7 @@ class Feed:
             if waiting > most:
                 return None
         chunk = self.next() if waiting else None
-        return chunk if chunk and not claims.unlucky(self.store, chunk.keys) else None
+        return chunk if chunk and not computations.unlucky(self.store, chunk.keys) else None
 
     def note(self, ended: Ended) -> None:
         """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks. Threads may call at once."""
@@ -107,7 +108,7 @@ class Feed:
     def _note(self, ended: Ended) -> None:
         self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
-            if claims.kept(self.store, self.training.pop(one)):
+            if computations.kept(self.store, self.training.pop(one)):
                 self._look(one)
             self.fed.clear()
         if ended.keys:
