@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.benchmark import ROUNDS, Benchmark
 from engine.core import memo
 from engine.estimate import estimate
-from engine.many import estimates
+from engine.estimates import estimates
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.sweep.axes import Axis

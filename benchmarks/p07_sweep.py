@@ -12,7 +12,7 @@ from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
 from engine.amounts.counted import counted
 from engine.core import memo
-from engine.runs import runs
+from engine.full_runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machinery, schedule

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from .many import reports, told
+from .estimates import reports, told
 from .results.explanation import cannot_run
 from .results.report import Report
 from .results.result import Result

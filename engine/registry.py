@@ -20,7 +20,12 @@ CONSTANT = {
     "protections": "PROTECTION",
 }
 # Where the files of a kind lie; those of systems in a folder for each family, beside the steps that they share.
-FOLDERS = {"systems": "systems/*", "devices": "hardware/devices", "caches": "caches/policies", "protections": "protections"}
+FOLDERS = {
+    "systems": "systems/*",
+    "devices": "hardware/devices",
+    "caches": "caches/policies",
+    "protections": "campaign/protections",
+}
 NO_FAMILY = ("steps", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
 TABLES = {

@@ -7,9 +7,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 
-from engine.answers.fronts import fronts
+from engine.analysis.fronts import fronts
 from engine.estimate import estimate
-from engine.runs import runs
+from engine.full_runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate

@@ -6,10 +6,10 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from engine import acceptance
 from engine.__main__ import main
-from engine.acceptance import KAGGLE_ROWS, KAGGLE_SAMPLES, Figure
 from engine.core import hashing
+from engine.validation import workload_figures
+from engine.validation.workload_figures import KAGGLE_ROWS, KAGGLE_SAMPLES, Figure
 from engine.workload import sampling
 from engine.workload.popularity import Popularity
 
@@ -38,15 +38,15 @@ def test_the_shares_count_what_a_drawn_data_set_holds():
     ids, mass = np.cumsum(kept > 0), np.cumsum(kept) / kept.sum()
     for rows in (1, 30, 300, 2000):
         wanted = mass[np.searchsorted(ids, rows)]
-        found = acceptance.seen_share((law,), samples, least, np.array([rows]))[0]
+        found = workload_figures.seen_share((law,), samples, least, np.array([rows]))[0]
         assert found == pytest.approx(wanted, abs=0.01)
 
 
 def test_the_published_share_of_the_hottest_tenth_cannot_be_of_all_lookups():
     rest = 0.9 * KAGGLE_ROWS / (26 * KAGGLE_SAMPLES)
-    assert 100 * (1 - rest) < acceptance.KAGGLE_SHARES[10] - 1
+    assert 100 * (1 - rest) < workload_figures.KAGGLE_SHARES[10] - 1
 
 
 def test_a_zipf_generator_would_miss_the_shares(monkeypatch):
-    monkeypatch.setattr(acceptance, "popularities", lambda _: (Popularity((), 1.0, 1.05, 0.0, KAGGLE_ROWS, KAGGLE_ROWS),))
-    assert not any(figure.passed for figure in islice(acceptance.shares(), 7))
+    monkeypatch.setattr(workload_figures, "popularities", lambda _: (Popularity((), 1.0, 1.05, 0.0, KAGGLE_ROWS, KAGGLE_ROWS),))
+    assert not any(figure.passed for figure in islice(workload_figures.shares(), 7))

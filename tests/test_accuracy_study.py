@@ -14,9 +14,9 @@ from scipy import stats
 
 from engine.__main__ import main
 from engine.errors import BadFile, BadInput
-from engine.study import accuracy, findings, kept, paired
-from engine.study.accuracy import Plan, Score, Seed
 from engine.training import initial, rows_of, scaled, train
+from engine.validation.studies import accuracy, findings, kept, paired
+from engine.validation.studies.accuracy import Plan, Score, Seed
 from engine.workload.source import source
 
 ROOT = Path(__file__).parent.parent

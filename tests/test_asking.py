@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.answers import objectives
+from engine.analysis import objectives
 from engine.campaign import campaign
-from engine.campaign.trace import hazards_of
-from engine.commands import asking, surveying, sweep
+from engine.campaign.fault_stream import hazards_of
+from engine.commands import sweep, sweep_arguments, sweep_tables
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -172,7 +172,7 @@ def test_a_look_at_many_points_holds_a_few_numbers_of_each() -> None:
             return (Result(one, True, "", {TIME: float(one.data.seed), COST: 1.0}) for one in scenarios)
 
         tracemalloc.start()
-        found = surveying.survey(points, "estimate", outcomes, asking.Asked(objectives=objectives(f"{TIME},{COST}")))
+        found = sweep_tables.survey(points, "estimate", outcomes, sweep_arguments.Asked(objectives=objectives(f"{TIME},{COST}")))
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found and found.ran and found.columns[TIME][-1] == 90_000

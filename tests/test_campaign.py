@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.campaign.books import BUCKETS, closed
+from engine.campaign.accounts import BUCKETS, closed
 from engine.campaign.fold import Blow, Terms, fold
-from engine.protection import LOSSES, Plan, Protection
+from engine.campaign.protection import LOSSES, Plan, Protection
 from tests.oracles import batch_by_batch
 
 KEEPS = {**dict.fromkeys(LOSSES, "exact"), "line": "lossy", "media": "lost", "bits": "older"}

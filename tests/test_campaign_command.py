@@ -6,7 +6,7 @@ from itertools import takewhile
 import pytest
 
 from engine.__main__ import main
-from engine.campaign import accuracy, trace, yardsticks
+from engine.campaign import accuracy, fault_stream, reference_points
 from engine.campaign.simulate import terms_of
 from engine.commands import campaign
 from engine.faults import fault
@@ -73,8 +73,8 @@ def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():
     shares = {"faults.power_loss_mtbf_hours": 300.0, "faults.flush_failure_share": 0.4, "faults.lemon_factor": 3.0}
     scenario = with_values(TINY, {**MANY_GPUS, **knobs, **shares})
     end = 3e5 * HOUR
-    found = trace.hazards_of(scenario)
-    ours = [blow.fault for blow in trace.blows(scenario, found, 1, end)]
+    found = fault_stream.hazards_of(scenario)
+    ours = [blow.fault for blow in fault_stream.blows(scenario, found, 1, end)]
     theirs = [strike.fault for strike in takewhile(lambda strike: strike.at < end, fault.strikes(scenario))]
     assert set(found) == set(theirs)
     assert {name: ours.count(name) / theirs.count(name) for name in found} == pytest.approx(dict.fromkeys(found, 1.0), abs=0.12)
@@ -82,7 +82,7 @@ def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():
 
 def test_listed_and_traced_faults_strike_campaigns_too():
     listed = with_values(TINY, {"faults.gpu_crash_at_seconds": (5.0,), "faults.trace": "7 gpu-crash; 3 link-down"})
-    assert trace.hazards_of(listed) == {"gpu-crash": Hazard(None, 1.0, (5.0, 7.0)), "link-down": Hazard(None, 1.0, (3.0,))}
+    assert fault_stream.hazards_of(listed) == {"gpu-crash": Hazard(None, 1.0, (5.0, 7.0)), "link-down": Hazard(None, 1.0, (3.0,))}
 
 
 def test_waits_are_the_means_of_what_a_full_run_draws():
@@ -95,18 +95,18 @@ def test_waits_are_the_means_of_what_a_full_run_draws():
 
 
 def test_llama_s_published_share_lies_above_what_its_public_numbers_give_at_worst():
-    found = yardsticks.llama()
-    assert pytest.approx(3.09 * HOUR, rel=0.01) == yardsticks.LLAMA_MTBF
+    found = reference_points.llama()
+    assert pytest.approx(3.09 * HOUR, rel=0.01) == reference_points.LLAMA_MTBF
     assert found.worst < found.usual < found.best
-    published = next(one for one in yardsticks.YARDSTICKS if one.name.startswith("Llama 3"))
+    published = next(one for one in reference_points.YARDSTICKS if one.name.startswith("Llama 3"))
     assert published.low <= found.usual <= published.high
     # First order: half a period and the down time per fault, a pause per period.
-    first = 1 - (found.period / 2 + 150 + found.pause) / yardsticks.LLAMA_MTBF - found.pause / found.period
+    first = 1 - (found.period / 2 + 150 + found.pause) / reference_points.LLAMA_MTBF - found.pause / found.period
     assert found.usual == pytest.approx(first, abs=0.002)
 
 
 def test_yardsticks_are_shares_with_a_source():
-    for one in yardsticks.YARDSTICKS:
+    for one in reference_points.YARDSTICKS:
         assert 0 < one.low <= one.high <= 1 and one.source and one.note
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from engine.campaign.closed_form import CUSTOMARY, batches_between, daly, effective, young
 from engine.campaign.fold import Blow, fold
-from engine.protection import Plan
+from engine.campaign.protection import Plan
 from tests.oracles.renewal import uptime_share
 from tests.some import one_in
 from tests.test_campaign import WAYS, terms_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
-from engine.study import kept
+from engine.validation.studies import kept
 from pages.parts import charts, numbers, palette, study_panel, sweep_charts, tables
 from tests import fakes
 

@@ -5,15 +5,15 @@ from statistics import fmean, geometric_mean
 
 import pytest
 
-from engine import checked as subject
 from engine.__main__ import main
-from engine.checked import sentence
 from engine.estimate import estimate
-from engine.gaps import METRICS, gaps
-from engine.published import Claim, claims
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
+from engine.validation import known_error as subject
+from engine.validation.claims import Claim, claims
+from engine.validation.estimate_gap import METRICS, gaps
+from engine.validation.known_error import sentence
 
 STEP = "Step time [ms]"
 PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.commands import bar
+from engine.commands import progress_bar
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.sweep.links import link
@@ -214,10 +214,10 @@ def test_a_row_damaged_on_disk_is_computed_anew(store: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(None, "unknown"), (3.2, "3 s left"), (600, "10 min left"), (9000, "2.5 h left")])
 def test_time_left_is_said_as_people_say_it(seconds: float | None, text: str) -> None:
-    assert text in bar.duration(seconds)
+    assert text in progress_bar.duration(seconds)
 
 
 def test_the_bar_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    bar.draw(0.5, "half")
-    bar.wipe()
+    progress_bar.draw(0.5, "half")
+    progress_bar.wipe()
     assert capsys.readouterr().err == ""

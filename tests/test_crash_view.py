@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answers import linked
-from engine.crashcheck import lines
+from engine.analysis import linked
+from engine.crashcheck import replay_line
 from engine.crashcheck.view import KEPT, SLOTS, line_of, moments, said, view
 from engine.errors import BadInput
 from engine.persistence.models import domain
@@ -26,7 +26,7 @@ def test_every_moment_of_every_protocol_can_be_looked_at_and_recovers_as_its_lin
     for number in range(0, len(moments(of, model)), 5):
         for kept in KEPT:
             found = view(line_of(of, model, number, kept, number))
-            assert found.number == number and found.verdict == lines.replay(found.line) and not found.verdict.problem
+            assert found.number == number and found.verdict == replay_line.replay(found.line) and not found.verdict.problem
             states = {cell.state for cell in found.cells}
             assert states <= set(crash_viewer.STATES) and (kept != "nothing" or "kept" not in states)
             assert kept != "everything" or not states & {"lost", "torn"}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.crashcheck import Effort, check, configuration, configurations, explore, read, replay, states
+from engine.crashcheck.reference_run import Configuration, story
 from engine.crashcheck.states import Point
-from engine.crashcheck.story import Configuration, story
 from engine.crashcheck.visit import observed
 from engine.errors import BadInput
 

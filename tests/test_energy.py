@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
 
+from engine.analysis.uncertainty import tornado, uncertain
 from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
@@ -15,7 +16,6 @@ from engine.run.scores import Scores
 from engine.scenario.scenario import with_values
 from engine.schedule import energy
 from engine.schedule.steady_state import steady
-from engine.sensitivity import tornado, uncertain
 from engine.simulate import simulate, untrained
 
 BATCHES = 12

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.acceptance import TAOBAO, TAOBAO_LRU
 from engine.caches import batch_lru
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
+from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
 from engine.workload import accesses, source, spectrum, touched
 from engine.workload.expected import hit_rate
 

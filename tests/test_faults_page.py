@@ -7,8 +7,8 @@ import pytest
 from machines import scenario
 from streamlit.testing.v1 import AppTest
 
-from engine.campaign.books import BUCKETS
-from engine.campaign.trace import hazards_of
+from engine.campaign.accounts import BUCKETS
+from engine.campaign.fault_stream import hazards_of
 from engine.faults.hazard import Hazard
 from engine.insight.power_loss_detail import close_up
 from engine.units import DAY, HOUR

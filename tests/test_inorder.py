@@ -10,8 +10,8 @@ from test_schedule import _demand, random_graphs, seconds
 
 from engine.core import memo
 from engine.core.graph import Task, TaskGraph
+from engine.full_runs import runs
 from engine.registry import names
-from engine.runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule import averages

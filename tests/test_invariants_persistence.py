@@ -11,9 +11,9 @@ import pytest
 from seeded_bugs.broken_media import Through
 
 from engine.crashcheck import Effort, check, configuration, configurations, explore, judge
-from engine.crashcheck.search import safe_models
+from engine.crashcheck.explore import safe_models
+from engine.crashcheck.reference_run import story
 from engine.crashcheck.states import drawn
-from engine.crashcheck.story import story
 from engine.crashcheck.visit import observed
 from engine.persistence import CrashMedia, FunctionalMedia, protocol, records, recover
 from engine.persistence.media import HEALTH

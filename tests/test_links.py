@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine import version
-from engine.answers import linked
+from engine.analysis import linked
 from engine.errors import BadInput, BadLink
 from engine.scenario.presets import DEFAULT, preset, preset_names
 from engine.scenario.scenario import Scenario, values, with_values

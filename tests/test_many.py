@@ -16,8 +16,8 @@ from engine.core.graph import TaskGraph
 from engine.core.work import Stream
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
+from engine.estimates import estimates
 from engine.insight.knob_effect import moved
-from engine.many import estimates
 from engine.registry import names
 from engine.scenario.keys import key
 from engine.scenario.presets import preset

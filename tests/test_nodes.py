@@ -5,7 +5,6 @@ from math import ceil
 import numpy as np
 import pytest
 
-from engine.acceptance import META_REUSE, reuse_shares
 from engine.core.hashing import Purpose, key
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import memory_bytes
@@ -17,6 +16,7 @@ from engine.systems.node_count import MOST_NODES, for_capacity, on
 from engine.systems.placement import USABLE
 from engine.systems.traffic import mlp_bytes, table_bytes
 from engine.units import GiB
+from engine.validation.workload_figures import META_REUSE, reuse_shares
 from engine.workload.popularity import popularities
 from engine.workload.sampling import draw, sampler
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from engine.acceptance import TAOBAO, TAOBAO_LOCALITY, TAOBAO_LRU
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.sweep.links import link, read
+from engine.validation.workload_figures import TAOBAO, TAOBAO_LOCALITY, TAOBAO_LRU
 from engine.workload.expected import hit_rate
 from engine.workload.popularity import Popularity, popularities
 from engine.workload.spectrum import id_space

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from engine.acceptance import KAGGLE_SAMPLES, distinct
 from engine.core import hashing
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
+from engine.validation.workload_figures import KAGGLE_SAMPLES, distinct
 from engine.workload import batch, cells, popularity, sampling, spectrum
 from engine.workload.popularity import Popularity
 

@@ -5,7 +5,7 @@ from math import ceil
 import pytest
 from scipy.stats import binomtest
 
-from engine.campaign import campaign, pace, trace
+from engine.campaign import batch_costs, campaign, fault_stream
 from engine.campaign.closed_form import daly
 from engine.campaign.compare import wilson
 from engine.campaign.simulate import terms_of
@@ -79,7 +79,7 @@ def test_cpr_s_period_loses_a_tenth_of_the_samples():
 
 def test_a_peer_s_copy_takes_the_idle_time_of_the_network():
     plan = plan_of("peer", SHARDED)
-    bare = pace.bare(SHARDED)
+    bare = batch_costs.bare(SHARDED)
     sent = STATE / (2 * 8 * 10e9)
     assert bare.network > 0 and plan.every == ceil(sent / (bare.step - bare.network)) > 1
     assert (plan.step, plan.pause) == (bare.step, 0.0) and plan.drain == pytest.approx(plan.every * plan.step)
@@ -91,18 +91,18 @@ def test_a_peer_s_copy_takes_the_idle_time_of_the_network():
 def test_a_parity_lengthens_the_step_where_the_network_has_no_time_for_it():
     rows = expected_unique(KAGGLE, 1)
     sent = rows * (64 + 8)
-    assert plan_of("parity", SHARDED).step == pace.bare(SHARDED).step
+    assert plan_of("parity", SHARDED).step == batch_costs.bare(SHARDED).step
     slow = with_values(SHARDED, {"machine.network_bandwidth_GBps": 0.1, "data.batch_size": 1024})
-    bare, more = pace.bare(slow), expected_unique(slow, 1) * (64 + 8) / (2 * 8 * 0.1e9)
+    bare, more = batch_costs.bare(slow), expected_unique(slow, 1) * (64 + 8) / (2 * 8 * 0.1e9)
     assert plan_of("parity", slow).step == pytest.approx(bare.network + more) and more < bare.step < bare.network + more
     slower = with_values(KAGGLE, {"machine.network_bandwidth_GBps": 0.1})
     assert plan_of("parity", slower).step == pytest.approx(sent / 0.1e9)
-    assert sent / 0.1e9 > pace.bare(slower).step
+    assert sent / 0.1e9 > batch_costs.bare(slower).step
 
 
 def test_useful_is_a_batch_without_its_log():
     terms, _ = terms_of(KAGGLE, "undo", None)
-    assert terms.useful == pace.bare(KAGGLE).step < terms.plan.step
+    assert terms.useful == batch_costs.bare(KAGGLE).step < terms.plan.step
 
 
 def test_optane_bears_so_many_full_writes():
@@ -119,14 +119,14 @@ def test_the_chance_of_an_unrecoverable_run_has_wilson_s_interval():
 
 def test_two_classes_of_one_rate_strike_at_instants_of_their_own():
     hazards = dict.fromkeys(("gpu-crash", "host-crash"), Hazard(100.0))
-    found = trace.blows(KAGGLE, hazards, 1, 1e5)
+    found = fault_stream.blows(KAGGLE, hazards, 1, 1e5)
     instants = {name: {blow.at for blow in found if blow.fault == name} for name in hazards}
     assert not instants["gpu-crash"] & instants["host-crash"]
 
 
 def test_a_slow_device_lengthens_a_batch_by_what_the_estimate_says():
-    slow = pace.slowdown(KAGGLE)
+    slow = batch_costs.slowdown(KAGGLE)
     assert slow > 2
-    assert pace.slowdown(with_values(KAGGLE, {"faults.fail_slow_bandwidth": 1.0, "faults.fail_slow_latency": 1.0})) == 1.0
+    assert batch_costs.slowdown(with_values(KAGGLE, {"faults.fail_slow_bandwidth": 1.0, "faults.fail_slow_latency": 1.0})) == 1.0
     found = campaign(KAGGLE, "undo", {"fail-slow": Hazard(None, 1.0, (1000.0,))}, 1.0, 1)
     assert found.seconds["slow"] == pytest.approx(60 * (1 - 1 / slow))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from engine.campaign import campaign, many, pace, period_curve, trace
+from engine.campaign import batch_costs, campaign, fault_stream, many, period_curve
+from engine.campaign.protection import KEEPS, LOSSES
 from engine.campaign.simulate import terms_of
 from engine.errors import BadKnob, CannotRun
 from engine.faults.hazard import Hazard
-from engine.protection import KEEPS, LOSSES
 from engine.registry import every, names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -66,18 +66,18 @@ def test_what_cannot_be_is_refused_in_a_sentence():
 
 def test_without_its_log_a_system_is_as_fast_as_one_that_keeps_none():
     """CXL-D without its redo log and CXL-B without its undo log are the same machine doing the same work."""
-    b, d = (pace.bare(with_values(KAGGLE, {"system": system})) for system in ("cxl-b", "cxl-d"))
+    b, d = (batch_costs.bare(with_values(KAGGLE, {"system": system})) for system in ("cxl-b", "cxl-d"))
     assert b == d
-    assert b.step < pace.logged(with_values(KAGGLE, {"system": "cxl-b"}), {}).step
+    assert b.step < batch_costs.logged(with_values(KAGGLE, {"system": "cxl-b"}), {}).step
     plain = with_values(KAGGLE, {"system": "all-hbm"})
-    assert pace.bare(plain).step == pace.logged(plain, {}).step
+    assert batch_costs.bare(plain).step == batch_costs.logged(plain, {}).step
 
 
 def test_a_log_s_pace_is_that_of_the_system_that_keeps_it():
     for name, system in (("undo", "cxl-b"), ("redo", "cxl-d")):
         own = with_values(KAGGLE, {"system": system})
         terms, _ = terms_of(with_values(KAGGLE, {"policy.relaxed_lookup": False}), name, None)
-        assert terms.plan.step == pace.logged(own, {}).step
+        assert terms.plan.step == batch_costs.logged(own, {}).step
 
 
 def test_all_protections_meet_the_same_faults():
@@ -92,13 +92,13 @@ def test_I11_the_same_seed_gives_the_same_events():
 
 
 def test_switching_one_class_off_leaves_the_others_where_they_were():
-    every_blow = trace.blows(KAGGLE, HAZARDS, 1, 1e7)
-    fewer = trace.blows(KAGGLE, {"power-loss": HAZARDS["power-loss"]}, 1, 1e7)
+    every_blow = fault_stream.blows(KAGGLE, HAZARDS, 1, 1e7)
+    fewer = fault_stream.blows(KAGGLE, {"power-loss": HAZARDS["power-loss"]}, 1, 1e7)
     assert [blow for blow in every_blow if blow.fault == "power-loss"] == fewer
 
 
 def test_weibull_faults_keep_their_mean():
-    counts = [len(trace.blows(KAGGLE, {"gpu-crash": Hazard(100.0, shape)}, 1, 4e5)) for shape in (0.7, 1.0, 1.5)]
+    counts = [len(fault_stream.blows(KAGGLE, {"gpu-crash": Hazard(100.0, shape)}, 1, 4e5)) for shape in (0.7, 1.0, 1.5)]
     assert counts == pytest.approx([4000] * 3, rel=0.05)
 
 
@@ -137,14 +137,14 @@ def test_a_rare_backup_gives_back_what_a_log_in_the_same_memory_cannot_and_costs
 
 def test_a_fault_of_the_whole_site_is_worse_than_one_of_a_node():
     kept = {name: every("protections")[name].gives_back for name in ("undo", "relaxed", "cpr", "peer", "parity", "check-n-run")}
-    crash, outage = trace.destroyed("gpu-crash"), trace.destroyed("power-loss")
+    crash, outage = fault_stream.destroyed("gpu-crash"), fault_stream.destroyed("power-loss")
     assert {name: gives(crash) for name, gives in kept.items()} == {
         "undo": "exact", "relaxed": "lossy", "cpr": "lossy", "peer": "exact", "parity": "exact", "check-n-run": "lossy",
     }  # fmt: skip
     assert {name: gives(outage) for name, gives in kept.items()} == {
         "undo": "exact", "relaxed": "lossy", "cpr": "exact", "peer": "older", "parity": "lost", "check-n-run": "lossy",
     }  # fmt: skip
-    assert kept["undo"](trace.destroyed("flush-failure")) == "lost"
+    assert kept["undo"](fault_stream.destroyed("flush-failure")) == "lost"
 
 
 def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():

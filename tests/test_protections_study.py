@@ -5,10 +5,10 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadInput
-from engine.study import accuracy, effects, kept, protections
-from engine.study.findings import MOMENTS
-from engine.study.protections import SHARDS, Plan, rounded
 from engine.training import initial, localise, rows_of, scaled, train
+from engine.validation.studies import accuracy, effects, kept, protections
+from engine.validation.studies.findings import MOMENTS
+from engine.validation.studies.protections import SHARDS, Plan, rounded
 from engine.workload.source import source
 
 SMALL = Plan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))

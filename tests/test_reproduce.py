@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import validate
 from engine.core.graph import STAGES
-from engine.published import Claim
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from engine.study import findings, kept
-from engine.validate import Verdict
+from engine.validation import validate
+from engine.validation.claims import Claim
+from engine.validation.studies import findings, kept
+from engine.validation.validate import Verdict
 from pages.parts import constants_panel, downloads, study_panel, verdict_charts, verdict_tables, verdicts
 from tests import fakes
 

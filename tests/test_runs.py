@@ -6,12 +6,12 @@ import pytest
 from engine.amounts import counted
 from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
+from engine.full_runs import runs
 from engine.registry import names
 from engine.results.explanation import tell
 from engine.results.report import report
 from engine.run.run import run
 from engine.run.scores import Scores
-from engine.runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machinery

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine.__main__ import main
-from engine.answers import alone, constraint, objectives, search, suggested
-from engine.answers.evaluated import evaluated
+from engine.analysis import constraint, objectives, one_at_a_time, search, suggested_axes
+from engine.analysis.evaluated import evaluated
 from engine.errors import BadInput, CannotRun
 from engine.results.result import Result
 from engine.scenario.presets import preset
@@ -41,8 +41,8 @@ def faked(monkeypatch: pytest.MonkeyPatch, of: Callable[[Scenario], dict[str, fl
         counted.extend(scenarios)
         return [Result(one, ran=True, outcome="", results=of(one)) for one in scenarios]
 
-    monkeypatch.setattr("engine.answers.search.evaluated", evaluated)
-    monkeypatch.setattr("engine.answers.alone.evaluated", evaluated)
+    monkeypatch.setattr("engine.analysis.search.evaluated", evaluated)
+    monkeypatch.setattr("engine.analysis.one_at_a_time.evaluated", evaluated)
 
 
 def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float]) -> float:
@@ -72,7 +72,7 @@ def test_a_tenth_of_a_grid_gives_99_percent_of_its_front_in_the_median_of_seeds(
 
 def test_with_real_estimates_a_tenth_of_the_default_grid_covers_its_front() -> None:
     base = preset("tiny").scenario
-    axes = suggested.axes(base)
+    axes = suggested_axes.axes(base)
     whole = [one.results for one in evaluated(list(Sweep(base, axes))) if one.ran]
     points = {(row[TIME] or 0, row[COST] or 0) for row in whole}
     best = [one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)]
@@ -86,9 +86,9 @@ def test_with_real_estimates_a_tenth_of_the_default_grid_covers_its_front() -> N
 @pytest.mark.parametrize("name", ["tiny", "bagpipe-kaggle"])
 def test_the_grid_to_begin_with_holds_the_base_and_only_knobs_that_act(name: str) -> None:
     base = preset(name).scenario
-    axes = suggested.axes(base)
+    axes = suggested_axes.axes(base)
     grid = Sweep(base, axes)
-    assert 500 <= len(grid) <= suggested.MOST_POINTS and not grid.refused
+    assert 500 <= len(grid) <= suggested_axes.MOST_POINTS and not grid.refused
     assert all(values(base)[axis.path] in axis.values for axis in axes) and axes[0].path == "system"
     for axis in axes[1:]:  # each changes time or cost somewhere
         tried = [
@@ -175,7 +175,7 @@ def ishigami(scenario: Scenario) -> dict[str, float | None]:
 def test_sobol_indices_agree_with_ishigamis_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[Scenario] = []
     faked(monkeypatch, ishigami, counted)
-    by_path = {share.path: share for share in alone.sobol(Scenario(), ANGLES, TIME, rows=256)}
+    by_path = {share.path: share for share in one_at_a_time.sobol(Scenario(), ANGLES, TIME, rows=256)}
     first = (1 + 0.1 * pi**4 / 5) ** 2 / 2
     second = 49 / 8
     both = 0.01 * pi**8 * (1 / 18 - 1 / 50)
@@ -190,20 +190,20 @@ def test_sobol_indices_agree_with_ishigamis_closed_form(monkeypatch: pytest.Monk
 
 def test_rows_without_a_number_are_left_out_and_too_few_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     faked(monkeypatch, lambda one: {TIME: None if one.machine.cxl_latency_ns > 0.5 else one.machine.pcie_bandwidth_GBps}, [])
-    by_path = {share.path: share for share in alone.sobol(Scenario(), ANGLES, TIME, rows=192)}
+    by_path = {share.path: share for share in one_at_a_time.sobol(Scenario(), ANGLES, TIME, rows=192)}
     assert by_path[RATE].total == pytest.approx(1, abs=0.3) and by_path[LATENCY].total == 0
     faked(monkeypatch, lambda one: {}, [])
     with pytest.raises(CannotRun, match=r"Only 0 of 64 rows have Step time"):
-        alone.sobol(Scenario(), ANGLES, TIME, rows=64)
+        one_at_a_time.sobol(Scenario(), ANGLES, TIME, rows=64)
 
 
 def test_a_tornado_moves_one_knob_at_a_time_from_the_base() -> None:
     base = preset("optane-rm1").scenario
     size = "machine.pmem_capacity_GiB"
     axes = [parse(text) for text in ("system=pmem,cxl", "machine.gpu=v100,a100-80", f"{size}=auto,2048", "run.evaluations=1,2")]
-    moves = {move.path: move for move in alone.tornado(base, axes, COST)}
+    moves = {move.path: move for move in one_at_a_time.tornado(base, axes, COST)}
     assert set(moves) == {"system", "machine.gpu", size}  # evaluations cost nothing
     assert (moves["machine.gpu"].low_at, moves["machine.gpu"].high_at) == ("v100", "a100-80")
-    slower = {move.path: move for move in alone.tornado(base, axes, TIME)}
+    slower = {move.path: move for move in one_at_a_time.tornado(base, axes, TIME)}
     assert slower[size].low_at == 2048 and slower["system"].high_at == "pmem"
     assert moves["machine.gpu"].sentence(COST).startswith("GPU alone takes capital cost from ")

@@ -7,7 +7,8 @@ from equivalent_bugs import PATCHES, WRAPS
 from seeded_bugs import BUGS as ALL
 from seeded_bugs.broken_media import Through
 
-from engine.crashcheck import Effort, explore, hunt, leash, read, replay, search
+from engine.crashcheck import Effort, explore, hunt, read, replay, timeout
+from engine.crashcheck import explore as search
 from engine.crashcheck.bugs import broken, seeded
 from engine.crashcheck.ladder import RUNGS, ladder, table
 from engine.persistence import records
@@ -73,7 +74,7 @@ def test_patience_leaves_the_alarm_clock_as_it_was():
     import signal
 
     before = signal.getsignal(signal.SIGALRM)
-    with leash.patience(5):
+    with timeout.patience(5):
         pass
     assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from engine import sensitivity
+from engine.analysis import uncertainty
+from engine.analysis.uncertainty import bands, tornado, uncertain
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.sensitivity import bands, tornado, uncertain
 
 BASE = preset("trainingcxl-rm1").scenario
 STEP = "Step time [ms]"
@@ -51,8 +51,8 @@ def test_bands_repeat_and_lie_between_the_extremes():
 
 def test_draws_lie_below_a_constants_value_as_often_as_above_it_and_within_its_range():
     asked = preset("trainingcxl-rm1").scenario
-    drawn = list(sensitivity._samples(asked, 400))
-    for name, one in sensitivity.uncertain(asked).items():
+    drawn = list(uncertainty._samples(asked, 400))
+    for name, one in uncertainty.uncertain(asked).items():
         values = np.array([row[name] for row in drawn])
         assert one.low <= values.min() and values.max() <= one.high
         if one.low < one.value < one.high:

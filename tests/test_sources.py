@@ -6,6 +6,7 @@ from itertools import chain
 import pytest
 from machines import scenario
 
+from engine.analysis.uncertainty import uncertain
 from engine.commands.listing import LISTS, _catalogue
 from engine.core.work import Persist, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
@@ -13,7 +14,6 @@ from engine.hardware.device import joules, seconds
 from engine.registry import every, load
 from engine.scenario.machine import Machine
 from engine.scenario.scenario import KNOBS
-from engine.sensitivity import uncertain
 from engine.sweep.links import link, read
 
 GB, MODULE = 1e9, 128e9 / 2**30

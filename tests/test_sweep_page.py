@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.answers.weeks import over_weeks
-from engine.many import estimates
+from engine.analysis.over_weeks import over_weeks
+from engine.estimates import estimates
 from engine.scenario.presets import preset
 from engine.sweep import links
 from engine.sweep.axes import parse

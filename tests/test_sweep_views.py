@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answers.objective import Constraint
+from engine.analysis.objective import Constraint
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS
 from engine.store.columns import RAN, REFUSED, UNFINISHED, Columns

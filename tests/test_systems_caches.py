@@ -13,12 +13,12 @@ from engine.caches.replay import served
 from engine.core.work import Direct
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.published import claims
 from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from engine.validate import points
+from engine.validation.claims import claims
+from engine.validation.validate import points
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import conflicts
 from engine.workload.source import source

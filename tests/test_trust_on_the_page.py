@@ -6,13 +6,13 @@ import io
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.analysis.uncertainty import bands, tornado
 from engine.errors import CannotRun
-from engine.gaps import Gap
 from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
-from engine.sensitivity import bands, tornado
 from engine.systems.powered import constants
+from engine.validation.estimate_gap import Gap
 from pages.parts import address, constants_panel, downloads, gap_panel, sureness, tiles, training_panel
 from pages.parts.numbers import readable
 from tests.test_pages import ROOT

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from engine import published, validate
 from engine.__main__ import main
 from engine.errors import BadFile, CannotRun
-from engine.published import Claim, claims
 from engine.registry import names
 from engine.results.result import Result
 from engine.run.run import machinery
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.systems.capacity import fit
-from engine.validate import Point, Verdict, measure
+from engine.validation import claims as published
+from engine.validation import validate
+from engine.validation.claims import Claim, claims
+from engine.validation.validate import Point, Verdict, measure
 
 GOOD: Mapping[str, Any] = {
     "metric": "Step time [ms]",

@@ -9,7 +9,7 @@ import pytest
 
 from engine import registry
 from engine.__main__ import main
-from engine.crashcheck.search import safe_models
+from engine.crashcheck.explore import safe_models
 from engine.estimate import estimate
 from engine.faults.fault import Fault
 from engine.persistence.models import Domain, in_order

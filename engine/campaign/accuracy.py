@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from ..protection import Plan, Protection
 from ..registry import load
-from ..study import effects, kept
-from ..study.effects import Effect
-from ..study.findings import findings
-from ..study.protections import parsed
+from ..validation.studies import effects, kept
+from ..validation.studies.effects import Effect
+from ..validation.studies.findings import findings
+from ..validation.studies.protections import parsed
+from .protection import Plan, Protection
 
 
 @dataclass(frozen=True)

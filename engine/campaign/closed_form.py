@@ -6,7 +6,7 @@ exponential and may strike in training, in a checkpoint and in a recovery, which
 
 from math import exp, expm1, inf, sqrt
 
-from ..protection import Plan, Site
+from .protection import Plan, Site
 
 # Without faults no period is best; this one is Check-N-Run's default (NSDI'22).
 CUSTOMARY = 1800.0

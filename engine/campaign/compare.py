@@ -11,9 +11,9 @@ from ..errors import BadKnob, CannotRun
 from ..faults.hazard import Hazard
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..study.paired import quantile
 from ..units import GB, HOUR
-from . import trace
+from ..validation.studies.paired import quantile
+from . import fault_stream
 from .closed_form import daly, effective, young
 from .fold import Terms
 from .simulate import Campaign, campaign, struck, terms_of
@@ -36,7 +36,7 @@ def many(
 
     A protection that the scenario cannot have, or that does not fit, has its sentence under `Refused` and no numbers.
     """
-    trace.check(hazards)
+    fault_stream.check(hazards)
     runs = {name: partial(_run, scenario, name, hazards, hours, period) for name in protections}
     return tuple(_row(name, run, seeds) for name, run in runs.items())
 
@@ -147,9 +147,9 @@ def period_curve(
     """Return the share of useful time at each period, all under the same faults, some hundreds of them."""
     if not load("protections", protection).periodic:
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
-    mtbf = trace.rollback_mtbf(hazards)
+    mtbf = fault_stream.rollback_mtbf(hazards)
     end = CURVE_FAULTS * (mtbf or max(periods, default=1.0))
-    blows = trace.blows(scenario, hazards, seed, end)
+    blows = fault_stream.blows(scenario, hazards, seed, end)
     points = []
     for period in periods:
         terms, site = terms_of(scenario, protection, mtbf, period)
@@ -162,8 +162,8 @@ def period_curve(
 def closed_form(terms: Terms, hazards: Mapping[str, Hazard], mtbf: float | None) -> float | None:
     """Return the exact share of useful time where every fault is exponential and rolls back; None elsewhere."""
     plan = terms.plan
-    lossy = [terms.protection.gives_back(trace.destroyed(name)) for name in hazards]
+    lossy = [terms.protection.gives_back(fault_stream.destroyed(name)) for name in hazards]
     listed = any(hazard.at or hazard.shape != 1 for hazard in hazards.values())
-    if listed or "lost" in lossy or (plan.partial and "lossy" in lossy) or not all(map(trace.destroyed, hazards)):
+    if listed or "lost" in lossy or (plan.partial and "lossy" in lossy) or not all(map(fault_stream.destroyed, hazards)):
         return None
     return effective(plan, terms.useful, mtbf or inf, terms.detect + terms.restart + plan.restore)

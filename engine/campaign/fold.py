@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..protection import KEEPS, Keeps, Plan, Protection
-from .books import Ledger
-from .clock import Done, done, until, whole
+from .accounts import Ledger
+from .protection import KEEPS, Keeps, Plan, Protection
+from .stretch import Done, done, until, whole
 
 
 class Blow(NamedTuple):

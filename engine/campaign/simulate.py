@@ -6,13 +6,13 @@ from math import exp
 
 from ..errors import BadKnob, nearest
 from ..faults.hazard import Hazard
-from ..protection import Plan, Protection, Site
 from ..registry import load, names
 from ..scenario.scenario import Scenario
 from ..units import HOUR
-from . import pace, trace
-from .books import closed
+from . import batch_costs, fault_stream
+from .accounts import closed
 from .fold import Blow, Event, Recovery, State, Terms, fold
+from .protection import Plan, Protection, Site
 from .site import site
 
 MOST_HOURS = 1e6
@@ -86,9 +86,9 @@ def campaign(
 
     Raises BadKnob for a protection that the scenario's system cannot have, CannotRun where the scenario does not fit.
     """
-    terms, where = terms_of(scenario, protection, trace.rollback_mtbf(hazards), period)
+    terms, where = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     end = _seconds(hours)
-    return struck(terms, where, protection, trace.blows(scenario, hazards, seed, end), end, seed)
+    return struck(terms, where, protection, fault_stream.blows(scenario, hazards, seed, end), end, seed)
 
 
 def struck(terms: Terms, where: Site, protection: str, blows: list[Blow], end: float, seed: int = 0) -> Campaign:
@@ -105,7 +105,7 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
         raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
     chosen: Protection = load("protections", protection)
     knobs = chosen.log(scenario)
-    where = site(scenario, None if knobs is None else pace.logged(scenario, knobs), mtbf, period)
+    where = site(scenario, None if knobs is None else batch_costs.logged(scenario, knobs), mtbf, period)
     plan = chosen.plan(where)
     useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
     waits = (*_waits(scenario), max(plan.restore, plan.backup_drain, where.state / where.home.write))

@@ -11,20 +11,20 @@ from ..hardware.cluster import gpus_in_node, nodes
 from ..hardware.device import Device
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
-from ..protection import STORE, Pace, Path, Site
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machinery
 from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB
-from . import pace
+from . import batch_costs
+from .protection import STORE, Pace, Path, Site
 
 PROBE = 1e9
 
 
 def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float | None) -> Site:
     """Return the site of a scenario; `own` is its pace under a protection's log. Raises CannotRun where it does not fit."""
-    m = pace.ready(scenario)
-    machine, bare = m.scenario.machine, pace.bare(scenario)
+    m = batch_costs.ready(scenario)
+    machine, bare = m.scenario.machine, batch_costs.bare(scenario)
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
     wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn(m)

@@ -3,8 +3,8 @@
 from math import inf
 
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
-from ..protection import Site
 from ..units import GiB
+from .protection import Site
 
 
 def wear(site: Site, nbytes: float) -> float:

@@ -7,15 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import version
-from ..campaign import many, trace
-from ..campaign.yardsticks import YARDSTICKS, llama
+from ..campaign import fault_stream, many
+from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..faults.hazard import Hazard
 from ..registry import names
 from ..scenario.scenario import Scenario
 from ..sweep import links
 from ..units import HOUR
-from . import choosing, output
+from . import output, scenario_arguments
 from .parser import Subparsers, whole
 
 COLUMNS = {
@@ -33,7 +33,7 @@ COLUMNS = {
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("campaign", help="weeks of training under faults, protections beside each other")
-    choosing.add(parser)
+    scenario_arguments.add(parser)
     parser.add_argument("--protection", metavar="NAME,...", help=f"of {', '.join(names('protections'))} (all)")
     parser.add_argument(
         "--mtbf", action="append", default=[], metavar="FAULT=HOURS", help="of the whole machine; otherwise the fault knobs hold"
@@ -48,8 +48,8 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Simulate the campaigns and write their table."""
     output.check(arguments.json)
-    scenario = choosing.chosen(arguments).scenario
-    hazards = _hazards(arguments.mtbf) or trace.hazards_of(scenario)
+    scenario = scenario_arguments.chosen(arguments).scenario
+    hazards = _hazards(arguments.mtbf) or fault_stream.hazards_of(scenario)
     if not hazards:
         raise BadInput("No fault can strike; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
     chosen = arguments.protection.split(",") if arguments.protection else names("protections")

@@ -4,11 +4,11 @@ import argparse
 import json
 from typing import Any
 
-from ..crashcheck import bugs, ladder, lines
+from ..crashcheck import bugs, ladder, replay_line
 from ..crashcheck.report import Report
 from ..crashcheck.whole import check
 from ..persistence.models import domain
-from . import bar, output
+from . import output, progress_bar
 from .parser import Subparsers, whole
 
 INCONSISTENT, INTERRUPTED = 3, 130
@@ -42,13 +42,13 @@ def call(arguments: argparse.Namespace) -> int:
         return _ladder(arguments)
     if arguments.broken:
         bug = bugs.broken(arguments.broken)
-        report = bugs.hunt(bug, models, seed=arguments.seed, told=bar.draw)
+        report = bugs.hunt(bug, models, seed=arguments.seed, told=progress_bar.draw)
         return _tell(arguments, report, {"broken": bug.name, "caught": bool(report.inconsistent)})
-    return _tell(arguments, check(arguments.states, models, arguments.seed, bar.draw), {})
+    return _tell(arguments, check(arguments.states, models, arguments.seed, progress_bar.draw), {})
 
 
 def _tell(arguments: argparse.Namespace, report: Report, more: dict[str, Any]) -> int:
-    bar.wipe()
+    progress_bar.wipe()
     if arguments.json:
         output.write(arguments.json, json.dumps(report.as_json() | more, indent=1) + "\n")
     else:
@@ -60,7 +60,7 @@ def _tell(arguments: argparse.Namespace, report: Report, more: dict[str, Any]) -
 
 def words(report: Report, more: dict[str, Any]) -> str:
     """Write the report for people."""
-    lines = [
+    replay_line = [
         f"{report.unique_states} unique states of {report.raw_states} at {report.points} points in {report.seconds:.1f} s: "
         f"{report.inconsistent} inconsistent.",
         f"{len(report.configurations)} configurations under {', '.join(sorted(report.models))}; power lost up to {report.depth} "
@@ -68,22 +68,22 @@ def words(report: Report, more: dict[str, Any]) -> str:
         report.not_explored(),
     ]
     if "caught" in more:
-        lines.append(f"{more['broken']}: {'caught' if more['caught'] else 'not caught'}.")
+        replay_line.append(f"{more['broken']}: {'caught' if more['caught'] else 'not caught'}.")
     if report.interrupted:
-        lines.append("Interrupted; run it again for the rest: the order of states is always the same.")
-    lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:SHOWN]]
+        replay_line.append("Interrupted; run it again for the rest: the order of states is always the same.")
+    replay_line += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:SHOWN]]
     if len(report.failures) > SHOWN:
-        lines.append(f"and {len(report.failures) - SHOWN} more lines in --json FILE.")
-    return "\n".join(lines) + "\n"
+        replay_line.append(f"and {len(report.failures) - SHOWN} more lines in --json FILE.")
+    return "\n".join(replay_line) + "\n"
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    asked = lines.read(arguments.replay)
+    asked = replay_line.read(arguments.replay)
     bug = bugs.Broken("")
     if arguments.broken or asked.bug:
         bug = bugs.broken(arguments.broken or asked.bug)
     with bug.install():
-        verdict = lines.replay(arguments.replay, bug.wrap)
+        verdict = replay_line.replay(arguments.replay, bug.wrap)
     said = verdict.problem or ("refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}")
     if arguments.json:
         found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
@@ -94,8 +94,8 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 
 def _ladder(arguments: argparse.Namespace) -> int:
-    rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), bar.draw)]
-    bar.wipe()
+    rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
+    progress_bar.wipe()
     if arguments.json:
         output.write(arguments.json, json.dumps(rows, indent=1) + "\n")
     else:

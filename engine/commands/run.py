@@ -13,7 +13,7 @@ from ..run.progress import Progress
 from ..scenario.keys import How
 from ..service.worker import computed
 from ..store.kept import result_text
-from . import bar, choosing, output
+from . import output, progress_bar, scenario_arguments
 from .interrupt import at_once
 from .parser import Subparsers, add_outputs
 from .summary import summary
@@ -24,7 +24,7 @@ CANNOT_RUN = 3
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("run", help="run one scenario")
-    choosing.add(parser)
+    scenario_arguments.add(parser)
     add_outputs(parser)
     parser.add_argument("--json", metavar="FILE", help="write the whole result here; - is standard output")
     parser.add_argument("--trace", metavar="FILE", help="write the timeline as Chrome trace JSON")
@@ -34,7 +34,7 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Run the chosen scenario and write what was asked for; returns the exit status."""
     output.check(arguments.csv, arguments.json, arguments.trace)
-    chosen = choosing.chosen(arguments)
+    chosen = scenario_arguments.chosen(arguments)
     if chosen.axes:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
     how: How = "estimate" if arguments.estimate else "full"
@@ -42,13 +42,13 @@ def call(arguments: argparse.Namespace) -> int:
         with threadpool_limits(1), at_once():
             result = computed(chosen.scenario, how, chosen.data, _show)
     finally:
-        bar.wipe()
+        progress_bar.wipe()
     _write(arguments, result, how)
     return 0 if result.ran else CANNOT_RUN
 
 
 def _show(progress: Progress) -> bool:
-    bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
+    progress_bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
     return False
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ..answers import cheapest, finding, knee, objective
-from ..answers.evaluated import evaluated, number
-from ..answers.objective import Constraint, Objective, constraint
-from ..answers.search import Found, search
-from ..answers.weeks import WEEKS
+from ..analysis import cheapest, finding, knee, objective
+from ..analysis.evaluated import evaluated, number
+from ..analysis.objective import Constraint, Objective, constraint
+from ..analysis.over_weeks import WEEKS
+from ..analysis.search import Found, search
 from ..errors import BadInput, CannotRun
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
 from ..store import kept
 from ..sweep.axes import Axis
-from . import asking, bar, choosing, output
+from . import output, progress_bar, scenario_arguments, sweep_arguments
 from .parser import Subparsers, add_outputs, add_store, points
 from .sweep import computed
 
@@ -29,10 +29,14 @@ INTERRUPTED = 130
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("search", help="find the Pareto front of some knobs' ranges without computing every point")
-    choosing.add(parser)
-    asking.add_axes(parser)
+    scenario_arguments.add(parser)
+    sweep_arguments.add_axes(parser)
     parser.add_argument(
-        "--objective", action="append", default=[], metavar="RESULT", help=f"what to improve; repeatable ({asking.USUAL})"
+        "--objective",
+        action="append",
+        default=[],
+        metavar="RESULT",
+        help=f"what to improve; repeatable ({sweep_arguments.USUAL})",
     )
     parser.add_argument("--evaluations", type=points, default=EVALUATIONS, metavar="N", help=f"estimates at most ({EVALUATIONS})")
     parser.add_argument("--confirm", type=points, metavar="K", help="run K points of the front in full, beside their estimates")
@@ -44,8 +48,8 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Search, confirm, write the front and say what it shows; returns the exit status."""
     output.check(arguments.csv)
-    chosen = choosing.chosen(arguments)
-    axes = asking.axes(arguments, chosen)
+    chosen = scenario_arguments.chosen(arguments)
+    axes = sweep_arguments.axes(arguments, chosen)
     wanted = _wanted(arguments, chosen)
     bounds, late = _known_to_estimates(chosen.scenario, [*map(constraint, (*chosen.questions.where, *arguments.where))])
     if late and not arguments.confirm:
@@ -62,8 +66,8 @@ def call(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if found.interrupted else 0
 
 
-def _wanted(arguments: argparse.Namespace, chosen: choosing.Chosen) -> tuple[Objective, ...]:
-    texts = arguments.objective or (chosen.questions.pareto or asking.USUAL).split(",")
+def _wanted(arguments: argparse.Namespace, chosen: scenario_arguments.Chosen) -> tuple[Objective, ...]:
+    texts = arguments.objective or (chosen.questions.pareto or sweep_arguments.USUAL).split(",")
     wanted = tuple(map(objective, texts))
     lacking = _lacking(chosen.scenario, [one.name for one in wanted])
     if lacking:
@@ -84,18 +88,18 @@ def _lacking(base: Scenario, names: Sequence[str]) -> list[str]:
 
 def _searched(
     arguments: argparse.Namespace,
-    chosen: choosing.Chosen,
+    chosen: scenario_arguments.Chosen,
     axes: Sequence[Axis],
     wanted: Sequence[Objective],
     bounds: Sequence[Constraint],
 ) -> Found:
     def watch(done: int) -> None:
-        bar.draw(done / arguments.evaluations, f"{done:,} of {arguments.evaluations:,} estimates")
+        progress_bar.draw(done / arguments.evaluations, f"{done:,} of {arguments.evaluations:,} estimates")
 
     try:
         found = search(chosen.base, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
     finally:
-        bar.wipe()
+        progress_bar.wipe()
     if not found.front:
         if any(one.ran for one in found.results):
             raise CannotRun(cheapest(found.columns, bounds, wanted[0].name).sentence)
@@ -138,7 +142,7 @@ def _say(found: Found, axes: Sequence[Axis], full: Mapping[Scenario, Result], wa
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
     stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""
     print(
-        f"{stopped}{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{asking.at(place)}",
+        f"{stopped}{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{sweep_arguments.at(place)}",
         file=sys.stderr,
     )
     quick = {one.scenario: one for one in found.front}

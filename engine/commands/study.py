@@ -12,9 +12,9 @@ from typing import Any
 from joblib import cpu_count
 
 from ..scenario.presets import preset_names
-from ..study import accuracy, effects, findings, kept, protections
-from ..study.kept import KINDS
-from . import bar, output
+from ..validation.studies import accuracy, effects, findings, kept, protections
+from ..validation.studies.kept import KINDS
+from . import output, progress_bar
 from .parser import Subparsers, jobs, whole
 
 SEEDS = {"accuracy": 24, "protections": 10}
@@ -79,15 +79,15 @@ def _train(arguments: argparse.Namespace, study: kept.Study) -> None:
             each = (time.monotonic() - start) / new
             _tell(done + new, arguments.seeds, each * (arguments.seeds - done - new))
     except KeyboardInterrupt:
-        bar.wipe()
+        progress_bar.wipe()
         print(f"Stopped: finished seeds are kept in {arguments.out}; to resume, run the same again.", file=sys.stderr)
         raise
-    bar.wipe()
+    progress_bar.wipe()
 
 
 def _tell(done: int, seeds: int, left: float | None) -> None:
-    text = f"{done} of {seeds} seeds, {bar.duration(left)}"
-    bar.draw(done / seeds, text)
+    text = f"{done} of {seeds} seeds, {progress_bar.duration(left)}"
+    progress_bar.draw(done / seeds, text)
     if not sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)
 

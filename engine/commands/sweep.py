@@ -21,7 +21,7 @@ from ..store import forecast, kept
 from ..store.database import DEFAULT
 from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep
-from . import asking, bar, choosing, output, surveying
+from . import output, progress_bar, scenario_arguments, sweep_arguments, sweep_tables
 from .parser import Subparsers, add_outputs, add_store
 
 TICK_SECONDS = 0.5
@@ -35,8 +35,8 @@ MOST_HELD = 5000  # estimates that are remembered from the first look to the tab
 class Ended:
     """A sweep whose points all have an outcome: what a look at them found, how to look again, and who gave no result."""
 
-    survey: surveying.Survey
-    outcomes: surveying.Outcomes
+    survey: sweep_tables.Survey
+    outcomes: sweep_tables.Outcomes
     failed: tuple[str, ...] = ()
     bug: bool = False
 
@@ -44,8 +44,8 @@ class Ended:
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("sweep", help="run every combination of some knobs' values, or points drawn from their ranges")
-    choosing.add(parser)
-    asking.add(parser)
+    scenario_arguments.add(parser)
+    sweep_arguments.add(parser)
     parser.add_argument("--no-sharing", action="store_true", help="train every point by itself: slower, same table, for checks")
     add_store(parser)
     add_outputs(parser, csv_required=True)
@@ -55,10 +55,10 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Compute what is missing, write the table and say what it answers; returns the exit status."""
     output.check(arguments.csv)
-    chosen = choosing.chosen(arguments)
-    asked, sampling = asking.asked(arguments, chosen.questions)
+    chosen = scenario_arguments.chosen(arguments)
+    asked, sampling = sweep_arguments.asked(arguments, chosen.questions)
     how: How = "estimate" if arguments.estimate else "full"
-    points = Sweep(chosen.base, asking.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
+    points = Sweep(chosen.base, sweep_arguments.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
     if how == "full" and not (arguments.axis or chosen.axes):
         raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
     if how == "full" and not arguments.no_sharing and (told := forecast.sharing(points)):
@@ -68,10 +68,12 @@ def call(arguments: argparse.Namespace) -> int:
     else:
         ended = _kept(arguments, points, how, chosen.data, asked)
     columns = ended.survey.columns
-    order, rank = asking.picked(asked, columns)
-    rows = surveying.rows(points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place))
+    order, rank = sweep_arguments.picked(asked, columns)
+    rows = sweep_tables.rows(
+        points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place)
+    )
     output.write(arguments.csv, csv_table.csv_lines(ended.survey.header, (row for row, _ in rows)))
-    asking.say(asked, points, columns, rank, points.fine)
+    sweep_arguments.say(asked, points, columns, rank, points.fine)
     return _exit_status(ended, points)
 
 
@@ -80,32 +82,32 @@ def _passing(arguments: argparse.Namespace, points: Sweep) -> bool:
     return arguments.store is None and arguments.cluster is None and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS
 
 
-def _estimated(points: Sweep, asked: asking.Asked) -> Ended:
+def _estimated(points: Sweep, asked: sweep_arguments.Asked) -> Ended:
     """Estimate all points here; rows of many are estimated again as they are written."""
     failed: list[str] = []
     held: dict[Scenario, Result] = {}
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
-        for done, result in enumerate(surveying.estimated(scenarios, failed)):
-            if done % surveying.TOGETHER == 0:
-                bar.draw(done / len(points), f"{done:,} of {len(points):,} points")
+        for done, result in enumerate(sweep_tables.estimated(scenarios, failed)):
+            if done % sweep_tables.TOGETHER == 0:
+                progress_bar.draw(done / len(points), f"{done:,} of {len(points):,} points")
             if len(points) <= MOST_HELD:
                 held[result.scenario] = result
             yield result
 
     def again(scenarios: Iterator[Scenario]) -> Iterator[Result]:
-        return map(held.__getitem__, scenarios) if held else surveying.estimated(scenarios, [])
+        return map(held.__getitem__, scenarios) if held else sweep_tables.estimated(scenarios, [])
 
     try:
-        survey = surveying.survey(points, "estimate", outcomes, asked)
+        survey = sweep_tables.survey(points, "estimate", outcomes, asked)
     finally:
-        bar.wipe()
+        progress_bar.wipe()
     if survey is None:
         raise CannotRun("No point was estimated.")
     return Ended(survey, again, tuple(failed))
 
 
-def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: asking.Asked) -> Ended:
+def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: sweep_arguments.Asked) -> Ended:
     """Have the store complete every point: a row found damaged on reading is computed anew."""
     store = arguments.store = arguments.store or DEFAULT
 
@@ -114,7 +116,7 @@ def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | N
 
     for _ in range(MOST_ROUNDS):
         request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
-        survey = surveying.survey(points, how, outcomes, asked)
+        survey = sweep_tables.survey(points, how, outcomes, asked)
         if survey:
             failures = service.failures(store, request)
             return Ended(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
@@ -161,7 +163,9 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
             with suppress(EmberpoolError):  # a store that stays in trouble ends the sweep itself, with a sentence
                 service.renew(store, request)
                 now = service.status(store, request)
-                bar.draw(now.done / now.total, f"{now.done:,} of {now.total:,} points, {bar.duration(now.eta_seconds)}")
+                progress_bar.draw(
+                    now.done / now.total, f"{now.done:,} of {now.total:,} points, {progress_bar.duration(now.eta_seconds)}"
+                )
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
@@ -170,7 +174,7 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
     finally:
         stop.set()
         ticker.join()
-        bar.wipe()
+        progress_bar.wipe()
 
 
 def _say_how_to_resume(now: service.Status, store: Path) -> None:

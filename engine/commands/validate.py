@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 
 from ..errors import BadKnob, nearest
-from ..gaps import Gap, gaps
 from ..scenario.presets import preset_names
-from ..validate import Verdict, validate
+from ..validation.estimate_gap import Gap, gaps
+from ..validation.validate import Verdict, validate
 from . import output
 from .parser import Subparsers
 

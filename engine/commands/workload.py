@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..acceptance import Figure, acceptance
+from ..validation.workload_figures import Figure, acceptance
 from . import output
 from .parser import Subparsers
 

@@ -6,10 +6,10 @@ is asked of it), `visit`, `deeper` and `search` (one configuration), `whole` (al
 """
 
 from .bugs import broken, hunt
-from .lines import read, replay
+from .explore import explore
+from .reference_run import Configuration, configuration, configurations
+from .replay_line import read, replay
 from .report import Failure, Report
-from .search import explore
-from .story import Configuration, configuration, configurations
 from .visit import Effort
 from .whole import check
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
+from .explore import explore
+from .reference_run import Configuration, Wrap, configuration, configurations
 from .report import Report
-from .search import explore
-from .story import Configuration, Wrap, configuration, configurations
 from .visit import Effort
 from .whole import Told
 

@@ -21,7 +21,7 @@ from ..persistence.pending_writes import Write
 from ..persistence.protocol import Rows
 from ..persistence.records import Kind, Record
 from ..persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
-from .story import Journal, Story
+from .reference_run import Journal, Story
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from ..persistence import CrashMedia, FunctionalMedia, Power, protocol, records,
 from ..persistence.layout import DATA
 from ..persistence.media import HEALTH, LINE, Media
 from ..persistence.recovery import Recovered, Scan
-from .leash import BREAKS, Leash, afresh
-from .story import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
+from .reference_run import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
+from .timeout import BREAKS, Leash, afresh
 
 Places = tuple[int, ...]
 LOGS = (records.Kind.UNDO_ROWS, records.Kind.REDO_ROWS, records.Kind.MLP)

@@ -13,10 +13,10 @@ from ..errors import BadInput
 from ..persistence import FunctionalMedia, records
 from ..persistence.layout import DATA
 from ..persistence.media import LINE
-from . import lines, states, visit
+from . import replay_line, states, visit
 from .judge import Verdict
+from .reference_run import Configuration, Story, story
 from .states import Counts, Point
-from .story import Configuration, Story, story
 
 KEPT = {"nothing": "none", "everything": "all", "some": ""}
 SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
@@ -64,7 +64,7 @@ def line_of(of: Configuration, model: str, number: int, kept: str, draw: int = 0
 
 def view(line: str) -> View:
     """Look at the state that a replay line of one power loss names; raises BadInput."""
-    asked = lines.read(line)
+    asked = replay_line.read(line)
     if len(asked.operations) != 1 or asked.choices[0].run or asked.bug:
         raise BadInput(
             "Only a line of one power loss in the unbroken protocol can be looked at; replay others on the command line."
@@ -76,7 +76,7 @@ def view(line: str) -> View:
         raise BadInput(f"The run cannot lose power with writes pending at operation {asked.operations[0]}; it can at {near}.")
     tale, point, words = story(asked.configuration, asked.seed), points[number], asked.choices[0].words
     counts = point.sizes if words is None else point.counts(words)
-    verdict = lines.replay(line)
+    verdict = replay_line.replay(line)
     return View(line, number, len(points), point.acknowledged, tuple(_cells(tale, point, counts)), verdict)
 
 

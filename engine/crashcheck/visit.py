@@ -6,10 +6,10 @@ from ..persistence import CrashMedia, FunctionalMedia, Power
 from ..persistence.models import domain
 from . import judge
 from .judge import Verdict
-from .leash import BREAKS
+from .reference_run import Journal, Story, Wrap, begin, train
 from .report import Failure, Report
 from .states import Counts, Observer, Point
-from .story import Journal, Story, Wrap, begin, train
+from .timeout import BREAKS
 
 CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium, so that its controllers share every structure
 MOST_FAILURES = 5

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from .explore import explore, safe_models
+from .reference_run import configurations
 from .report import Report
-from .search import explore, safe_models
-from .story import configurations
 from .visit import Effort
 
 Told = Callable[[float, str], None]

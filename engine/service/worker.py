@@ -162,10 +162,10 @@ def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], 
 
 def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
     if how == "estimate":
-        from ..many import estimates
+        from ..estimates import estimates
 
         return dict(zip(scenarios, estimates(list(scenarios.values())), strict=True))
-    from ..runs import goes_along, runs
+    from ..full_runs import goes_along, runs
 
     some = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
     return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}

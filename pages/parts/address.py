@@ -5,7 +5,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from engine.answers import linked
+from engine.analysis import linked
 from engine.errors import BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, values

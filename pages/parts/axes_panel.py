@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import streamlit as st
 
-from engine.answers import suggested
+from engine.analysis import suggested_axes
 from engine.errors import BadInput, EmberpoolError
 from engine.scenario.keys import How
 from engine.scenario.knobs import AUTO, Knob
@@ -77,7 +77,7 @@ def draw(axes: tuple[str, ...]) -> None:
 
 def _put_suggested() -> None:
     """Take the grid to begin with: the systems of the family and the knobs that change this scenario's time or cost."""
-    put(tuple(map(str, suggested.axes(session.scenario())))[:MOST_AXES], "")
+    put(tuple(map(str, suggested_axes.axes(session.scenario())))[:MOST_AXES], "")
     st.session_state[OPEN] = True
 
 

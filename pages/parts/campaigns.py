@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.campaign import Campaign, campaign, period_curve
 from engine.campaign.compare import Curve, summary
-from engine.campaign.trace import hazards_of
+from engine.campaign.fault_stream import hazards_of
 from engine.errors import EmberpoolError
 from engine.faults.hazard import Hazard
 from engine.registry import load, names

@@ -5,7 +5,7 @@ from functools import cache
 import pandas as pd
 import streamlit as st
 
-from engine.crashcheck.story import Configuration
+from engine.crashcheck.reference_run import Configuration
 from engine.crashcheck.view import KEPT, SLOTS, View, line_of, moments, said, view
 from engine.persistence.models import domain
 from engine.registry import domain_names

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.campaign.accuracy import AccuracyEffect, accuracy_effect
 from engine.errors import EmberpoolError
 from engine.registry import load, names
-from engine.study.findings import MEASURES, MOMENTS
+from engine.validation.studies.findings import MEASURES, MOMENTS
 from pages.parts import downloads
 from pages.parts.campaigns import Protected
 from pages.parts.charts import INK, Spec, axis, rows

@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from engine.campaign.books import BUCKETS
-from engine.campaign.yardsticks import YARDSTICKS
+from engine.campaign.accounts import BUCKETS
+from engine.campaign.reference_points import YARDSTICKS
 from pages.parts.charts import INK, Spec, axis, rows
 from pages.parts.fault_tables import RECOVERS
 

@@ -5,10 +5,10 @@ from math import floor, log10
 import pandas as pd
 
 from engine.campaign import Campaign
-from engine.campaign.books import BUCKETS
+from engine.campaign.accounts import BUCKETS
 from engine.campaign.compare import Curve
 from engine.campaign.fold import Recovery
-from engine.campaign.yardsticks import YARDSTICKS, llama
+from engine.campaign.reference_points import YARDSTICKS, llama
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from engine.study import findings, kept
-from engine.study.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
+from engine.validation.studies import findings, kept
+from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
 from pages.parts import charts, downloads
 from pages.parts.plain import plain
 

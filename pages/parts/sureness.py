@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from engine import checked
+from engine.analysis.uncertainty import Swing, bands, tornado
 from engine.errors import EmberpoolError
 from engine.scenario.scenario import Scenario
-from engine.sensitivity import Swing, bands, tornado
+from engine.validation import known_error
 from pages.parts.numbers import readable, unit
 
 MOST_KEPT = 512
@@ -53,7 +53,7 @@ def _found(scenario: Scenario) -> Mapping[str, Sure]:
 
 def _sure(scenario: Scenario, name: str, low: float, high: float) -> Sure:
     swings = tornado(scenario, name)
-    published = checked.sentence(scenario, name)
+    published = known_error.sentence(scenario, name)
     if not swings:
         return Sure("no constant moves it", ("No constant with a range moves it.", published))
     words = f"{readable(low)} to {readable(high, unit(name))}"

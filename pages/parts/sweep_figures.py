@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from engine.answers.matters import Share
+from engine.analysis.importance import Share
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
 from pages.parts import numbers, sweep_charts, sweep_marks, sweep_parallel, sweep_table

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine import version
-from engine.commands import surveying
+from engine.commands import sweep_tables
 from engine.results import csv_table
 from engine.results.result import Result
 from engine.scenario.keys import How
@@ -54,7 +54,7 @@ def csv(view: View, how: How) -> str:
     fine = view.sweep.fine
     finished = np.isin(np.cumsum(fine) - 1, view.table[POINT].to_numpy())
     places = np.flatnonzero(finished | ~fine).tolist()
-    rows = surveying.rows(view.sweep, how, partial(_outcomes, how=how), places, lambda place: {})
+    rows = sweep_tables.rows(view.sweep, how, partial(_outcomes, how=how), places, lambda place: {})
     return csv_table.csv_of(row for row, _ in rows)
 
 

@@ -6,8 +6,8 @@ from math import isfinite
 import pandas as pd
 import streamlit as st
 
-from engine.answers.objective import Constraint, constraint
-from engine.answers.weeks import WEEKS
+from engine.analysis.objective import Constraint, constraint
+from engine.analysis.over_weeks import WEEKS
 from engine.sweep.links import MOST_BOUNDS, Questions
 from pages.parts import sweep_table
 from pages.parts.sweep_table import Words

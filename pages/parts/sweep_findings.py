@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from engine.answers import matters
-from engine.answers.matters import Share
+from engine.analysis import importance
+from engine.analysis.importance import Share
 from engine.results.result import Result
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
@@ -58,4 +58,4 @@ def shares(sweep: Sweep, table: pd.DataFrame, metric: str) -> tuple[Share, ...]:
 
 @lru_cache(maxsize=16)
 def _shares(sweep: Sweep, metric: str, known: Known) -> tuple[Share, ...]:
-    return matters.shares(sweep, known.values)
+    return importance.shares(sweep, known.values)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from engine.answers.objective import Constraint
+from engine.analysis.objective import Constraint
 from engine.scenario.scenario import KNOBS
 from pages.parts import numbers
 from pages.parts.charts import INK, Spec, axis

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 from joblib import cpu_count
 
-from engine.answers import choice, pareto
-from engine.answers.objective import Constraint, Objective, objective
-from engine.answers.search import search
+from engine.analysis import choice, pareto
+from engine.analysis.objective import Constraint, Objective, objective
+from engine.analysis.search import search
 from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.scenario.scenario import KNOBS, Scenario, values

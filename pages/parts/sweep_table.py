@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.answers.objective import Constraint
+from engine.analysis.objective import Constraint
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from engine.store.columns import Columns

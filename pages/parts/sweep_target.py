@@ -4,8 +4,8 @@ from math import isfinite
 
 import streamlit as st
 
-from engine.answers import choice
-from engine.answers.objective import Constraint
+from engine.analysis import choice
+from engine.analysis.objective import Constraint
 from pages.parts import numbers, pinned, sweep_table
 from pages.parts.plain import plain
 from pages.parts.sweep_table import COST, POINT

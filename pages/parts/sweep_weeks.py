@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.answers.objective import Constraint
-from engine.answers.weeks import WEEKS, over_weeks
+from engine.analysis.objective import Constraint
+from engine.analysis.over_weeks import WEEKS, over_weeks
 from engine.sweep.sweep import Sweep
 from pages.parts import sweep_table
 from pages.parts.sweep_table import POINT, Words

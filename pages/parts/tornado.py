@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.analysis.uncertainty import Swing, bands, tornado
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from engine.sensitivity import Swing, bands, tornado
 from pages.parts import charts, downloads
 from pages.parts.numbers import readable
 

@@ -5,11 +5,11 @@ from itertools import groupby
 
 import pandas as pd
 
-from engine import validate
 from engine.core.graph import STAGES
-from engine.published import KINDS
 from engine.scenario.presets import preset
-from engine.validate import Verdict
+from engine.validation import validate
+from engine.validation.claims import KINDS
+from engine.validation.validate import Verdict
 from pages.parts import palette, tables
 
 STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"

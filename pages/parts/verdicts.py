@@ -7,11 +7,12 @@ from time import monotonic
 
 import streamlit as st
 
-from engine import validate, version
-from engine.published import claims
+from engine import version
 from engine.scenario.presets import preset, preset_names
 from engine.store import forecast
-from engine.validate import Point, Verdict
+from engine.validation import validate
+from engine.validation.claims import claims
+from engine.validation.validate import Point, Verdict
 from pages.parts.numbers import duration
 from pages.parts.plain import plain
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from engine.protection import KEEPS
+from engine.campaign.protection import KEEPS
 
 
 @dataclass

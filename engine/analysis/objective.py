@@ -1,0 +1,141 @@
+"""What is wanted of a point: a result, one over weeks, or a knob's number, as low or high as possible, or within a bound."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, nearest
+from ..results.metric import metrics
+from ..scenario.scenario import KNOBS
+from .over_weeks import WEEKS
+
+Array = np.ndarray
+Columns = Mapping[str, Sequence[float | None] | Array]  # numbers of many points by name; None and NaN are none
+MOST_OBJECTIVES = 5
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+}
+WAYS = {"min": False, "max": True}
+BOUND = re.compile(r"([^<>=≤≥]*)(<=|>=|<|>|=|≤|≥)([^<>=≤≥]*)")
+NUMERIC = ("float", "int")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A column to be made as low as possible, or as high."""
+
+    name: str
+    highest: bool = False
+
+    def __str__(self) -> str:
+        """The objective as `objective` reads it."""
+        return self.name if self.highest == _highest(self.name) else f"{self.name}:{'max' if self.highest else 'min'}"
+
+    def losses(self, columns: Columns) -> Array:
+        """Return the column such that smaller is better, NaN where there is none."""
+        return -numbers(columns, self.name) if self.highest else numbers(columns, self.name)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound that a column must keep: a point without a number does not."""
+
+    name: str
+    sign: str
+    bound: float
+
+    def __str__(self) -> str:
+        """The constraint as `constraint` reads it."""
+        return f"{self.name}{self.sign}{repr(self.bound).removesuffix('.0')}"
+
+    def holds(self, columns: Columns) -> Array:
+        """Return for each point whether it keeps the bound."""
+        found: Array = SIGNS[self.sign](numbers(columns, self.name), self.bound)
+        return found
+
+    def excess(self, columns: Columns) -> Array:
+        """Return by how much each point breaks the bound, 0 where it holds, NaN where there is no number."""
+        over = (numbers(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
+        broken: Array = np.where(self.holds(columns), 0.0, np.maximum(np.abs(over) if self.sign == "=" else over, 1e-12))
+        return broken
+
+
+def objective(text: str) -> Objective:
+    """Read an objective: a metric or knob, in its metric's own direction or with :min or :max; raises BadInput."""
+    name, colon, way = text.strip().rpartition(":")
+    if not colon or way not in WAYS:
+        full = column(text)
+        return Objective(full, _highest(full))
+    return Objective(column(name), WAYS[way])
+
+
+def objectives(text: str) -> tuple[Objective, ...]:
+    """Read several objectives with commas between them; raises BadInput."""
+    found = tuple(objective(word) for word in text[:2000].split(","))
+    names = [one.name for one in found]
+    if len(set(names)) < len(names) or len(names) > MOST_OBJECTIVES:
+        raise BadInput(f"The objectives {', '.join(names)[:200]} are {len(names)}; name up to {MOST_OBJECTIVES} different ones.")
+    return found
+
+
+def constraint(text: str) -> Constraint:
+    """Read a constraint such as "Step time [ms]<=5"; raises BadInput with a sentence."""
+    match = BOUND.fullmatch(text)
+    if not match:
+        raise BadInput(
+            f"The constraint {text[:80]!r} cannot be read; write a result, <= or >=, and a number: 'Step time [ms]<=5'."
+        )
+    sign = {"≤": "<=", "≥": ">="}.get(match[2], match[2])
+    try:
+        bound = float(match[3])
+    except ValueError:
+        bound = float("nan")
+    if not isfinite(bound):
+        raise BadInput(f"The constraint {text[:80]!r} has the bound {match[3][:40]!r}; write one number.")
+    return Constraint(column(match[1]), sign, bound)
+
+
+def column(text: str) -> str:
+    """Return the full name of a result, with or without its unit, or the path of a numeric knob; raises BadInput."""
+    word = text.strip()
+    names = (*(metric.name for metric in metrics()), *WEEKS)
+    known = {name.split(" [")[0].lower(): name for name in names} | {name: name for name in names}
+    if word in KNOBS and KNOBS[word].kind in NUMERIC:
+        return word
+    if word in known or word.lower() in known:
+        return known.get(word) or known[word.lower()]
+    hint = nearest(word[:80], names)
+    raise BadInput(f"{word[:80]!r} is neither a result nor a knob with a number; {hint}")
+
+
+def numbers(columns: Columns, name: str) -> Array:
+    """Return a column as floats, NaN for none; a column that is not there is all NaN."""
+    size = len(next(iter(columns.values()), ()))
+    found: Array = np.asarray(columns[name], dtype=float) if name in columns else np.full(size, np.nan)
+    return found
+
+
+def short(name: str) -> str:
+    """Return how a sentence calls a column: a result without its unit, a knob by its label."""
+    return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
+
+
+def said(name: str, value: float) -> str:
+    """Return a value of a column as a sentence says it, with its unit."""
+    unit = KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
+    return f"{value:,.4g} {unit}".rstrip() if abs(value) < 1e4 else f"{value:,.0f} {unit}".rstrip()
+
+
+def _highest(name: str) -> bool:
+    if name in WEEKS:
+        return WEEKS[name].highest
+    return any(metric.name == name and metric.better == "higher" for metric in metrics())

@@ -1,0 +1,108 @@
+"""How sure is the answer? Each constant moved over its plausible range, alone for a tornado, together for a band."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..core.constants import Constant
+from ..errors import CannotRun
+from ..estimate import estimate
+from ..scenario.scenario import Scenario, with_values
+from ..systems.capacity import fit
+from ..systems.powered import constants
+
+PURPOSE = 103
+SAMPLES = 64
+QUANTILES = (0.05, 0.95)
+Results = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What a metric becomes when one constant takes its lowest and its highest plausible value."""
+
+    name: str
+    constant: Constant
+    at_low: float
+    at_high: float
+
+    @property
+    def width(self) -> float:
+        """How far the metric moves."""
+        return abs(self.at_high - self.at_low)
+
+
+def uncertain(scenario: Scenario) -> dict[str, Constant]:
+    """Return the constants of the scenario's machine that have a range and are not assumed by the scenario itself."""
+    given = dict(scenario.machine.assume)
+    return {name: one for name, one in constants(scenario).items() if one.low < one.high and name not in given}
+
+
+def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
+    """Return every constant's swing of a metric of the estimate, the widest first; those without effect are left out."""
+    swings = (
+        Swing(name, one, _value(scenario, low, metric), _value(scenario, high, metric))
+        for name, one, low, high in _ends(scenario)
+    )
+    return tuple(sorted((swing for swing in swings if swing.width > 0), key=lambda swing: -swing.width))
+
+
+@lru_cache(maxsize=64)
+def _ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], ...]:
+    """Return every result at the low and the high end of each constant: one tornado's work serves all metrics."""
+    return tuple(
+        (name, one, _results(scenario, {name: one.low}), _results(scenario, {name: one.high}))
+        for name, one in uncertain(scenario).items()
+    )
+
+
+@lru_cache(maxsize=64)
+def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[float, float]]:
+    """Return the 5 % and 95 % quantiles of every metric, all constants drawn from their ranges.
+
+    A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
+    not equally far away does not move the middle.
+    """
+    drawn = [_results(scenario, values) for values in _samples(scenario, samples)]
+    names = [name for name, value in drawn[0].items() if value is not None]
+    return {name: _quantiles([row[name] for row in drawn]) for name in names}
+
+
+def _samples(scenario: Scenario, samples: int) -> Iterator[dict[str, float]]:
+    ranges = uncertain(scenario)
+    rng = np.random.default_rng([scenario.data.seed, PURPOSE])
+    for _ in range(samples):
+        yield {name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()}
+
+
+def _drawn(one: Constant, way: float) -> float:
+    """Return the value that lies `way`, from -1 to 1, towards the lower or the upper end of a constant's range."""
+    return one.value + abs(way) * ((one.high if way > 0 else one.low) - one.value)
+
+
+def _quantiles(values: list[float | None]) -> tuple[float, float]:
+    low, high = np.quantile([value for value in values if value is not None], QUANTILES)
+    return float(low), float(high)
+
+
+def _results(scenario: Scenario, values: Mapping[str, float]) -> Results:
+    """Return the estimate's results with some constants assumed; a machine settled once keeps its modules."""
+    assumed = (*scenario.machine.assume, *values.items())
+    result = estimate(with_values(_settled(scenario), {"machine.assume": assumed}))
+    if not result.ran:
+        raise CannotRun(result.outcome)
+    return result.results
+
+
+@lru_cache(maxsize=64)
+def _settled(scenario: Scenario) -> Scenario:
+    return fit(scenario).scenario
+
+
+def _value(scenario: Scenario, results: Results, metric: str) -> float:
+    value = results[metric]
+    if value is None:
+        raise CannotRun(f"{metric} does not apply to system {scenario.system}; choose another result.")
+    return value

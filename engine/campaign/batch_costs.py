@@ -1,0 +1,113 @@
+"""A batch's seconds, joules and bytes from the estimate: with the log that a protection needs, or without any."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from ..core.graph import Task, TaskGraph
+from ..errors import CannotRun
+from ..scenario.scenario import Scenario, with_values
+from ..schedule import energy
+from ..schedule.fail_slow import slow_devices
+from ..schedule.machine import Machinery, machinery
+from ..schedule.settle import expected_line, settle
+from ..schedule.steady_state import steady
+from ..schedule.timeline import timeline
+from ..systems.steps import shared
+from ..systems.system import Recovery, System, Ways
+from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
+from ..workload.accesses import expected
+from .protection import Pace
+
+
+@dataclass(frozen=True)
+class Unlogged:
+    """A system's plan, under the policies in force, without the tasks that only its log needs."""
+
+    system: System
+    ways: Ways
+
+    def __call__(self, s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+        """Plan the batch, then take the log out."""
+        return without_log(self.system.plan(s, self.ways, t))
+
+
+def without_log(graph: TaskGraph) -> TaskGraph:
+    """Return a batch without its log: whoever waited for a task of the log waits for what that task waited for."""
+    tasks = {task.name: task for task in graph.tasks}
+
+    def kept(names: tuple[str, ...]) -> tuple[str, ...]:
+        found = (kept(tasks[name].after) if _logs(tasks[name]) else (name,) for name in names)
+        return tuple(dict.fromkeys(name for some in found for name in some))
+
+    left = (task for task in graph.tasks if not _logs(task))
+    return TaskGraph(
+        tuple(replace(task, after=kept(task.after), after_previous=kept(task.after_previous), persists="") for task in left)
+    )
+
+
+def _logs(task: Task) -> bool:
+    """Tell whether only the log needs a task: its stage says so, or, for the hand-off to it, its name."""
+    return task.stage == "Checkpoint" or task.name.startswith("Checkpoint")
+
+
+def ready(scenario: Scenario) -> Machinery:
+    """Settle a scenario and build its machine; raises CannotRun where it does not fit."""
+    settled = settle(scenario)
+    m = machinery(settled.scenario)
+    if settled.problems:
+        raise CannotRun(" ".join(settled.problems))
+    return m
+
+
+def bare(scenario: Scenario) -> Pace:
+    """Return a batch of the scenario's own system without any log."""
+    return _bare(_timing(scenario))
+
+
+def logged(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
+    """Return a batch under the log that these knobs ask for."""
+    return _logged(_timing(with_values(scenario, knobs)))
+
+
+@lru_cache(maxsize=64)
+def slowdown(scenario: Scenario) -> float:
+    """Return how many times as long a batch takes while the device that `faults.fail_slow_device` names is slow."""
+    m = _unlogged(scenario)
+    slow = _pace(replace(m, devices={**m.devices, **slow_devices(m)}))
+    return max(slow.step / bare(scenario).step, 1.0)
+
+
+def _timing(scenario: Scenario) -> Scenario:
+    """Return the scenario without what no batch's time depends on, so that it is estimated once."""
+    return replace(scenario, faults=type(scenario.faults)(), run=replace(type(scenario.run)(), training=False))
+
+
+@lru_cache(maxsize=256)
+def _bare(scenario: Scenario) -> Pace:
+    return _pace(_unlogged(scenario))
+
+
+def _unlogged(scenario: Scenario) -> Machinery:
+    m = ready(scenario)
+    return replace(m, system=replace(m.system, plan=Unlogged(m.system, m.ways)), ways=replace(m.ways, log=""))
+
+
+@lru_cache(maxsize=256)
+def _logged(scenario: Scenario) -> Pace:
+    """Add to the pace what the system's own recovery of one batch takes, and how old an MLP it may find."""
+    m = ready(scenario)
+    line, paced = expected_line(m), _pace(m)
+    rows = float(expected(m.scenario).unique_rows.sum())
+    logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
+    work = Recovery(rows, row_bytes(m.scenario), logs, mlp)
+    again = timeline(shared.recover(m.system, m.scenario, work), m.devices, 1)
+    joules = sum(energy.dynamic(again, m.devices, again.makespan).values())
+    stale = int(line.state.stale.max(initial=0))
+    return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)
+
+
+def _pace(m: Machinery) -> Pace:
+    average = steady(expected_line(m), m.devices)
+    return Pace(average.step, average.energy, average.busy.get("network", 0.0), average.media_written)

@@ -1,0 +1,96 @@
+"""The faults of a campaign: every class on a random stream of its own, so that all protections meet the same ones."""
+
+from collections.abc import Iterator, Mapping
+from heapq import merge
+from itertools import takewhile
+
+from ..errors import BadKnob, nearest
+from ..faults.fault import mtbf
+from ..faults.hazard import Hazard, strikes
+from ..hardware.cluster import gpus_in_node, nodes
+from ..registry import load, names
+from ..scenario.fault_trace import replay
+from ..scenario.scenario import Scenario
+from ..units import HOUR
+from . import batch_costs
+from .fold import Blow
+
+MOST_BLOWS = 200_000
+SITE = frozenset({"gpu", "host"})
+POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
+
+
+def blows(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, seconds: float) -> list[Blow]:
+    """Return the faults of the first `seconds` in rising order; a hazard is that of the whole machine."""
+    check(hazards)
+    expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
+    if expected > MOST_BLOWS:
+        raise BadKnob(
+            f"A campaign of {seconds / HOUR:g} h would be struck {expected:.3g} times, more than {MOST_BLOWS:,}; shorten it, or "
+            "lengthen the mean time between faults."
+        )
+    streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))
+    return list(takewhile(lambda blow: blow.at < seconds, merge(*streams)))
+
+
+def destroyed(name: str) -> frozenset[str]:
+    """Return what a fault destroys; one that takes hosts and GPUs takes several nodes with it."""
+    destroys = frozenset(load("faults", name).destroys)
+    return destroys | {"site"} if destroys >= SITE else destroys
+
+
+def rollback_mtbf(hazards: Mapping[str, Hazard]) -> float | None:
+    """Return the mean seconds between faults that destroy something, None without random ones."""
+    check(hazards)
+    rate = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and destroyed(name))
+    return 1 / rate if rate else None
+
+
+def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
+    """Return the hazards of a scenario's whole machine by its fault knobs: all its GPUs, nodes or the site together.
+
+    Many units that fail each by Weibull's law fail together nearly as exponentially (Palm, Khinchin); the shape holds for one.
+    """
+    faults, found = scenario.faults, {}
+    for name in struck_by():
+        given, count, each = name.replace("-", "_"), _units(scenario, name), mtbf(scenario, name)
+        at = (*getattr(faults, f"{given}_at_seconds", ()), *(one.at for one in replay(faults.trace) if one.fault == name))
+        if each or at:
+            found[name] = Hazard(each and each / count, faults.weibull_shape if count == 1 else 1.0, tuple(sorted(at)))
+    share, losses = faults.flush_failure_share, found.get(POWER_LOSS)
+    if losses and losses.mtbf and share:
+        rate = share / losses.mtbf + (1 / other.mtbf if (other := found.get(FLUSH_FAILURE)) and other.mtbf else 0.0)
+        found[FLUSH_FAILURE] = Hazard(1 / rate, losses.shape)
+        found[POWER_LOSS] = Hazard(losses.mtbf / (1 - share) if share < 1 else None, losses.shape, losses.at)
+    return found
+
+
+def struck_by() -> tuple[str, ...]:
+    """Return the faults that can strike a campaign."""
+    return tuple(name for name in names("faults") if load("faults", name).kind != "report" and name != "fault-in-recovery")
+
+
+def _units(scenario: Scenario, name: str) -> float:
+    """Return how many units a class can strike; the first node may be a lemon, which counts as often as it fails."""
+    machine, unit = scenario.machine, load("faults", name).unit
+    if unit == "site":
+        return 1.0
+    count, first = (machine.num_gpus, gpus_in_node(machine)) if unit == "gpu" else (nodes(machine), 1)
+    return scenario.faults.machines * (count + (scenario.faults.lemon_factor - 1) * first)
+
+
+def check(hazards: Mapping[str, Hazard]) -> None:
+    """Raise BadKnob for a hazard that is no fault, or one that never strikes by itself."""
+    for name in hazards:
+        if name not in names("faults"):
+            raise BadKnob(f"hazards name the fault {name!r}; {nearest(name, names('faults'))}")
+        if name not in struck_by():
+            raise BadKnob(f"hazards name {name!r}, which a campaign cannot be struck by; leave it out.")
+
+
+def _stream(scenario: Scenario, name: str, hazard: Hazard, seed: int) -> Iterator[Blow]:
+    destroys, slow, factor = destroyed(name), 0.0, 1.0
+    if load("faults", name).kind == "fail-slow":
+        slow, factor = scenario.faults.fail_slow_seconds, batch_costs.slowdown(scenario)
+    for at in strikes(hazard, seed, name):
+        yield Blow(at, name, destroys, slow, factor)

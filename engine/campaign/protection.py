@@ -1,0 +1,149 @@
+"""A protection: what it keeps safe beside the training, what that costs, and which losses it can give back."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from ..core.constants import Constant
+from ..scenario.scenario import Scenario
+
+# exact: as if nothing had happened; lossy: training goes on with old or rounded parts; older: it goes back to a rarer copy;
+# lost: it starts again at batch 0.
+Keeps = Literal["exact", "lossy", "older", "lost"]
+KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "older", "lost")
+# What a fault can destroy, in the words of `engine/faults/fault.py`; "site" is all nodes at once.
+LOSSES = ("gpu", "host", "device", "fenced", "media", "line", "bits", "link", "site")
+ONE_NODE = frozenset({"gpu", "host", "device", "link"})
+# Meta's file system for Llama 3: 2 TB/s sustained, 7 TB/s at its peak, for 2,048 nodes of 8 GPUs.
+STORE = Constant(
+    "remote storage rate", 1.0, "GB/s", 0.25, 3.4, "derived", "Llama 3 (arXiv 2407.21783)", "of one node, each direction"
+)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """One batch of the steady state: seconds, joules with static power, seconds that the network is busy.
+
+    `written` are bytes that PMEM's media stores, `stale` is the age of the oldest MLP log in batches. The system's own
+    recovery takes `restore` seconds and `restore_joules`, static power aside, and reads `restored` bytes of logs.
+    """
+
+    step: float
+    joules: float
+    network: float
+    written: float
+    stale: int = 0
+    restore: float = 0.0
+    restore_joules: float = 0.0
+    restored: float = 0.0
+
+
+@dataclass(frozen=True)
+class Path:
+    """Where state can be read from and written to, over all nodes: bytes per second each way, joules per byte."""
+
+    write: float
+    read: float
+    joules: float = 0.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """A machine as protections see it; rates and bytes are those of all its nodes together.
+
+    `bare` is a batch without any log, `pace` a batch under the protection's own log, if it keeps one; `watts` is drawn
+    by idle devices; `in_dram` tells that tables lie in host memory, `pmem` that there is persistent memory. `shards` is
+    how many parts of the tables fail alone. `mtbf` are the mean seconds between faults that undo work, None without such
+    faults; `period` are the seconds between checkpoints asked for, None for the best ones.
+    """
+
+    scenario: Scenario
+    bare: Pace
+    pace: Pace
+    watts: float
+    tables: float
+    mlp: float
+    nodes: int
+    shards: int
+    home: Path
+    remote: Path
+    ssd: Path
+    network: Path
+    ssd_watts: float = 0.0
+    in_dram: bool = False
+    pmem: bool = False
+    mtbf: float | None = None
+    period: float | None = None
+
+    @property
+    def state(self) -> float:
+        """Bytes of all parameters with optimizer state."""
+        return self.tables + self.mlp
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a protection does on one machine, in seconds, joules and bytes.
+
+    Each batch takes `step` seconds and `joules`. Every `every` batches (0: never) training stands for `pause` seconds;
+    the checkpoint counts once `drain` more have passed beside training, and costs `checkpoint_joules` and `written` bytes by
+    medium; `batch_written` are bytes of each batch. A recovery takes `restore` seconds and `restore_joules` and
+    reads `read` bytes by medium. After it the MLP is `stale` batches old. A `partial` recovery puts back `reverted` of all
+    rows and lets training go on, without replay. What the protection adds to the machine draws `watts` all the time. A
+    rarer copy, of every `backup_every` batches (0: none), counts after `backup_drain` seconds; the batches pay for it.
+    """
+
+    step: float
+    joules: float
+    every: int = 0
+    pause: float = 0.0
+    drain: float = 0.0
+    checkpoint_joules: float = 0.0
+    written: Mapping[str, float] = field(default_factory=dict)
+    batch_written: Mapping[str, float] = field(default_factory=dict)
+    restore: float = 0.0
+    restore_joules: float = 0.0
+    read: Mapping[str, float] = field(default_factory=dict)
+    stale: int = 0
+    partial: bool = False
+    reverted: float = 0.0
+    watts: float = 0.0
+    backup_every: int = 0
+    backup_drain: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def cycle(self) -> float:
+        """Seconds from one checkpoint's end to the next one's; 0 without checkpoints."""
+        return self.every * self.step + self.pause
+
+
+def undisturbed(scenario: Scenario) -> Mapping[str, Any] | None:
+    """Train without a log."""
+    return None
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What a protection's file exports.
+
+    `log` returns the knobs under which the system keeps the log that the protection needs, or None to train without a
+    log, or raises BadKnob with the remedy; `plan` says what that costs. `keeps` says for each loss what comes back;
+    `constants` are the numbers that the plan hangs on, beside those of the machine.
+    """
+
+    title: str
+    summary: str
+    keeps: Mapping[str, Keeps]
+    plan: Callable[[Site], Plan]
+    log: Callable[[Scenario], Mapping[str, Any] | None] = undisturbed
+    periodic: bool = False
+    constants: tuple[Constant, ...] = ()
+    cites: tuple[str, ...] = ()
+    confidence: str = "source"
+
+    def gives_back(self, destroyed: frozenset[str]) -> Keeps:
+        """Return what comes back when all of this is destroyed at once: the worst of its parts; "site" stands for all nodes'."""
+        parts = destroyed - ONE_NODE if "site" in destroyed else destroyed
+        return max((self.keeps[loss] for loss in parts), key=KEEPS.index, default="exact")

@@ -1,0 +1,81 @@
+"""Check-N-Run: only rows that changed since the last checkpoint are written, quantised, every half hour."""
+
+from math import ceil
+
+from ...core.constants import Constant
+from ...systems.traffic import INDEX_BYTES, row_bytes
+from ...units import FLOAT32
+from ...workload.expected_cache import expected_unique
+from ..closed_form import CUSTOMARY
+from ..protection import LOSSES, STORE, Plan, Protection, Site
+from .periodic_full import room
+
+SOURCE = "Check-N-Run, NSDI'22 (arXiv 2010.08679)"
+BITS = Constant("quantised weight", 4, "bit", 2, 8, "stated", SOURCE, "its widths are 2, 3, 4 and 8")
+SCALE_BYTES = 2 * FLOAT32  # a row's own smallest value and step
+WRITE_REDUCTION, CAPACITY_REDUCTION = (6.0, 17.0), (2.5, 8.0)  # published, of its authors' models
+
+
+def quantised_row(site: Site) -> float:
+    """Return the bytes of a checkpointed row: its number, its scale, and each of its words in a few bits."""
+    return INDEX_BYTES + SCALE_BYTES + row_bytes(site.scenario) / FLOAT32 * BITS.value / 8
+
+
+def write_reduction(site: Site, batches: int) -> float:
+    """Return how many times fewer bytes than all state are written for a window of so many batches."""
+    return site.state / increment(site, batches)
+
+
+def capacity_reduction(site: Site, batches: int) -> float:
+    """Return how many times less room the quantised full checkpoint and one increment take than all state."""
+    return site.state / (whole(site) + increment(site, batches))
+
+
+def whole(site: Site) -> float:
+    """Return the bytes of all rows quantised, without numbers, and of the MLP."""
+    return site.tables / row_bytes(site.scenario) * (quantised_row(site) - INDEX_BYTES) + site.mlp
+
+
+def increment(site: Site, batches: int) -> float:
+    """Return the bytes of the rows that so many batches are expected to change, quantised, and of the MLP."""
+    return expected_unique(site.scenario, batches) * quantised_row(site) + site.mlp
+
+
+def plan(site: Site) -> Plan:
+    """Copy what changed while training stands, write it beside training; each increment counts from the last one."""
+    step = site.bare.step
+    every = max(1, round((site.period or CUSTOMARY) / step))
+    sent = increment(site, every)
+    changed = expected_unique(site.scenario, every) * row_bytes(site.scenario) + site.mlp
+    drain, pause = sent / site.remote.write, changed / site.home.read
+    if room(site) < changed:
+        pause, drain = max(pause, drain), 0.0
+    back = whole(site) + sent
+    return Plan(
+        step=step,
+        joules=site.bare.joules,
+        every=max(every, ceil(drain / step)),
+        pause=pause,
+        drain=drain,
+        checkpoint_joules=changed * site.home.joules + sent * site.remote.joules,
+        written={"remote": sent},
+        restore=max(back / site.remote.read, site.state / site.home.write),
+        restore_joules=back * site.remote.joules,
+        read={"remote": back},
+        notes=(
+            f"Writes {write_reduction(site, every):.3g} times fewer bytes than a full checkpoint "
+            f"(published {WRITE_REDUCTION[0]:g} to {WRITE_REDUCTION[1]:g}) and keeps {capacity_reduction(site, every):.3g} times "
+            f"fewer (published {CAPACITY_REDUCTION[0]:g} to {CAPACITY_REDUCTION[1]:g}).",
+        ),
+    )
+
+
+PROTECTION = Protection(
+    "Check-N-Run",
+    "Changed rows alone are checkpointed, quantised to 4 bits, every 30 minutes.",
+    dict.fromkeys(LOSSES, "lossy"),
+    plan,
+    periodic=True,
+    constants=(STORE, BITS),
+    cites=(SOURCE,),
+)

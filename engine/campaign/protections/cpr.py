@@ -1,0 +1,34 @@
+"""CPR: after a fault of one shard only that shard goes back to its checkpoint; nobody trains anything again."""
+
+from dataclasses import replace
+
+from ...core.constants import Constant
+from ...errors import BadKnob
+from ..protection import LOSSES, STORE, Plan, Protection, Site
+from .periodic_full import to
+
+SOURCE = "CPR, MLSys'21 (arXiv 2011.02999)"
+LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "unsourced", "recalled from CPR's evaluation")
+
+
+def plan(site: Site) -> Plan:
+    """Checkpoint as seldom as the portion of lost samples allows: faults of a shard lose half a period of its updates each."""
+    if site.shards < 2:
+        raise BadKnob(
+            f"protection=cpr needs tables in at least 2 parts that fail alone, but system={site.scenario.system} keeps them in "
+            "1; raise machine.num_gpus or machine.embedding_servers, or choose protection=periodic-full."
+        )
+    period = 2 * LOST_SAMPLES.value * site.shards * site.mtbf if site.mtbf else None
+    full = to(replace(site, period=site.period or period), "remote", site.remote)
+    return replace(full, partial=True, reverted=1 / site.shards, read={"remote": site.state / site.shards})
+
+
+PROTECTION = Protection(
+    "CPR, partial recovery",
+    "Only the failed part of the tables goes back to its checkpoint; training goes on without replay.",
+    {**dict.fromkeys(LOSSES, "lossy"), "site": "exact"},
+    plan,
+    periodic=True,
+    constants=(STORE, LOST_SAMPLES),
+    cites=(SOURCE,),
+)

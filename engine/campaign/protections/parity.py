@@ -1,0 +1,36 @@
+"""Parity: every update also goes to a parity of the other parts' rows, from which a lost part is computed."""
+
+from ...systems.traffic import INDEX_BYTES, row_bytes
+from ...workload.expected_cache import expected_unique
+from ..protection import Plan, Protection, Site
+from .peer import ON_A_PEER
+
+SOURCE = "ECRM (arXiv 2104.01981)"
+
+
+def plan(site: Site) -> Plan:
+    """Send each updated row's difference in the network's idle time; a step lasts at least as long as all that it sends."""
+    sent = expected_unique(site.scenario, 1) * (row_bytes(site.scenario) + INDEX_BYTES)
+    step = max(site.bare.step, site.bare.network + sent / site.network.write)
+    lost = site.tables / site.shards
+    # The lost part is the sum of all others and the parity: as many bytes as all tables, into one node.
+    others = lost * site.shards
+    return Plan(
+        step=step,
+        joules=site.bare.joules + (step - site.bare.step) * site.watts + sent * site.network.joules,
+        every=1,
+        batch_written={"network": sent, "dram": sent},
+        restore=max(others / (site.network.read / site.nodes), lost / (site.home.write / site.shards)),
+        restore_joules=others * (site.home.joules + site.network.joules),
+        read={"network": others},
+        notes=("With one part the parity is a copy on a host of another job.",) if site.shards == 1 else (),
+    )
+
+
+PROTECTION = Protection(
+    "Parity in memory",
+    "Updates also go to a parity, from which one lost part is computed.",
+    ON_A_PEER,
+    plan,
+    cites=(SOURCE,),
+)

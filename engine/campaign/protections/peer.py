@@ -1,0 +1,61 @@
+"""Peer: each node keeps a copy of another one's state in host memory, renewed as often as the network is idle enough."""
+
+from math import ceil
+
+from ...core.constants import Constant
+from ...errors import BadKnob
+from ...units import HOUR, GiB
+from ..protection import LOSSES, STORE, Keeps, Plan, Protection, Site
+from .periodic_full import room
+
+SOURCE = "Gemini, SOSP'23"
+COPIES = 2  # one complete, one being written
+LEAST_IDLE = 0.01  # of a step: with less, training stands for the copy
+BACKUP = Constant("remote copy", 3, "h", 0.5, 24, "unsourced", "recalled: as rare as the checkpoints of large language models")
+# A peer's copy outlives its node; it repeats silent damage, and is gone with the site.
+ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost", "site": "lost"}
+
+
+def plan(site: Site) -> Plan:
+    """Send all state in the network's idle time; the copy is renewed once it has got through."""
+    _check(site)
+    step, sent = site.bare.step, site.state / min(site.network.write, site.home.read)
+    idle = step - site.bare.network
+    standing = idle < LEAST_IDLE * step
+    every = ceil(sent / (step if standing else idle))
+    rare = max(1, round(BACKUP.value * HOUR / step))
+    return Plan(
+        step=step,
+        joules=site.bare.joules + site.state / rare * site.remote.joules,
+        backup_every=rare,
+        backup_drain=site.state / site.remote.write,
+        batch_written={"remote": site.state / rare},
+        every=max(1, every),
+        pause=sent if standing else 0.0,
+        drain=0.0 if standing else every * step,
+        checkpoint_joules=site.state * (site.home.joules + site.network.joules),
+        written={"network": site.state, "dram": site.state},
+        restore=site.state / site.shards / min(site.network.read / site.nodes, site.home.write / site.shards),
+        restore_joules=site.state / site.shards * site.network.joules,
+        read={"network": site.state / site.shards},
+        notes=("The peer is a host of another job: its power is not counted.",) if site.nodes == 1 else (),
+    )
+
+
+def _check(site: Site) -> None:
+    need, have = COPIES * site.state, room(site)
+    if site.nodes > 1 and need > have:
+        raise BadKnob(
+            f"protection=peer needs {need / GiB:.3g} GiB of host memory for two copies of all state, but "
+            f"{have / GiB:.3g} GiB are free; raise machine.dram_capacity_GiB, or choose protection=check-n-run."
+        )
+
+
+PROTECTION = Protection(
+    "Peer copy in memory",
+    "A peer's host memory holds a copy of each node's state, sent while the network is idle; a rare one goes to storage.",
+    {**ON_A_PEER, "bits": "older", "site": "older"},
+    plan,
+    constants=(STORE, BACKUP),
+    cites=(SOURCE,),
+)

@@ -1,0 +1,61 @@
+"""Periodic full: all tables and the MLP go to remote storage while training stands, at the best period or one asked for."""
+
+from collections.abc import Mapping
+
+from ...units import GiB
+from ..closed_form import batches_between
+from ..protection import LOSSES, STORE, Keeps, Path, Plan, Protection, Site
+
+# A whole copy elsewhere brings everything back; of silent damage, if it is noticed before the next checkpoint.
+COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")
+
+
+def to(site: Site, medium: str, path: Path, overlapped: bool = False) -> Plan:
+    """Checkpoint all state over `path`; overlapped, training stands for a copy into host memory alone, if that holds one."""
+    copied, sent = site.state / site.home.read, site.state / min(path.write, site.home.read)
+    fits = overlapped and room(site) >= site.state
+    pause, drain = (copied, site.state / path.write) if fits else (sent, 0.0)
+    step = site.bare.step
+    return Plan(
+        step=step,
+        joules=site.bare.joules,
+        every=batches_between(site, step, pause, drain),
+        pause=pause,
+        drain=drain,
+        checkpoint_joules=site.state * (site.home.joules + path.joules),
+        written={medium: site.state},
+        restore=site.state / min(path.read, site.home.write),
+        restore_joules=site.state * path.joules,
+        read={medium: site.state},
+        notes=() if fits or not overlapped else (_no_room(site),),
+    )
+
+
+def room(site: Site) -> float:
+    """Return the bytes of host memory that tables do not take, over all nodes."""
+    machine = site.scenario.machine
+    taken = site.tables if site.in_dram else 0.0
+    return max(machine.dram_capacity_GiB * GiB * site.nodes - taken, 0.0)
+
+
+def _no_room(site: Site) -> str:
+    return (
+        f"Host memory has {room(site) / GiB:.3g} GiB free for a copy of {site.state / GiB:.3g} GiB, so training stands until "
+        "the checkpoint is written; raise machine.dram_capacity_GiB to write it beside training."
+    )
+
+
+def plan(site: Site) -> Plan:
+    """Checkpoint to remote storage, blocking."""
+    return to(site, "remote", site.remote)
+
+
+PROTECTION = Protection(
+    "Periodic full checkpoint",
+    "All tables and the MLP are written to remote storage while training stands.",
+    COPY_ELSEWHERE,
+    plan,
+    periodic=True,
+    constants=(STORE,),
+    cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
+)

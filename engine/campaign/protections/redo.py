@@ -1,0 +1,25 @@
+"""Redo: every batch's new rows and the MLP are logged at its end, before the rows go home."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...scenario.scenario import Scenario
+from ..protection import Protection
+from .undo import IN_PMEM, TCXL, every_batch, near_data
+
+
+def log(scenario: Scenario) -> Mapping[str, Any]:
+    """Log as CXL-D does; other systems of the family keep a redo log of their own."""
+    as_cxl_d = {"system": "cxl-d", "policy.log": None, "policy.mlp_staleness_bound_batches": None, "policy.relaxed_lookup": None}
+    own = {"pmem": {}, "pcie": {}, "ssd": {}, "cxl-d": {"policy.log": None}}
+    return near_data(scenario, "redo", {"cxl": as_cxl_d, "cxl-b": as_cxl_d, **own})
+
+
+PROTECTION = Protection(
+    "Redo log",
+    "New rows and the MLP are logged at the end of every batch.",
+    IN_PMEM,
+    every_batch,
+    log,
+    cites=(TCXL,),
+)

@@ -1,0 +1,31 @@
+"""Relaxed: TrainingCXL's undo log whose MLP part spans batches, so that recovery finds an older MLP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import BadKnob
+from ...scenario.scenario import Scenario
+from ..protection import Protection
+from .undo import IN_PMEM, TCXL, every_batch, near_data
+
+
+def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
+    """Let the MLP log fall behind as far as the scenario, or else the system, allows; the lookup stays as it is."""
+    strict = {"system": "cxl", "policy.log": None, "policy.relaxed_lookup": False}
+    if scenario.policy.mlp_staleness_bound_batches == 0 and scenario.system == "cxl":
+        raise BadKnob(
+            f"protection={name} needs an MLP log that may be old, but policy.mlp_staleness_bound_batches=0; "
+            "raise it, set it to auto, or choose protection=undo."
+        )
+    bound = {"policy.mlp_staleness_bound_batches": scenario.policy.mlp_staleness_bound_batches or None}
+    return near_data(scenario, name, {"cxl": {}, "cxl-b": {**strict, **bound}, "cxl-d": {**strict, **bound}})
+
+
+PROTECTION = Protection(
+    "Relaxed undo log",
+    "TrainingCXL: rows are logged with every batch, the MLP over several.",
+    {loss: "lossy" if keeps == "exact" else keeps for loss, keeps in IN_PMEM.items()},
+    every_batch,
+    log,
+    cites=(TCXL,),
+)

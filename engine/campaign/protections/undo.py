@@ -1,0 +1,64 @@
+"""Undo: TrainingCXL's strict log, which keeps every batch's old rows and the MLP in persistent memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import BadKnob
+from ...scenario.scenario import Scenario
+from ..protection import Keeps, Plan, Protection, Site
+
+CXL = ("cxl", "cxl-b", "cxl-d")
+TCXL = "Kwon et al., IEEE Micro 43(2), 2023"
+# One medium holds tables and log: what was volatile comes back, what the medium itself lost does not.
+IN_PMEM: dict[str, Keeps] = {
+    "gpu": "exact",
+    "host": "exact",
+    "device": "exact",
+    "link": "exact",
+    "site": "exact",
+    "fenced": "lost",
+    "media": "lost",
+    "line": "lost",
+    "bits": "lost",
+}
+
+
+def near_data(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the knobs for the scenario's system; raises BadKnob for a system that has no persistent memory behind CXL."""
+    if scenario.system not in knobs:
+        raise BadKnob(
+            f"protection={name} logs in persistent memory, which system={scenario.system} cannot do so; "
+            f"choose system={' or '.join(knobs)}, or protection=periodic-full."
+        )
+    return knobs[scenario.system]
+
+
+def log(scenario: Scenario) -> Mapping[str, Any]:
+    """Log the MLP with every batch; the lookup stays as the system has it."""
+    strict = {"policy.log": "undo", "policy.mlp_staleness_bound_batches": 0}
+    return near_data(scenario, "undo", dict.fromkeys(CXL, strict))
+
+
+def every_batch(site: Site) -> Plan:
+    """Commit every batch; a recovery does what the system's own recovery does."""
+    logs = max(site.pace.written - site.bare.written, 0.0)
+    return Plan(
+        step=site.pace.step,
+        joules=site.pace.joules,
+        every=1,
+        batch_written={"pmem": logs},
+        restore=site.pace.restore,
+        restore_joules=site.pace.restore_joules,
+        read={"pmem": site.pace.restored},
+        stale=site.pace.stale,
+    )
+
+
+PROTECTION = Protection(
+    "Undo log",
+    "TrainingCXL, strict: old rows and the MLP are logged with every batch.",
+    IN_PMEM,
+    every_batch,
+    log,
+    cites=(TCXL,),
+)

@@ -1,0 +1,81 @@
+"""A look at all points of a sweep, one at a time, and then at their rows: memory is a few numbers a point."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from ..analysis.evaluated import number
+from ..estimates import estimates
+from ..results import csv_table
+from ..results.result import Result
+from ..scenario import knobs
+from ..scenario.keys import How, texts
+from ..scenario.scenario import Scenario, known
+from ..sweep.axes import Array
+from ..sweep.sweep import Sweep
+from .sweep_arguments import Asked
+
+TOGETHER = 256  # points that are estimated together
+Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenarios in order; None where there is none (yet)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The table's columns, the numbers that answers need, by name and in the order of the box, and whether any point ran."""
+
+    header: csv_table.Header
+    columns: Mapping[str, Array]
+    ran: bool
+
+
+def survey(points: Sweep, how: How, outcomes: Outcomes, asked: Asked) -> Survey | None:
+    """Look at every point; returns None if one has no outcome."""
+    size = len(points.fine)
+    columns = {name: np.full(size, np.nan) for name in asked.names}
+    ran = 0
+
+    def looked() -> Iterator[csv_table.Row]:
+        nonlocal ran
+        for index, (row, result) in enumerate(
+            rows(points, how, outcomes, range(size), lambda place: asked.row(columns, 0, place))
+        ):
+            if result:
+                for name, column in columns.items():
+                    value = number(result, name)
+                    column[index] = np.nan if value is None else value
+                ran += result.ran
+            yield row
+
+    try:
+        return Survey(csv_table.header(looked()), columns, ran > 0)
+    except LookupError:
+        return None
+
+
+def rows(
+    points: Sweep, how: How, outcomes: Outcomes, order: Sequence[int], answers: Callable[[int], Mapping[str, csv_table.Cell]]
+) -> Iterator[tuple[csv_table.Row, Result | None]]:
+    """Yield the rows at some places of the box, and their results; raises LookupError where a point has no outcome."""
+    index = np.cumsum(points.fine) - 1
+    found = outcomes(points[int(index[place])] for place in order if points.fine[place])
+    base = texts(points.base)
+    for place in order:
+        if points.fine[place]:
+            result = next(found)
+            if result is None:
+                raise LookupError(place)
+            yield csv_table.row(result, how, answers(place)), result
+        else:
+            refused = points.refused[place - int(index[place]) - 1]
+            written = {path: knobs.write(known(path), value) for path, value in refused.place.items()}
+            yield csv_table.refused_row(base | written, refused.sentence), None
+
+
+def estimated(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:
+    """Estimate scenarios in this process, some together; the sentences of those that are refused are added to `failed`."""
+    while some := list(islice(scenarios, TOGETHER)):
+        found = estimates(some)
+        failed += [result.outcome for result in found if not result.results]
+        yield from found

@@ -1,0 +1,101 @@
+"""Explores the crash states of one configuration: under every persistence model, down to a crash inside recovery.
+
+    explore("undo-strict")                      # every safe model
+    explore("redo-near", wrap=my_broken_media)  # the protocol on a medium that somebody broke
+
+States are visited from the simplest on: all or nothing at each fence, one stream apart from the others, two, then any
+prefixes at random (or every combination, where there are few), each image once. The run is small, the recovery real.
+"""
+
+from collections.abc import Iterator
+from random import Random
+from time import perf_counter
+
+from ..persistence.models import domain
+from ..registry import domain_names
+from . import second_crash, states
+from .reference_run import Configuration, Wrap, configuration, story
+from .report import Report
+from .states import Counts, Point
+from .timeout import Stuck, patience
+from .visit import USUAL, Effort, Search, look, observed
+
+PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
+
+
+def safe_models() -> tuple[str, ...]:
+    """Return the persistence models under which the protocol promises to recover."""
+    return tuple(name for name in domain_names() if domain(name).safe)
+
+
+def explore(
+    of: Configuration | str,
+    wrap: Wrap | None = None,
+    models: tuple[str, ...] | None = None,
+    effort: Effort = USUAL,
+    seed: int = 0,
+    bug: str = "",
+) -> Report:
+    """Explore a configuration's crash states; `wrap` puts a medium of one's own between the protocol and the bytes.
+
+    `bug` is what replay lines call a broken protocol. A run that does not end counts as a failure.
+    """
+    tale = story(configuration(of) if isinstance(of, str) else of, seed)
+    search = Search(tale, seed, wrap, effort, bug)
+    started = perf_counter()
+    for model in models or safe_models():
+        try:
+            with patience(PATIENCE):
+                _explore(search, model)
+        except Stuck as stuck:
+            search.fail(model, "0:run", f"I1: {stuck}")
+            break
+        search.report.models.add(model)
+        if search.failed:
+            break
+    search.report.seconds = perf_counter() - started
+    search.report.configurations.add(tale.configuration.name)
+    search.report.unique_states += len(search.seen)
+    return search.report
+
+
+def _explore(search: Search, model: str) -> None:
+    effort, room = search.effort, len(search.seen) + search.effort.states
+    points, problem = observed(search.tale, model, effort.granularity, search.wrap)
+    search.report.points += points[-1].operation
+    if problem:
+        search.fail(model, f"{points[-1].operation}:run", problem)
+        return
+    rng = Random(f"{search.tale.configuration.name} {model} {search.seed}")
+    chosen: list[tuple[Point, Counts]] = []
+    for point, counts in choices(points, effort.lines, rng, 4 * effort.states):
+        if look(search, model, point, counts, f"{point.operation}:{point.name(counts)}"):
+            chosen.append((point, counts))
+        if len(search.seen) >= room or search.failed:
+            search.report.cut_short.add(model)
+            break
+    kinds = (
+        (effort.recoveries, second_crash.again),
+        (effort.resumes, second_crash.resume),
+        (effort.damages, second_crash.damage),
+        (8 * effort.damages, second_crash.lose_flag),
+    )
+    for number, further in kinds:
+        for point, counts in second_crash.spread(chosen, number, rng):
+            if not search.failed:
+                further(search, model, point, counts)
+
+
+def choices(points: list[Point], lines: int | None, rng: Random, most: int) -> Iterator[tuple[Point, Counts]]:
+    """Yield what may be left, the simplest first; where `lines` would be too many, as many are drawn at random."""
+    for apart in range(0, 3 if lines is None else lines + 1):
+        number = sum(states.ways(point.sizes, apart) for point in points)
+        if apart == 2 and number > most:
+            break
+        yield from ((point, counts) for point in points for counts in states.deviating(point.sizes, apart))
+    else:
+        if lines is None and sum(point.every for point in points) <= 1000 * most:
+            yield from ((point, counts) for point in points for counts in states.every(point.sizes))
+            return
+    if (lines is None or lines > 1) and (busy := [point for point in points if len(point.sizes) > 1]):
+        yield from ((point, states.drawn(point.sizes, rng)) for point in rng.choices(busy, k=most))

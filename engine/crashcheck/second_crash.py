@@ -1,0 +1,103 @@
+"""Goes deeper from a state: power lost again inside recovery, training resumed to the end, lines lost and bits flipped."""
+
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+from random import Random
+
+import numpy as np
+
+from ..errors import CannotRun
+from ..persistence import CrashMedia, recover
+from ..persistence.media import HEALTH
+from ..persistence.models import domain
+from . import judge, states
+from .reference_run import Journal, Story, Wrap, train
+from .states import Counts, Observer, Point
+from .timeout import BREAKS
+from .visit import Search, look, power
+
+AFTERWARDS = 1  # batches of training in which power may be lost the second time
+
+
+def again(search: Search, model: str, point: Point, counts: Counts) -> None:
+    """Lose power a second time: at every operation of the recovery (I6), and of the training after it."""
+    points = after_recovery(search.tale, model, point, counts, search.effort.granularity, search.wrap)
+    search.report.depth = 2
+    rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
+    turns = zip_longest(*(_simple(second, rng) for second in points))
+    for second, kept in (one for turn in turns for one in turn if one):
+        if len(search.seen) < room and not search.failed:
+            where = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(kept)}"
+            look(search, model, second, kept, where)
+
+
+def after_recovery(tale: Story, model: str, point: Point, counts: Counts, granularity: int, wrap: Wrap | None) -> list[Point]:
+    """Return the points inside the recovery of a state and in the training that follows; none where it refuses.
+
+    What is wrong with that recovery itself has been judged before.
+    """
+    journal = Journal(0 if domain(model).announced else point.acknowledged)
+    observer = Observer(lambda: journal.acknowledged, counts != point.sizes)
+    media = CrashMedia(np.frombuffer(point.image(counts), np.uint8), power(model, granularity), watch=observer)
+    try:
+        seen = judge.leashed(tale, media, wrap)
+        found = recover(seen, tale.layout, tale.log, tale.bound)
+        journal.acknowledged = found.embedding_batch
+        train(tale, seen, found.embedding_batch, journal, AFTERWARDS)
+    except CannotRun:
+        return []
+    except BREAKS:
+        return observer.points
+    observer.end(media)
+    return observer.points
+
+
+def resume(search: Search, model: str, point: Point, counts: Counts) -> None:
+    """Train on to the end from a state (I3)."""
+    if domain(model).announced:
+        return
+    search.report.resumed += 1
+    verdict = judge.resumed(search.tale, point.image(counts), point.acknowledged, search.wrap)
+    if verdict.problem:
+        search.fail(model, f"{point.operation}:{point.name(counts)},resume", verdict.problem)
+
+
+def lose_flag(search: Search, model: str, point: Point, counts: Counts) -> None:
+    """Lose each flag, and the dirty-shutdown counter, one at a time: nothing older must be taken for the newest (I5, I7)."""
+    for address in (HEALTH, *(slot.header for slot in search.tale.layout.slots)):
+        _damage(search, model, point, counts, f"p{address}", poisons=(address,))
+
+
+def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
+    """Lose every line in use, and flip a bit in each, one at a time (I5); then lose the whole medium."""
+    rng = Random(point.operation)
+    lines = tuple(judge.in_use(search.tale))
+    for address in lines:
+        bit = 8 * address + rng.randrange(512)
+        _damage(search, model, point, counts, f"p{address}", poisons=(address,))
+        if address != HEALTH:  # the device's own register, whose flips only the device could see
+            _damage(search, model, point, counts, f"f{bit}", flips=(bit,))
+    _damage(search, model, point, counts, ",".join(f"p{address}" for address in lines), poisons=lines)
+
+
+def _damage(search: Search, model: str, point: Point, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
+    search.report.damaged += 1
+    verdict = judge.damaged(search.tale, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
+    if verdict.problem:
+        search.fail(model, f"{point.operation}:{point.name(counts)},{name}", verdict.problem)
+
+
+def _simple(point: Point, rng: Random) -> Iterator[tuple[Point, Counts]]:
+    """Yield what may be left at a point: all or nothing, then one stream apart from the others, shuffled."""
+    yield from ((point, counts) for counts in states.deviating(point.sizes, 0))
+    apart = list(states.deviating(point.sizes, 1))
+    yield from ((point, counts) for counts in rng.sample(apart, len(apart)))
+
+
+def spread(chosen: list[tuple[Point, Counts]], number: int, rng: Random) -> list[tuple[Point, Counts]]:
+    """Return so many of the states, by turns from every point, so that no moment of the protocol is left out."""
+    groups: dict[int, list[tuple[Point, Counts]]] = {}
+    for point, counts in rng.sample(chosen, len(chosen)):
+        groups.setdefault(point.operation, []).append((point, counts))
+    turns = (one for turn in zip_longest(*groups.values()) for one in turn if one)
+    return list(islice(turns, number))

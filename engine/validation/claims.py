@@ -1,0 +1,149 @@
+"""What a paper says: a claim is one published number of a preset, with the difference from it that still passes.
+
+Presets list their claims; reading one checks it, so that no claim passes because it was written down wrong.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from itertools import chain
+from math import isfinite
+from typing import Any
+
+from ..core.graph import STAGES
+from ..errors import BadFile, nearest
+from ..registry import names
+from ..results.metric import metrics
+from ..scenario.presets import Preset, preset, preset_names
+from ..scenario.scenario import KNOBS
+
+FORMS: Mapping[str, Callable[[float, float], float]] = {
+    "value": lambda ours, base: ours,
+    "speed-up": lambda ours, base: base / ours,
+    "saving [%]": lambda ours, base: 100 * (1 - ours / base),
+    "gain [%]": lambda ours, base: 100 * (base / ours - 1),
+    "ratio": lambda ours, base: ours / base,
+}
+KINDS = ("calibrated", "predicted", "headline", "counterfactual")
+AGGREGATES = ("mean", "geomean")
+Knobs = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published number: `metric` is a result's name, or a stage's for its exposed milliseconds.
+
+    `form` compares with the same preset under system `baseline`; `aggregate` (mean, or geomean of this/baseline)
+    goes over `presets`. `knobs` change the preset for both, `baseline_knobs` for the baseline alone. The tolerance is
+    absolute, in the claim's own unit, or in percent of the published value; a counterfactual has a limit instead.
+    `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill.
+    """
+
+    title: str
+    metric: str
+    system: str
+    presets: tuple[str, ...]
+    kind: str
+    source: str
+    published: float | None = None
+    tolerance: float | None = None
+    tolerance_percent: float | None = None
+    form: str = "value"
+    baseline: str = ""
+    aggregate: str = "mean"
+    knobs: Knobs = ()
+    baseline_knobs: Knobs = ()
+    at_most: float | None = None
+    at_least: float | None = None
+    estimated: bool = False
+
+    @property
+    def allowed(self) -> float | None:
+        """The largest difference from the published value that passes; None for a prediction."""
+        if self.published is None:
+            return None
+        return self.tolerance if self.tolerance is not None else abs(self.published) * (self.tolerance_percent or 0.0) / 100
+
+
+def claims(name: str) -> tuple[Claim, ...]:
+    """Return the claims of a preset; raises BadFile where one is not well formed."""
+    return tuple(_claim(preset(name), number, entry) for number, entry in enumerate(preset(name).claims, 1))
+
+
+def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
+    where = f"presets/{owner.name}.toml, claim {number}"
+    if not isinstance(entry, Mapping):
+        raise BadFile(f"{where} is {entry!r}, not a table; begin each claim with [[claims]].")
+    given = {"title": entry.get("metric"), "presets": (owner.name,), "system": owner.scenario.system, **entry}
+    known = {field.name: field.default is MISSING for field in fields(Claim)}
+    for name in given:
+        if name not in known:
+            raise BadFile(f"{where} has an unknown entry {name!r}; {nearest(name, tuple(known))}")
+    for name, required in known.items():
+        if required and given.get(name) is None:
+            raise BadFile(f"{where} lacks {name!r}; a claim has {', '.join(name for name in known if known[name])}.")
+    if not isinstance(given["presets"], list | tuple):
+        raise BadFile(f"{where}: presets={given['presets']!r} is not a list of presets.")
+    for name in ("knobs", "baseline_knobs"):
+        if not isinstance(given.get(name, {}), Mapping):
+            raise BadFile(f"{where}: {name}={given[name]!r} is not a table of knobs.")
+        given[name] = tuple((path, _frozen(value)) for path, value in given.get(name, {}).items())
+    claim = Claim(**{**given, "presets": tuple(given["presets"])})
+    for problem in chain(_unknown_words(claim), _contradictions(claim)):
+        raise BadFile(f"{where}: {problem}")
+    return claim
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+
+
+def _unknown_words(claim: Claim) -> Iterator[str]:
+    systems = names("systems")
+    allowed: Mapping[str, tuple[str, ...]] = {
+        "kind": KINDS,
+        "form": tuple(FORMS),
+        "aggregate": AGGREGATES,
+        "metric": (*STAGES, *(metric.name for metric in metrics())),
+        "system": systems,
+        "baseline": ("", *systems),
+    }
+    words = [(name, getattr(claim, name), known) for name, known in allowed.items()]
+    for name, word, known in [*words, *(("presets", word, preset_names()) for word in claim.presets)]:
+        if word not in known:
+            yield f"{name}={word!r} is not known; {nearest(str(word), [word for word in known if word])}"
+    for path, _ in (*claim.knobs, *claim.baseline_knobs):
+        if path not in KNOBS:
+            yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}"
+    for name in ("published", "tolerance", "tolerance_percent", "at_most", "at_least"):
+        number = getattr(claim, name)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number)):
+            yield f"{name}={number!r} is not a finite number."
+
+
+def _contradictions(claim: Claim) -> Iterator[str]:
+    if (claim.kind == "counterfactual") != (claim.at_most is not None or claim.at_least is not None):
+        yield "a counterfactual, and nothing else, has a limit; give `at_most` or `at_least`."
+    if claim.kind == "counterfactual" and claim.published is not None:
+        yield "a counterfactual has a limit instead of a published value; leave `published` out."
+    if claim.form != "value" and not claim.baseline:
+        yield f"a {claim.form} needs a baseline system; give `baseline`."
+    if claim.form == "value" and (claim.baseline or claim.baseline_knobs or claim.aggregate == "geomean"):
+        yield "baseline and geomean have no effect on form='value'; choose another form, or leave them out."
+    if not claim.presets:
+        yield "presets is empty; leave it out for this preset alone."
+    tolerances = [number for number in (claim.tolerance, claim.tolerance_percent) if number is not None]
+    if claim.published is None and (tolerances or claim.kind == "calibrated"):
+        yield "nothing is published to be calibrated to, or to be tolerant about; give `published`."
+    elif claim.published is not None:
+        yield from _useless(claim, len(tolerances))
+
+
+def _useless(claim: Claim, tolerances: int) -> Iterator[str]:
+    """A tolerance must let something pass, and must not let everything pass."""
+    allowed, size = claim.allowed or 0.0, abs(claim.published or 0.0)
+    if tolerances != 1:
+        yield "a published value needs exactly one of `tolerance` (in its own unit) and `tolerance_percent`."
+    elif allowed <= 0:
+        yield f"a tolerance of {allowed:g} lets nothing pass; make it positive, and absolute where 0 is published."
+    elif 0 < size <= allowed:
+        yield f"a tolerance of {allowed:g} around {size:g} lets even 0 pass; lower it below the published value."

@@ -1,0 +1,80 @@
+"""How far is the model known to be off? The published numbers about a result, on the machine that a scenario has.
+
+They are held against the estimate, which is what the page shows; `validate` holds them against full runs.
+"""
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from ..results.result import Result
+from ..scenario.presets import preset, preset_names
+from ..scenario.scenario import KNOBS, Scenario, values
+from .claims import Claim, claims
+from .validate import Point, measure, run
+
+# What a machine is made of: its catalogue parts, not their number or speed.
+PARTS = tuple(path for path, knob in KNOBS.items() if path.startswith("machine.") and knob.kind == "choice")
+# What a published number does not hang on: the system is the claim's own, and length, seeds and faults are the run's.
+ASIDE = ("system", "run.", "faults.", "data.seed", "data.held_out_samples")
+
+
+KINDS = {
+    "calibrated": "calibrated to",
+    "predicted": "not used (a mean may contain models that were)",
+    "headline": "headlines, which hang on assumed watts too",
+    "counterfactual": "counterfactual",
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One published number, and how far the estimate's is from it, in percent of it."""
+
+    claim: Claim
+    percent: float
+
+
+def sentence(scenario: Scenario, metric: str) -> str:
+    """Return how far published numbers about a result are known to be from the estimate, and for which scenario."""
+    near = _nearest(scenario)
+    if near is None:
+        return "No published number for this machine; the band is the only bound."
+    found = checked(_parts(scenario), metric)
+    if not found:
+        return "Nothing is published about this result; the band is the only bound."
+    name, differing = near
+    by_kind = {words: [abs(one.percent) for one in found if one.claim.kind == kind] for kind, words in KINDS.items()}
+    told = "; ".join(f"{len(off)} {words}, off by at most {max(off):.1f} %" for words, off in by_kind.items() if off)
+    knobs = f"{differing} knob{'s differ' if differing > 1 else ' differs'}"
+    where = f" The nearest is {preset(name).title}; {knobs} here." if differing else ""
+    return f"{len(found)} published number{'s' if len(found) > 1 else ''} on these parts: {told}.{where}"
+
+
+@cache
+def checked(parts: tuple[str, ...], metric: str) -> tuple[Checked, ...]:
+    """Return the published numbers about a result of the presets with these parts, each beside the estimate's."""
+    names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
+    about = [claim for name in names for claim in claims(name) if claim.metric == metric and claim.published]
+    return tuple(Checked(claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
+
+
+def _estimated(point: Point) -> Result:
+    return run(point._replace(estimated=True))
+
+
+def _parts(scenario: Scenario) -> tuple[str, ...]:
+    held = values(scenario)
+    return tuple(str(held[path]) for path in PARTS)
+
+
+@lru_cache(maxsize=64)
+def _nearest(scenario: Scenario) -> tuple[str, int] | None:
+    """Return the claiming preset with the same parts from which the fewest knobs differ, and how many do."""
+    names = [name for name in preset_names() if claims(name) and _parts(preset(name).scenario) == _parts(scenario)]
+    pairs = ((name, _differing(scenario, preset(name).scenario)) for name in names)
+    return min(pairs, key=lambda pair: pair[1], default=None)
+
+
+def _differing(one: Scenario, other: Scenario) -> int:
+    ours, theirs = values(one), values(other)
+    return sum(ours[path] != theirs[path] for path in KNOBS if not path.startswith(ASIDE))

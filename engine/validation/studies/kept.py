@@ -1,0 +1,152 @@
+"""The file of a study: one line that says what is studied, then one line a finished seed; and the run that fills it.
+
+A seed's line is durable before the next one is waited for, so a study that is stopped or killed goes on where it was.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
+
+from ... import version
+from ...errors import BadFile
+from ...results.csv_table import write_atomically
+from ...service.worker import polite
+from . import accuracy, protections
+from .accuracy import Score, Seed
+
+STORED = Path(__file__).parent / "accuracy_dlrm_kaggle.jsonl"
+STORED_PROTECTIONS = Path(__file__).parent / "protections_dlrm_kaggle.jsonl"
+Plan = Any  # one of the plans in KINDS
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A study that can be made: its plan's type, how one seed is computed, and what its scores are named by, in which field."""
+
+    plan: type[Any]
+    one_seed: Callable[[Any, int], Seed]
+    key: Callable[[str], Any]
+    varied: str
+
+
+KINDS = {
+    "accuracy": Kind(accuracy.Plan, accuracy.one_seed, int, "staleness"),
+    "protections": Kind(protections.Plan, protections.one_seed, str, "variants"),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A plan, the day and the model version of its first seed, and the finished seeds by number."""
+
+    plan: Plan
+    date: str
+    model: str
+    seeds: Mapping[int, Seed]
+
+    @property
+    def which(self) -> str:
+        """The study's name."""
+        return next(name for name, kind in KINDS.items() if isinstance(self.plan, kind.plan))
+
+    @property
+    def command(self) -> str:
+        """The command that computes these seeds anew."""
+        kind = KINDS[self.which]
+        ours, usual = _options(self.plan, kind), _options(kind.plan(), kind)
+        others = [f" --{name} {value}" for name, value in ours.items() if value != usual[name]]
+        return f"python -m engine study {self.which} --seeds {len(self.seeds)}{''.join(others)}"
+
+
+def _options(plan: Plan, kind: Kind) -> dict[str, Any]:
+    """Return the plan as the command's options."""
+    return {
+        "preset": plan.preset,
+        "batches": plan.batches,
+        "crash-at": plan.crash_at,
+        "held-out": plan.held_out_samples,
+        kind.varied: ",".join(map(str, getattr(plan, kind.varied))),
+    }
+
+
+def read(path: Path) -> Study:
+    """Return what a file holds; a last line cut short by a power loss or a kill does not count. Raises BadFile."""
+    try:
+        head, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        said = json.loads(head)
+        kind = KINDS[said["study"]]
+        plan = kind.plan(**{name: tuple(value) if isinstance(value, list) else value for name, value in said["plan"].items()})
+        seeds = {seed.seed: seed for seed in (_seed(kind, line) for line in lines)}
+        return Study(plan, said["date"], said["model_version"], seeds)
+    except OSError as error:
+        raise BadFile(f"{path} cannot be read: {error.strerror}; check the path.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadFile(f"{path} is not the file of an accuracy study; give another --out, or move it away.") from error
+
+
+def begin(path: Path, plan: Plan, date: str) -> Study:
+    """Return the study to go on with, its file written; raises BadFile where the file holds another study."""
+    study = Study(plan, date, version.MODEL, {})
+    if path.exists() and not path.is_file():
+        raise BadFile(f"{path} cannot keep a study: it is no file; give another --out.")
+    if path.exists():
+        study = read(path)
+        if (study.plan, study.model) != (plan, version.MODEL):
+            raise BadFile(
+                f"{path} holds another study, of `{study.command}` and model version {study.model}; "
+                "give another --out, or move it away."
+            )
+    write_atomically(path, _text(study))
+    return study
+
+
+def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterator[Seed]:
+    """Compute the seeds that are missing, in `jobs` processes; yield each once its line is durable.
+
+    At the end the lines are put in the order of their seeds: the file does not depend on the number of processes.
+    """
+    missing = [seed for seed in seeds if seed not in study.seeds]
+    with parallel_config("loky", initializer=polite, initargs=(os.getpid(),), inner_max_num_threads=1):
+        pool = Parallel(jobs, pre_dispatch=jobs, batch_size=1, return_as="generator_unordered")
+        finished = pool(delayed(KINDS[study.which].one_seed)(study.plan, seed) for seed in missing)
+    try:
+        for seed in finished:
+            _append(path, seed)
+            yield seed
+        write_atomically(path, _text(read(path)))
+    finally:
+        get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+
+
+def _append(path: Path, seed: Seed) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(_line(seed))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise BadFile(f"{path} cannot be written: {error.strerror}; choose another --out or free some space.") from error
+
+
+def _text(study: Study) -> str:
+    head = {"study": study.which, "date": study.date, "model_version": study.model, "plan": asdict(study.plan)}
+    return json.dumps(head) + "\n" + "".join(_line(study.seeds[number]) for number in sorted(study.seeds))
+
+
+def _line(seed: Seed) -> str:
+    scores = {name: {g: score._asdict() for g, score in getattr(seed, name).items()} for name in ("at_recovery", "at_end")}
+    return json.dumps({"seed": seed.seed, "twin": seed.twin, **scores}) + "\n"
+
+
+def _seed(kind: Kind, line: str) -> Seed:
+    said = json.loads(line)
+    at_recovery, at_end = (
+        {kind.key(name): Score(**score) for name, score in said[moment].items()} for moment in ("at_recovery", "at_end")
+    )
+    return Seed(said["seed"], said["twin"], at_recovery, at_end)

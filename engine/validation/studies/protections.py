@@ -1,0 +1,115 @@
+"""The study of lossy protections: what a model loses that goes on with some rows old, all rows rounded, or the MLPs old.
+
+Training is struck in batch b. Each variant changes the state at b as one protection's recovery would, and trains on in the
+same order to the end; it is paired with the same seed's run that nothing changed.
+
+    cpr-k    rows of one shard in SHARDS go back k batches, nothing is trained again
+    bits-n   all rows go through a checkpoint of n bits a weight, each row with its own smallest value and step
+    mlp-k    both MLPs go back k batches
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Singles
+from ...core.threads import single_thread
+from ...errors import BadInput
+from ...scenario.presets import preset
+from ...scenario.scenario import Scenario, with_values
+from ...training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, scaled, train
+from ...workload.source import source
+from .accuracy import Seed, score
+
+VARIANTS = ("cpr-100", "cpr-500", "bits-8", "bits-4", "bits-2", "mlp-100")
+KINDS = ("cpr", "bits", "mlp")
+BATCHES, CRASH_AT, HELD_OUT = 1500, 1000, 50_000
+SHARDS = 8
+NOTHING = "none"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is studied: a preset's model and data, struck in batch `crash_at` of `batches`, and how each variant recovers."""
+
+    preset: str = "dlrm-kaggle"
+    batches: int = BATCHES
+    crash_at: int = CRASH_AT
+    held_out_samples: int = HELD_OUT
+    variants: tuple[str, ...] = VARIANTS
+
+
+def check(plan: Plan) -> None:
+    """Raise BadInput for a plan that cannot be carried out."""
+    for name in plan.variants:
+        kind, amount = parsed(name)
+        if kind != "bits" and amount > plan.crash_at:
+            raise BadInput(f"{name} cannot go back {amount} batches from batch {plan.crash_at}; choose a later --crash-at.")
+    if not 0 < plan.crash_at < plan.batches:
+        raise BadInput(f"--crash-at {plan.crash_at} lies outside the run; choose a batch from 1 to {plan.batches - 1}.")
+    scenario_of(plan, 1)
+
+
+def parsed(name: str) -> tuple[str, int]:
+    """Return a variant's kind and amount; raises BadInput."""
+    kind, _, amount = name.partition("-")
+    known = kind in KINDS and amount.isdigit() and (1 <= int(amount) <= 16 or kind != "bits")
+    if not known:
+        raise BadInput(f"{name!r} is no variant of this study; write cpr-BATCHES, bits-BITS (1 to 16) or mlp-BATCHES.")
+    return kind, int(amount)
+
+
+def scenario_of(plan: Plan, seed: int) -> Scenario:
+    """Return the scenario of one seed, which draws data, teacher, order of batches and first weights."""
+    changes = {"run.batches": plan.batches, "data.held_out_samples": plan.held_out_samples, "data.seed": seed}
+    return with_values(preset(plan.preset).scenario, changes)
+
+
+def one_seed(plan: Plan, seed: int) -> Seed:
+    """Train one seed without a fault, and on from each variant's recovery; on one thread, so that no core count matters."""
+    with single_thread():
+        scenario = scenario_of(plan, seed)
+        given, b = source(scenario), plan.crash_at
+        held_out = given.held_out()
+        touched = rows_of([*(given.ids(n) for n in range(plan.batches)), held_out.ids])
+        shape = scaled(scenario, touched)
+        weights = initial(shape, touched, seed)
+        test, at, older = localise(shape, weights, held_out), 0, {}
+        for batch in sorted({b - amount for kind, amount in map(parsed, plan.variants) if kind != "bits"} | {b}):
+            weights = train(shape, weights, given.batch, at, batch).weights
+            at, older[batch] = batch, weights
+        at_recovery, at_end = {}, {}
+        for name in (NOTHING, *plan.variants):
+            found = recovered(older, b, name, seed)
+            at_recovery[name] = score(shape, found, test)
+            at_end[name] = score(shape, train(shape, found, given.batch, b, plan.batches).weights, test)
+    return Seed(seed, scale_note(shape), at_recovery, at_end)
+
+
+def recovered(older: Mapping[int, Weights], b: int, name: str, seed: int) -> Weights:
+    """Return what training goes on with after a variant's recovery in batch b; `older` are the weights as batches began."""
+    weights = copy(older[b])
+    if name == NOTHING:
+        return weights
+    kind, amount = parsed(name)
+    if kind == "cpr":
+        lost = weights.rows % SHARDS == seed % SHARDS
+        weights.table[lost] = older[b - amount].table[lost]
+        if weights.row_state.size:
+            weights.row_state[lost] = older[b - amount].row_state[lost]
+    elif kind == "mlp":
+        revert_mlp(weights, older[b - amount].mlp, older[b - amount].mlp_state)
+    else:
+        weights.table[:] = rounded(weights.table, amount)
+    return weights
+
+
+def rounded(table: Singles, bits: int) -> Singles:
+    """Return (R, dim) vectors as they come back from `bits` a weight: each row in equal steps from its least to its largest."""
+    low, high = table.min(axis=1, keepdims=True), table.max(axis=1, keepdims=True)
+    step = (high - low) / np.float32(2**bits - 1)
+    steps = np.divide(table - low, step, out=np.zeros_like(table), where=step > 0)
+    back: Any = low + np.rint(steps) * step
+    return np.asarray(back, dtype=np.float32)

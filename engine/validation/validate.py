@@ -1,0 +1,128 @@
+"""Holds the simulator to the literature: every claim of every preset, run and compared with its published value.
+
+A claim is a number of one preset, or a mean over several: a result, a stage's exposed time, or the change from a
+baseline system. Claims without a published value are predictions; they cannot fail.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean, geometric_mean
+from typing import Any, NamedTuple
+
+from ..core.graph import STAGES
+from ..errors import BadFile, CannotRun
+from ..estimate import estimate
+from ..results.result import Result
+from ..scenario.presets import preset, preset_names
+from ..scenario.scenario import Scenario, values, with_values
+from ..simulate import simulate
+from .claims import FORMS, Claim, Knobs, claims
+
+
+class Point(NamedTuple):
+    """What a claim needs run: a preset under a training system, with some knobs changed; or only estimated."""
+
+    preset: str
+    system: str
+    knobs: Knobs = ()
+    estimated: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim beside what this simulator says; `passed` is None for a prediction."""
+
+    preset: str
+    claim: Claim
+    ours: float
+
+    @property
+    def error_percent(self) -> float | None:
+        """The difference from the published value, in percent of it."""
+        return None if not self.claim.published else 100 * (self.ours / self.claim.published - 1)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the difference is within the tolerance, or the value within its limit; None for a prediction."""
+        if self.claim.kind == "counterfactual":
+            above = self.claim.at_most is not None and self.ours > self.claim.at_most
+            return not above and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
+        allowed, published = self.claim.allowed, self.claim.published
+        return None if allowed is None or published is None else abs(self.ours - published) <= allowed
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the claim as one JSON-ready object."""
+        return {
+            "preset": self.preset,
+            "metric": self.claim.title,
+            "system": self.claim.system,
+            "published": self.claim.published,
+            "ours": self.ours,
+            "error_percent": self.error_percent,
+            "tolerance": self.claim.allowed,
+            "at_most": self.claim.at_most,
+            "at_least": self.claim.at_least,
+            "kind": self.claim.kind,
+            "passed": self.passed,
+            "source": self.claim.source,
+        }
+
+
+def validate(names: Iterable[str] = ()) -> tuple[Verdict, ...]:
+    """Run the claims of the named presets, or of all, and return the verdicts in order."""
+    wanted = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
+    return tuple(Verdict(name, claim, measure(claim)) for name, claim in wanted)
+
+
+def measure(claim: Claim, of: Callable[[Point], Result] | None = None) -> float:
+    """Return this simulator's value of a claim, in the claim's unit; `of` gives a point's result, by default its run."""
+    pairs = [tuple(_value(of or run, claim.metric, point) for point in pair) for pair in points(claim)]
+    if claim.form != "value" and not all(ours and base for ours, base in pairs):
+        raise BadFile(f"{claim.title!r} claims a {claim.form} of {claim.metric!r}, which is 0 here; claim its value instead.")
+    if claim.aggregate == "geomean":
+        return float(FORMS[claim.form](geometric_mean([ours / base for ours, base in pairs]), 1.0))
+    return fmean(float(FORMS[claim.form](ours, base)) for ours, base in pairs)
+
+
+def points(claim: Claim) -> tuple[tuple[Point, Point | None], ...]:
+    """Return for each preset of a claim what must be run: the claim's own point, and its baseline where it has one."""
+    based = (*claim.knobs, *claim.baseline_knobs)
+    return tuple(
+        (
+            Point(name, claim.system, _changed(name, claim.knobs), claim.estimated),
+            Point(name, claim.baseline, _changed(name, based), claim.estimated) if claim.baseline else None,
+        )
+        for name in claim.presets
+    )
+
+
+def _changed(name: str, knobs: Knobs) -> Knobs:
+    """Return the last value given for each knob where it is not the preset's own, so that equal points are run once."""
+    wanted, own = dict(knobs), values(preset(name).scenario)
+    return tuple((path, wanted[path]) for path in sorted(wanted) if "model.name" in wanted or wanted[path] != own[path])
+
+
+def _value(of: Callable[[Point], Result], metric: str, point: Point | None) -> float:
+    if point is None:
+        return 1.0
+    result, (name, system, *_) = of(point), point
+    if metric in STAGES:
+        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
+    value = result.results.get(metric)
+    if value is None:
+        raise BadFile(f"presets/{name}.toml claims {metric!r} of system {system}, which has no such result.")
+    return value
+
+
+def run(point: Point) -> Result:
+    """Run a point, once in the life of the process; raises CannotRun with the outcome."""
+    result = _run(with_values(preset(point.preset).scenario, {"system": point.system, **dict(point.knobs)}), point.estimated)
+    if not result.ran:
+        raise CannotRun(f"presets/{point.preset}.toml with system={point.system} cannot run: {result.outcome}")
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _run(scenario: Scenario, estimated: bool) -> Result:
+    return estimate(scenario) if estimated else simulate(scenario)

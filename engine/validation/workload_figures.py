@@ -1,0 +1,207 @@
+"""Does the generator meet what is known of real click logs? Each figure beside its published value and tolerance.
+
+The published shares of rows and lookups cannot count every id. Criteo Kaggle has 33.8 million rows, each seen at least once,
+so the 30.4 million beyond the hottest 10 % take at least 2.5 % of 1.19 thousand million lookups, and the stated 99.2 % for
+10 % cannot be of all lookups. Counted over the lookups of ids that the data set holds at least twice, all seven figures
+agree with the fits to half a point; those of the 1TB logs say themselves that they count ids seen three times or more.
+Avazu's are taken as Kaggle's. Meta's traces say how many of the touched rows are used more often than so many times.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import factorial, lgamma
+
+import numpy as np
+
+from ..caches.stack_distance import curve
+from ..core.arrays import Floats
+from ..scenario.presets import preset
+from ..scenario.scenario import Scenario, per_table, with_values
+from ..workload.accesses import expected, expected_misses, lookups
+from ..workload.cells import cells
+from ..workload.expected import HALVINGS, hit_rate
+from ..workload.popularity import Popularity, fits, popularities
+from ..workload.source import source
+from ..workload.spectrum import head_mass, id_space, spectrum
+
+KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, 45_840_617
+TERABYTE_ROWS, TERABYTE_SAMPLES = 177_944_275, 4_195_197_692
+KAGGLE_SHARES = {0.01: 80.0, 0.14: 93.0, 0.5: 96.0, 1: 97.0, 1.5: 97.5, 5: 98.6, 10: 99.2}
+TERABYTE_SHARES = {0.14: 95.7, 1: 97.9}
+AVAZU_ROWS, AVAZU_SAMPLES = 9_445_823, 40_428_967
+AVAZU_SHARES = {0.012: 89.5, 1: 94.4, 5: 96.0}
+# Rows of Meta's traces used more than so many times: their share of the touched rows, and of the accesses.
+META_ROWS = 2_330_000_000
+META_REUSE = {1: (57.7, 94.4), 4: (24.5, 82.6), 16: (5.1, 61.5), 32: (2.0, 52.5), 128: (0.4, 40.9)}
+ABSENT = {"kaggle": (63, 66), "terabyte": (59, 70), "avazu": (84, 84)}
+# Distinct ids of the Criteo 1TB training days, and those seen at least three times, by field.
+TERABYTE_SEEN = {1: (227605432, 45833188), 10: (130229467, 29275261), 20: (292775614, 48937457)}
+TERABYTE_SEEN |= {11: (3067956, 1572176), 21: (40790948, 11316796), 22: (187188510, 40094537)}
+UNIQUE = {512: (32, 34), 2048: (23, 25), 4096: (19, 21), 16384: (13, 15), 65536: (8, 11)}
+OVERLAP = {"kaggle": (81, 83), "terabyte": (72, 72)}
+TAOBAO = Popularity((), 1.0, 1.656, 7.78e4, 1_141_729, 1_141_729)
+TAOBAO_LRU = {1: 8.0, 5: 28.9, 10: 43.7, 20: 61.2, 30: 72.4, 50: 86.2, 70: 93.7}
+TAOBAO_LFU = {10: 54.1, 20: 70.0, 30: 79.7, 50: 90.5, 70: 95.9}
+TAOBAO_LOCALITY = 0.25
+META_TABLE = {"data.popularity": "meta", "model.num_tables": 1, "model.num_embeddings": (META_ROWS,)}
+CHE_ROWS, CHE_BATCHES, CHE_UNSEEN = 20_000, 600, 200
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure in percent: ours must lie from `low` to `high`, which are the published value or range with its tolerance."""
+
+    group: str
+    name: str
+    ours: float
+    published: str
+    low: float
+    high: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether ours lies inside."""
+        return bool(self.low <= self.ours <= self.high)
+
+
+def acceptance() -> Iterator[Figure]:
+    """Yield every figure, those that cost a real trace last."""
+    for group in (shares, seen, reuse, unique, overlap, absent, taobao, che):
+        yield from group()
+
+
+def _near(group: str, name: str, ours: float, published: float, tolerance: float) -> Figure:
+    return Figure(group, name, ours, f"{published:g} ± {tolerance:g}", published - tolerance, published + tolerance)
+
+
+def data_set(name: str) -> Scenario:
+    """Return the default scenario on a data set's own tables."""
+    return with_values(preset("dlrm-kaggle").scenario, {"model.name": f"dlrm-{name}", "data.popularity": name})
+
+
+def seen_share(laws: tuple[Popularity, ...], samples: int, least: int, rows: Floats) -> Floats:
+    """Return the share of lookups that the hottest `rows` take, of ids that a data set of `samples` holds `least` times or more.
+
+    The ids of the data set, not the rows of a table that they fold into; Poisson counts, hottest ids first.
+    """
+    parts = [cells(law) for law in laws]
+    p = np.concatenate([part.mass / part.width for part in parts])
+    width = np.concatenate([part.width for part in parts]).astype(np.float64)
+    order = np.argsort(-p, kind="stable")
+    p, width = p[order], width[order]
+    x = samples * p
+    rarer = [np.exp(-x) * x**k / factorial(k) for k in range(least)]
+    ids = np.concatenate(([0.0], np.cumsum(width * (1 - sum(rarer, start=np.zeros_like(x))))))
+    mass = np.concatenate(([0.0], np.cumsum(width * p * (1 - sum(rarer[:-1], start=np.zeros_like(x))))))
+    share: Floats = np.interp(rows, ids, mass) / mass[-1]
+    return share
+
+
+def shares() -> Iterator[Figure]:
+    """Share of rows against share of lookups."""
+    for name, rows, samples, least, targets in (
+        ("kaggle", KAGGLE_ROWS, KAGGLE_SAMPLES, 2, KAGGLE_SHARES),
+        ("terabyte", TERABYTE_ROWS, TERABYTE_SAMPLES, 3, TERABYTE_SHARES),
+        ("avazu", AVAZU_ROWS, AVAZU_SAMPLES, 2, AVAZU_SHARES),
+    ):
+        wanted = np.array(list(targets)) / 100 * rows
+        found = 100 * seen_share(popularities(data_set(name)), samples, least, wanted)
+        for (part, target), ours in zip(targets.items(), found, strict=True):
+            yield _near(f"Lookups of {name}'s hottest rows, ids seen {least} times or more", f"{part:g} %", ours, target, 0.5)
+    scenario = data_set("kaggle")
+    space = id_space(popularities(scenario), per_table(scenario.model, "pooling"))
+    ours = 100 * float(head_mass(space, 0.01 * KAGGLE_ROWS))
+    yield Figure("Lookups of kaggle's hottest rows, all ids", "1 %", ours, "92 or more", 92.0, 100.0)
+
+
+def distinct(law: Popularity, samples: int) -> tuple[float, float]:
+    """Return the ids that `samples` lookups are expected to hold at least once, and at least three times."""
+    part = cells(law)
+    x = samples * part.mass / part.width
+    return float(part.width @ -np.expm1(-x)), float(part.width @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
+
+
+def seen() -> Iterator[Figure]:
+    """Ids of the 1TB logs seen once and three times, relative to the counted ones."""
+    for field, counted in TERABYTE_SEEN.items():
+        fit = fits("tb")[str(field)]
+        found = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
+        for least, ours, target in zip((1, 3), found, counted, strict=True):
+            yield _near("Ids of terabyte, share of the counted", f"C{field}, seen {least}+", 100 * ours / target, 100, 2)
+
+
+def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
+    """Return (2, N) shares of touched rows and of accesses, for each bound of META_REUSE, when a touched row is used so often."""
+    part = cells(law)
+    p, width = part.mass / part.width, part.width.astype(np.float64)
+    low, high = 0.0, float(law.V) * mean_uses * 4
+    for _ in range(HALVINGS):
+        samples = (low + high) / 2
+        few = samples / float(width @ -np.expm1(-samples * p)) < mean_uses
+        low, high = (samples, high) if few else (low, samples)
+    x = high * p
+    chance = [np.exp(k * np.log(x) - x - lgamma(k + 1)) for k in range(max(META_REUSE) + 1)]
+    up_to = np.cumsum(chance, axis=0)
+    rows = [width @ (1 - up_to[k]) / float(width @ (1 - chance[0])) for k in META_REUSE]
+    accesses = [width @ (p * (1 - up_to[k - 1])) for k in META_REUSE]
+    return np.array([rows, accesses])
+
+
+def reuse() -> Iterator[Figure]:
+    """How often rows are used again: one table as large as all of Meta's, looked up until a row's mean use is theirs."""
+    [law] = popularities(with_values(Scenario(), META_TABLE))
+    once_rows, once_accesses = (100 - value for value in META_REUSE[1])
+    found = 100 * reuse_shares(law, once_rows / once_accesses)
+    for number, (bound, targets) in enumerate(META_REUSE.items()):
+        for ours, target, of in zip(found[:, number], targets, ("touched rows", "accesses"), strict=True):
+            yield _near("Rows of meta used more often than", f"{bound}, of {of}", ours, target, min(2, target / 2))
+
+
+def unique() -> Iterator[Figure]:
+    """Unique rows of a batch."""
+    for size, (low, high) in UNIQUE.items():
+        found = expected(with_values(data_set("kaggle"), {"data.batch_size": size}))
+        ours = 100 * float(found.unique_rows.sum() / found.lookups.sum())
+        group = "Unique rows of a kaggle batch, share of lookups"
+        yield Figure(group, f"batch {size}", ours, f"{low}-{high} ± 3", low - 3, high + 3)
+
+
+def overlap() -> Iterator[Figure]:
+    """Lookups of rows of the batch before."""
+    for name, (low, high) in OVERLAP.items():
+        found = expected(with_values(data_set(name), {"data.batch_size": 2048}))
+        ours = 100 * float(found.raw_lookups.sum() / found.lookups.sum())
+        yield Figure("Lookups of a row of the batch before, batch 2048", name, ours, f"{low}-{high} ± 3", low - 3, high + 3)
+
+
+def absent() -> Iterator[Figure]:
+    """Unique rows that the batch before did not touch."""
+    for name, (low, high) in ABSENT.items():
+        found = expected(with_values(data_set(name), {"data.batch_size": 2048}))
+        ours = 100 * float(1 - found.shared_rows.sum() / found.unique_rows.sum())
+        group = "Unique rows that the batch before did not touch, batch 2048"
+        yield Figure(group, name, ours, f"{low}-{high} ± 3", low - 3, high + 3)
+
+
+def taobao() -> Iterator[Figure]:
+    """A measured curve with locality, from its static fit and one more number."""
+    space = spectrum(TAOBAO)
+    for part, target in TAOBAO_LRU.items():
+        ours = 100 * float(hit_rate(space, part / 100 * TAOBAO.rows, TAOBAO_LOCALITY))
+        yield _near(f"Hits of an LRU cache on Taobao, locality {TAOBAO_LOCALITY}", f"{part} % of rows", ours, target, 3)
+    for part, target in TAOBAO_LFU.items():
+        ours = 100 * float(head_mass(space, part / 100 * TAOBAO.rows))
+        yield _near("Hits of an LFU cache on Taobao", f"{part} % of rows", ours, target, 2)
+
+
+def che() -> Iterator[Figure]:
+    """Expected hits of an LRU cache beside exact ones on drawn ids."""
+    capacities = np.array([25_000.0, 40_000.0, 60_000.0, 100_000.0])
+    for locality, tolerance in ((0.0, 0.5), (0.3, 2.0)):
+        changes = {"model.num_embeddings": (CHE_ROWS,), "data.locality": locality}
+        scenario = with_values(preset("dlrm-kaggle").scenario, changes)
+        exact = curve(map(source(scenario).ids, range(CHE_BATCHES)), CHE_UNSEEN).hit_rate(capacities)
+        ours = 1 - expected_misses(scenario, capacities) / lookups(scenario).sum()
+        gap = 100 * float(np.abs(ours - exact).max())
+        group = "Largest gap of expected to exact hits of LRU caches"
+        yield Figure(group, f"locality {locality:g}", gap, f"at most {tolerance:g}", 0.0, tolerance)
