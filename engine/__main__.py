@@ -21,7 +21,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
     whole = Parser(prog="python -m engine", description="Simulate DLRM training on machines with persistent memory behind CXL.")
     commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for command in words[:1] if set(words[:1]) & set(COMMANDS) else COMMANDS:
-        import_module(f"engine.commands.{MODULES.get(command, command)}").add(commands)
+        import_module(f"{__package__}.commands.{MODULES.get(command, command)}").add(commands)
     return whole
 
 

@@ -31,7 +31,7 @@ NO_FAMILY = ("steps", "__pycache__")
 TABLES = {
     "metrics": ("results.metric_table", "METRICS"),
     "faults": ("faults.catalog", "FAULTS"),
-    "domains": ("persistence.model_table", "MODELS"),
+    "domains": ("persistence.models", "MODELS"),
 }
 
 
@@ -49,11 +49,11 @@ def names(kind: str) -> tuple[str, ...]:
         return tuple(sorted(rows(kind)))
     if kind == "models":
         return tuple(sorted(path.stem for path in (HERE / "scenario" / "models").glob("*.toml")))
-    return tuple(sorted(_files(kind)))
+    return tuple(sorted(files(kind)))
 
 
 @cache
-def _files(kind: str) -> Mapping[str, str]:
+def files(kind: str) -> Mapping[str, str]:
     """Return the dotted place of each variant's file by name."""
     folders = [folder for folder in HERE.glob(FOLDERS[kind]) if folder.is_dir() and folder.name not in NO_FAMILY]
     found = ((folder, one.name) for folder in folders for one in iter_modules([str(folder)]))
@@ -81,7 +81,7 @@ def load(kind: str, name: str) -> Any:
 
 def module(kind: str, name: str) -> ModuleType:
     """Return a variant's file."""
-    return import_module(f"{__package__}.{_files(kind)[name]}")
+    return import_module(f"{__package__}.{files(kind)[name]}")
 
 
 def every(kind: str) -> Mapping[str, Any]:

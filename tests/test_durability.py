@@ -18,18 +18,7 @@ from hypothesis import strategies as st
 from training_story import SEED, formatted, story, train
 
 from engine.errors import BadInput, CannotRun
-from engine.persistence import (
-    CountingMedia,
-    CrashMedia,
-    Position,
-    Power,
-    PowerLost,
-    format_media,
-    log_bytes,
-    recover,
-    redo,
-    undo_redo,
-)
+from engine.persistence import CountingMedia, CrashMedia, Position, Power, PowerLost, format_media, log_bytes, recover, redo, undo
 from engine.persistence.layout import DATA, layout
 from engine.persistence.media import LINE
 from engine.persistence.pending_writes import at_random
@@ -185,7 +174,7 @@ def test_poison_in_a_row_that_the_log_holds_is_repaired_and_elsewhere_reported()
 def test_more_rows_than_the_log_holds_are_refused_with_the_number_needed():
     tale = story()
     with pytest.raises(CannotRun, match="max_log_rows=4 cannot hold the 5 rows"):
-        undo_redo.log_rows(formatted(tale), tale.layout, 0, np.arange(5), tale.tables[0][:5])
+        undo.log_rows(formatted(tale), tale.layout, 0, np.arange(5), tale.tables[0][:5])
 
 
 def test_a_log_that_finds_no_free_slot_is_refused_and_never_overwrites_a_live_one():
@@ -206,9 +195,9 @@ def test_a_log_that_finds_no_free_slot_is_refused_and_never_overwrites_a_live_on
 def test_an_unfinished_mlp_log_cannot_be_committed():
     tale = story()
     media = formatted(tale)
-    rows = undo_redo.log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).before)
+    rows = undo.log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).before)
     with pytest.raises(CannotRun, match="holds 40 of 88 bytes"):
-        undo_redo.commit(media, tale.layout, rows, undo_redo.log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0))
+        undo.commit(media, tale.layout, rows, undo.log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0))
 
 
 def test_a_position_beyond_63_bits_and_an_empty_layout_are_refused():

@@ -6,7 +6,7 @@ from machines import counted, ready, scenario
 
 from engine.core.work import written
 from engine.hardware.device import joules, seconds, stored
-from engine.persistence import Layout, TimedMedia, redo, undo_redo
+from engine.persistence import Layout, TimedMedia, redo, undo
 from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes
@@ -35,7 +35,7 @@ def charged(machine, amounts):
 
 def protocol_batches(machine, amounts, batches=3):
     """Run batches of the protocol with as many rows as the first one touches; return the medium and the last one's costs."""
-    traffic, log = amounts, {"undo": undo_redo, "redo": redo}[machine.ways.log]
+    traffic, log = amounts, {"undo": undo, "redo": redo}[machine.ways.log]
     touched, total = int(traffic.rows[0]), int(num_rows(machine.scenario))
     checks = machine.scenario.policy.row_checksums
     place = Layout(total, traffic.row_bytes - 8 * checks, int(traffic.mlp_bytes), touched, checks)

@@ -9,7 +9,7 @@ import pytest
 
 from engine import registry
 from engine.__main__ import main
-from engine.crashcheck.explore import safe_models
+from engine.crashcheck.exploration import safe_models
 from engine.estimate import estimate
 from engine.faults.fault import Fault
 from engine.persistence.models import Domain, in_order
@@ -21,17 +21,17 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
 FILES = {
-    "systems/bead_frame.py": """
-from engine import blocks
-from engine.graph import Demand, Task, TaskGraph
-from engine.system import System, Ways
-from engine.work import Pool
+    "systems/hot_cold/bead_frame.py": """
+from ...core.graph import Demand, Task, TaskGraph
+from ...core.work import Pool
+from ..steps import shared
+from ..system import System, Ways
 
 
 def plan(s, w, t):
-    forward = blocks.bottom_forward(s, ("Count beads",))
+    forward = shared.bottom_forward(s, ("Count beads",))
     count = Task("Count beads", "Embedding", (Demand("abacus", Pool(t.rows * t.vector_bytes)),), ("Top MLP",))
-    return TaskGraph((forward, blocks.top(s, ("Bottom MLP forward",)), count))
+    return TaskGraph((forward, shared.top(s, ("Bottom MLP forward",)), count))
 
 
 def recover(s, recovery):
@@ -41,9 +41,9 @@ def recover(s, recovery):
 
 SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, Ways("", 0, False), recover=recover)
 """,
-    "devices/abacus.py": """
-from engine.device import Device, Kind
-from engine.work import Pool
+    "hardware/devices/abacus.py": """
+from ...core.work import Pool
+from ..device import Device, Kind
 
 
 def build(machine):
@@ -53,18 +53,18 @@ def build(machine):
 
 DEVICE = Kind("Abacus", build, dict)
 """,
-    "caches/top_hat.py": """
-from engine.cache import Cache
+    "caches/policies/top_hat.py": """
+from ..policy import Cache
 
 CACHE = Cache("Top hat", "All that goes in is gone.", lambda batches, room: None, lambda ids, room: len(ids))
 """,
-    "protections/carbon_copy.py": """
-from engine.protection import LOSSES, Plan, Protection
+    "campaign/protections/carbon_copy.py": """
+from ..protection import LOSSES, Plan, Protection
 
 KEEPS = dict.fromkeys(LOSSES, "exact")
 PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: Plan(1.0, 1.0, 1))
 """,
-    "models/five-beads.toml": """
+    "scenario/models/five-beads.toml": """
 title = "Five beads"
 source = "made up"
 
@@ -101,7 +101,7 @@ faults.trace = "0.5 table-knocked"
 
 def forget():
     """Empty the caches of what is in the folders."""
-    for cached in (registry.names, registry.load, scenario.named_model, presets.preset_names, presets.preset):
+    for cached in (registry.names, registry.files, registry.load, scenario.named_model, presets.preset_names, presets.preset):
         cached.cache_clear()
 
 
@@ -109,11 +109,10 @@ def forget():
 def beads(tmp_path, monkeypatch):
     """Copy the folders of variants, add one file to each and one row to each table, and let the registry look there."""
     for kind, (place, table) in registry.TABLES.items():
-        monkeypatch.setattr(f"{place}.{table}", {**ROWS[kind], **registry.rows(kind)})
-    for kind in ("systems", "devices", "caches", "protections", "models"):
-        shutil.copytree(registry.HERE / kind, tmp_path / kind, ignore=shutil.ignore_patterns("__pycache__"))
-        if kind != "models":
-            monkeypatch.setattr(import_module(f"engine.{kind}"), "__path__", [str(tmp_path / kind)])
+        monkeypatch.setattr(f"engine.{place}.{table}", {**ROWS[kind], **registry.rows(kind)})
+    shutil.copytree(registry.HERE, tmp_path, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    for folder in {path.rpartition("/")[0] for path in FILES if path.endswith(".py")}:
+        monkeypatch.setattr(import_module(f"engine.{folder.replace('/', '.')}"), "__path__", [str(tmp_path / folder)])
     shutil.copytree(presets.FOLDER, tmp_path / "presets")
     (tmp_path / "presets" / "beads.toml").write_text(PRESET)
     for path, text in FILES.items():
@@ -124,14 +123,15 @@ def beads(tmp_path, monkeypatch):
     forget()
     yield preset("beads").scenario
     for name in set(sys.modules) - before:
-        if name.startswith(tuple(f"engine.{kind}." for kind in registry.CONSTANT)):
+        if any(name == f"engine.{path.removesuffix('.py').replace('/', '.')}" for path in FILES):
             del sys.modules[name]
     forget()
 
 
 @pytest.mark.parametrize("path", FILES)
 def test_a_new_file_is_a_new_name(path, beads):
-    kind, _, file = path.partition("/")
+    folder, _, file = path.rpartition("/")
+    kind = next(kind for kind in (*registry.CONSTANT, "models") if kind in folder)
     assert file.rpartition(".")[0].replace("_", "-") in names(kind)
 
 

@@ -6,7 +6,7 @@ is asked of it), `visit`, `deeper` and `search` (one configuration), `whole` (al
 """
 
 from .bugs import broken, hunt
-from .explore import explore
+from .exploration import explore
 from .reference_run import Configuration, configuration, configurations
 from .replay_line import read, replay
 from .report import Failure, Report

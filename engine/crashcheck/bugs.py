@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
-from .explore import explore
+from .exploration import explore
 from .reference_run import Configuration, Wrap, configuration, configurations
 from .report import Report
 from .visit import Effort

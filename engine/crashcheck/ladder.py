@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any
 
 from .bugs import Broken
-from .explore import explore
+from .exploration import explore
 from .visit import Effort
 from .whole import Told
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from .explore import explore, safe_models
+from .exploration import explore, safe_models
 from .reference_run import configurations
 from .report import Report
 from .visit import Effort

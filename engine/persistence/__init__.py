@@ -9,8 +9,7 @@ and joules at full size), and `counting` (bytes moved).
 from .counting import CountingMedia
 from .crash_media import CrashMedia, Power
 from .layout import Layout
-from .media import Media, NearData, PowerLost
-from .plain_media import FunctionalMedia
+from .media import FunctionalMedia, Media, NearData, PowerLost
 from .protocol import BatchBytes, Position, format_media, log_bytes
 from .recovery import Recovered, recover
 from .replay import BatchChange, PersistEvent, Start, survive

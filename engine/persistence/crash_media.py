@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .media import HEALTH, LINE, WORD, Octets, PowerLost
+from .media import HEALTH, LINE, WORD, FunctionalMedia, Octets, PowerLost
 from .models import Domain, domain
 from .pending_writes import Reach, Write, at_random, nothing, some
-from .plain_media import FunctionalMedia
 
 INTERLEAVE = 4096  # bytes that one memory controller holds before the next one follows
 

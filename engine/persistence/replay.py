@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
-from . import checksums, protocol, redo, undo_redo
+from . import checksums, protocol, redo, undo
 from .crash_media import CrashMedia, Power
 from .layout import Layout
 from .media import WORD, Media, octets
@@ -17,7 +17,7 @@ from .pending_writes import at_random
 from .protocol import LogName, Position, Rows
 from .records import Pending, Stamp
 
-LOGS: dict[str, ModuleType] = {"undo": undo_redo, "redo": redo}
+LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
 OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
 
 

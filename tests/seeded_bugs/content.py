@@ -59,6 +59,6 @@ def rows_that_the_batch_before_changed_too_are_not_logged(media, layout, batch, 
     return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows[new], values[new])
 
 
-@bug("digest.moved")
+@bug("checksums.moved")
 def digest_of_the_table_is_never_moved(digest, rows, before, after):
     return digest
