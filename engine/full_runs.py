@@ -11,8 +11,7 @@ from .errors import Cancelled, CannotRun, EmberpoolError
 from .results.explanation import cannot_run, unmade
 from .results.result import Result
 from .results.undisturbed import calm, planned, told
-from .run.meter import Meter
-from .run.progress import Watcher
+from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
 from .schedule.evaluate import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
 from .simulate import simulate

@@ -16,9 +16,8 @@ from .results.result import Result
 from .results.undisturbed import calm, planned, told
 from .run.crash_recovery import in_miniature
 from .run.functional_class import functional_class, strikes_matter
-from .run.meter import Meter
 from .run.outage import Outage
-from .run.progress import Watcher
+from .run.progress import Meter, Watcher
 from .run.run import Found, Machinery, Resolve, Run, Segment, machinery, run
 from .run.shared_training import Shelf, shared
 from .run.training_curve import Learned, first_lesson, follow, learned

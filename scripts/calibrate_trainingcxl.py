@@ -1,6 +1,6 @@
 """Fits the TrainingCXL prototype's unstated constants to the paper's RM1 and RM4 step times, and prints them.
 
-Run `python scripts/calibrate_trainingcxl.py` (it needs SciPy); the constants labelled "calibrated" in engine/hardware/devices and in
+Run `python scripts/calibrate_trainingcxl.py` (it needs SciPy); the constants labelled "calibrated" in `engine/hardware` and in
 presets/trainingcxl-*.toml are its output, rounded. RM2 and RM3 are not used: they are predictions.
 """
 

@@ -12,10 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from engine.errors import BadFile, BadInput, CannotRun
-from engine.run import shared_training, trainings
+from engine.run import shared_training
 from engine.service import dask_pool, service
 from engine.service.queue import turns
 from engine.service.worker import Chunk, Ended
+from engine.store import trainings
 from engine.store.database import opened
 from tests.service_fakes import COMPUTE, ROOT, ask, scenarios
 

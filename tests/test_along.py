@@ -70,7 +70,7 @@ def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancel
 
     memo.forget()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.run.meter.INTERVAL", 0.0)
+        patch.setattr("engine.run.progress.INTERVAL", 0.0)
         ended = worker.endings(chunk, chunk.keys, watcher)
     assert told[0].startswith("counted rows of batch 0")
     assert {name: how for name, how, _ in ended} == {name: "kept" if name in wanted else "cancelled" for name in chunk.keys}

@@ -13,7 +13,8 @@ import pytest
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
-from engine.workload import features, teacher
+from engine.workload import generator
+from engine.workload import generator as teacher
 from engine.workload.batch import Batch, bag_layout, offsets
 from engine.workload.locality import pop, push
 from engine.workload.source import num_batches, source
@@ -138,8 +139,8 @@ def _auc(labels: np.ndarray, scores: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", one_in(2, [1, 2]))
 def test_the_teacher_clicks_at_criteos_rate_and_can_be_learnt_to_an_auc_of_080(shape: dict[str, Any], seed: int) -> None:
     scenario = _scenario({"data.held_out_samples": 40_000, "data.seed": seed, **shape})
-    sample, made_of = source(scenario).held_out(), features.recipe(scenario)
-    bags = features.prepare(made_of).bags
+    sample, made_of = source(scenario).held_out(), generator.recipe(scenario)
+    bags = generator.prepare(made_of).bags
     scores = teacher.logits(teacher.teacher(made_of), sample.dense, sample.ids, bags)
     assert sample.labels.mean() == pytest.approx(0.256, abs=0.01)
     assert _auc(sample.labels, scores) == pytest.approx(0.80, abs=0.02)

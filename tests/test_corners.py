@@ -6,7 +6,6 @@ import pytest
 from engine.estimate import estimate
 from engine.results.report import report
 from engine.run.run import machinery, run, schedule
-from engine.run.scores import Scores
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.energy import fraction_done
@@ -14,6 +13,7 @@ from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
+from engine.training.evaluate import Scores
 
 SYSTEMS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
 

@@ -12,11 +12,11 @@ from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
 from engine.results.report import report
 from engine.run.run import run, schedule
-from engine.run.scores import Scores
 from engine.scenario.scenario import with_values
 from engine.schedule import energy
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
+from engine.training.evaluate import Scores
 
 BATCHES = 12
 MACHINES = dict(every_machine())

@@ -9,7 +9,8 @@ from engine.core import hashing
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.validation.workload_figures import KAGGLE_SAMPLES, distinct
-from engine.workload import batch, cells, popularity, sampling, spectrum
+from engine.workload import batch, popularity, sampling, spectrum
+from engine.workload import popularity as cells
 from engine.workload.popularity import Popularity
 
 MASK = 2**64 - 1

@@ -7,9 +7,8 @@ from scipy.stats import binomtest
 
 from engine.campaign import batch_costs, campaign, fault_stream
 from engine.campaign.closed_form import daly
-from engine.campaign.compare import wilson
+from engine.campaign.compare import wear, wilson
 from engine.campaign.simulate import terms_of
-from engine.campaign.wear import wear
 from engine.faults.hazard import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

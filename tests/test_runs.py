@@ -11,7 +11,6 @@ from engine.registry import names
 from engine.results.explanation import tell
 from engine.results.report import report
 from engine.run.run import run
-from engine.run.scores import Scores
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machinery
@@ -19,6 +18,7 @@ from engine.schedule.settle import settle
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.store.kept import result_text
+from engine.training.evaluate import Scores
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (

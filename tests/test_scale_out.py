@@ -19,7 +19,7 @@ from engine.systems.placement import USABLE, dram_room, hbm_and_dram, levels, nb
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
 from engine.systems.traffic import cached_rows, row_bytes, table_bytes
 from engine.workload.accesses import expected
-from engine.workload.tiers import hot_split
+from engine.workload.expected_cache import hot_split
 from tests.machines import counted, flow
 
 SYSTEMS = ("dram-hbm-nodes", "mtrains", "cold-in-dram", "proactive")

@@ -15,11 +15,11 @@ from engine.registry import domain_names, load, names
 from engine.run import functional_class as sharing
 from engine.run.functional_class import READ, functional_class
 from engine.run.shared_training import Training
-from engine.run.trainings import from_text, text
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.store.kept import result_text
+from engine.store.trainings import from_text, text
 from engine.training import train
 
 SHORT = {"run.batches": 12, "run.evaluations": 3, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}

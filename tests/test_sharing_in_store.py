@@ -15,7 +15,6 @@ from engine.results.csv_table import csv_text
 from engine.run.functional_class import functional_class
 from engine.run.progress import Progress
 from engine.run.shared_training import Training
-from engine.run.trainings import StoreShelf, load
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service
@@ -26,7 +25,8 @@ from engine.simulate import simulate
 from engine.store import kept
 from engine.store.database import opened
 from engine.store.kept import row_text
-from engine.store.remaining import seconds_left
+from engine.store.status import seconds_left
+from engine.store.trainings import StoreShelf, load
 
 POOL = replace(local(Path("unused"), 1), slots=lambda: 9)
 LEARNING = "tests.service_fakes:learning"

@@ -7,7 +7,7 @@ from training_models import made_up_batch, made_up_run, model
 
 from engine.errors import BadKnob
 from engine.training import copy, layers, local, localise, look_up, step, uses
-from engine.training.interaction import interact, interact_back
+from engine.training.layers import interact, interact_back
 
 SHAPES = {
     "dot": model(),

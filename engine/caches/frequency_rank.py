@@ -7,8 +7,7 @@ import numpy as np
 from ..core.arrays import Ints
 from ..scenario.scenario import Scenario, per_table
 from ..workload.batch import offsets
-from ..workload.cells import cells
-from ..workload.popularity import popularities
+from ..workload.popularity import cells, popularities
 
 Relabel = Callable[[Ints], Ints]
 

@@ -10,7 +10,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import lookups
 from ..workload.batch import offsets
 from ..workload.expected import gap_rate, stay, unused
-from ..workload.features import prepare, recipe
+from ..workload.generator import prepare, recipe
 from ..workload.locality import law, shares_of
 from ..workload.popularity import popularities
 from ..workload.spectrum import id_space

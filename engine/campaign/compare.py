@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 from ..errors import BadKnob, CannotRun
 from ..faults.hazard import Hazard
+from ..hardware.devices.pmem import ENDURANCE, MEDIA
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..units import GB, HOUR
+from ..units import GB, HOUR, GiB
 from ..validation.studies.paired import quantile
 from . import fault_stream
 from .closed_form import daly, effective, young
 from .fold import Terms
+from .protection import Site
 from .simulate import Campaign, campaign, struck, terms_of
-from .wear import wear
 
 Row = Mapping[str, Any]
 NORMAL = 1.959964  # encloses 95 % of a normal distribution
@@ -167,3 +168,16 @@ def closed_form(terms: Terms, hazards: Mapping[str, Hazard], mtbf: float | None)
     if listed or "lost" in lossy or (plan.partial and "lossy" in lossy) or not all(map(fault_stream.destroyed, hazards)):
         return None
     return effective(plan, terms.useful, mtbf or inf, terms.detect + terms.restart + plan.restore)
+
+
+def wear(site: Site, nbytes: float) -> float:
+    """Return the share of its endurance that writing so many bytes takes from all persistent memory, evenly spread."""
+    return nbytes / endurance(site)
+
+
+def endurance(site: Site) -> float:
+    """Return the bytes that all persistent memory of a site can store in its life."""
+    machine = site.scenario.machine
+    capacity = (machine.pmem_capacity_GiB or 0.0) * GiB * site.nodes
+    lasts = MEDIA.aside(machine.pmem).get(ENDURANCE.name)
+    return lasts.value * capacity if lasts else inf

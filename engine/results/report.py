@@ -6,12 +6,12 @@ from functools import partial
 
 from ..hardware.device import stored
 from ..run.run import Crash, Run
-from ..run.scores import Scores
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule import energy
 from ..schedule.machine import Machinery
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline
+from ..training.evaluate import Scores
 from .ledger import Books, books
 
 DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log

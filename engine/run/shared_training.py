@@ -7,13 +7,13 @@ from typing import Protocol
 from ..core.arrays import Row
 from ..errors import CannotRun
 from ..training import Evaluation, Step, boundaries, scale_note, train
+from ..training.evaluate import Scores
 from ..training.lookup import LocalBatch
 from ..workload.readers.criteo import CriteoFile
 from ..workload.source import num_batches, source
 from .functional_class import FunctionalClass
-from .meter import Meter
+from .progress import Meter
 from .run import Run
-from .scores import Scores
 from .training_curve import Learned, Prediction, last_pass, pupil, scores
 
 

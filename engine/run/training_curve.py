@@ -11,13 +11,13 @@ from ..core.arrays import Ints, Row
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machinery
 from ..training import Evaluation, Step, auc, boundaries, rows_of, scale_note, scaled
+from ..training.evaluate import Scores
 from ..training.lookup import LocalBatch
 from ..workload.source import Source
 from .learner import Learner, advance, crash, learner, score
-from .meter import Meter
 from .outage import Outage
+from .progress import Meter
 from .run import Found
-from .scores import Scores
 from .segment import Segment
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]

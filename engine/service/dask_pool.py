@@ -22,7 +22,8 @@ from joblib._dask import DaskDistributedBackend
 
 from .. import version
 from ..errors import BadInput, CannotRun
-from ..run import progress, trainings
+from ..run import progress
+from ..store import trainings
 from . import computations
 from .pool import Call, Late, Note, Pool, Store, Task
 from .worker import Chunk, Ended, endings

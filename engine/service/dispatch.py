@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 
-from ..run.trainings import load
 from ..scenario.keys import How
 from ..store import forecast
+from ..store.trainings import load
 from . import computations
 from .chunks import MOST, Along
 from .pool import Pool, Task, napping

@@ -24,13 +24,13 @@ from ..errors import BadFile, Cancelled, EmberpoolError
 from ..results.result import Result
 from ..run.progress import Progress, Watcher
 from ..run.shared_training import Shelf
-from ..run.trainings import StoreShelf
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..store.database import opened
 from ..store.kept import row_text
 from ..store.owner import enlist
+from ..store.trainings import StoreShelf
 from . import computations
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training

@@ -1,12 +1,12 @@
-"""How good a model is on samples that it has not seen: loss, AUC and accuracy."""
+"""How good a model is on samples that it has not seen, and on those that it trained on last: loss, AUC and accuracy."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.arrays import Singles
+from .layers import losses
 from .lookup import LocalBatch, look_up
-from .loss import losses
 from .shape import Shape
 from .step import forward_pass
 from .weights import Weights
@@ -49,3 +49,14 @@ def _logits(shape: Shape, weights: Weights, batch: LocalBatch, start: int, stop:
     features = look_up(shape, weights, batch, start, stop)
     with np.errstate(all="ignore"):
         return forward_pass(shape, weights, batch.dense[start:stop], features)[1][-1].ravel()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the functional training reached; None where it was off or cannot be said."""
+
+    loss: float | None = None
+    auc: float | None = None
+    accuracy: float | None = None
+    training_loss: float | None = None
+    training_auc: float | None = None

@@ -6,10 +6,8 @@ import numpy as np
 
 from ..core.arrays import Singles
 from ..errors import BadKnob
-from .interaction import interact, interact_back
+from .layers import backward, forward, interact, interact_back, loss_gradient, losses
 from .lookup import LocalBatch, Uses, look_up, uses
-from .loss import loss_gradient, losses
-from .mlp import backward, forward
 from .row_search import Locals
 from .shape import Shape
 from .update import update_mlp, update_rows

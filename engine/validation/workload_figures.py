@@ -18,9 +18,8 @@ from ..core.arrays import Floats
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, per_table, with_values
 from ..workload.accesses import expected, expected_misses, lookups
-from ..workload.cells import cells
 from ..workload.expected import HALVINGS, hit_rate
-from ..workload.popularity import Popularity, fits, popularities
+from ..workload.popularity import Popularity, cells, fits, popularities
 from ..workload.source import source
 from ..workload.spectrum import head_mass, id_space, spectrum
 

@@ -11,8 +11,7 @@ from numba import njit
 from ..core.arrays import Floats, Ints
 from ..core.hashing import Purpose, fold, stream
 from ..scenario.scenario import Scenario
-from .cells import cells
-from .popularity import FIELDS, Popularity
+from .popularity import FIELDS, Popularity, cells
 
 LARGEST = (3, 4, 12, 16, 21)
 Links = tuple[tuple[int, ...], ...]

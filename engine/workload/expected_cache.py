@@ -161,3 +161,20 @@ def popular_share(s: Scenario, capacity: float) -> float:
     others = np.delete(alone, [table for group in groups for table in group])
     linked = s.data.sample_correlation if groups else 0.0
     return min(1.0, float((1 - linked) * np.prod(alone) + linked * np.prod(others) * np.prod(together)))
+
+
+class Split(NamedTuple):
+    """Shares of a batch's unique rows: those among the hot ones, and cold ones that the batch before has used too."""
+
+    hot: float
+    again: float
+
+
+def hot_split(s: Scenario, capacity: float) -> Split:
+    """Return how a batch's unique rows split when the `capacity` most popular rows of all tables count as hot."""
+    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    x, locality = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
+    void, hot = unused(x, locality), head(space, capacity)
+    unique = float(space.rows @ (1 - void))
+    both = 1 - 2 * void + unused(2 * x, locality)
+    return Split(float(hot @ (1 - void)) / unique, float((space.rows - hot) @ both) / unique)

@@ -14,9 +14,9 @@ from numba import njit
 
 from ..core.arrays import Floats, Ints
 from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
-from .cells import cells
 from .expected import CLOSENESS
-from .features import Prepared, Recipe, prepare
+from .generator import Prepared, Recipe, prepare
+from .popularity import cells
 from .sampling import draw_rank
 
 REMEMBERED = 64 * 2**20

@@ -12,8 +12,7 @@ from numba import njit
 
 from ..core.arrays import Floats, Ints, Slots
 from ..core.hashing import GOLDEN, fold, mix, unit
-from .cells import Cells, cells
-from .popularity import Popularity
+from .popularity import Cells, Popularity, cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)

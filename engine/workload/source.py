@@ -12,13 +12,12 @@ from ..core.arrays import Ints
 from ..core.hashing import GOLDEN, mix
 from ..errors import BadInput
 from ..scenario.scenario import Scenario
-from . import features
+from . import generator
 from .batch import Batch, offsets
-from .features import HELD_OUT, Recipe, prepare, recipe
+from .generator import HELD_OUT, Recipe, clicks, logits, prepare, recipe, teacher
 from .locality import Stream
 from .readers.criteo import CriteoFile
 from .readers.criteo_parse import DENSE, FIELDS
-from .teacher import clicks, logits, teacher
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +62,13 @@ def _generated(scenario: Scenario) -> Source:
 
 
 def _independent(made_of: Recipe, samples: int, n: int) -> Ints:
-    return features.ids(prepare(made_of), n, samples)
+    return generator.ids(prepare(made_of), n, samples)
 
 
 def _labelled(made_of: Recipe, ids_of: Callable[[int], Ints], samples: int, n: int) -> Batch:
     prepared, hidden = prepare(made_of), teacher(made_of)
-    ids, dense = ids_of(n), features.dense(prepared, n, samples)
-    return Batch(dense, ids, clicks(logits(hidden, dense, ids, prepared.bags), features.chances(prepared, n, samples)))
+    ids, dense = ids_of(n), generator.dense(prepared, n, samples)
+    return Batch(dense, ids, clicks(logits(hidden, dense, ids, prepared.bags), generator.chances(prepared, n, samples)))
 
 
 def _recorded(scenario: Scenario, file: CriteoFile) -> Source:

@@ -13,8 +13,7 @@ from numba import njit
 
 from ..core.arrays import Floats, Ints
 from ..core.hashing import fold
-from .cells import cells
-from .popularity import Popularity
+from .popularity import Popularity, cells
 
 EXACT_ROWS = 65_536
 EXACT_RANKS = 2 * EXACT_ROWS

@@ -2,7 +2,7 @@
 
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
-from ...workload.tiers import hot_split
+from ...workload.expected_cache import hot_split
 from ..steps import far_memory
 from ..system import System, Ways
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes

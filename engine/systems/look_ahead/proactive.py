@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
-from ...workload.tiers import hot_split
+from ...workload.expected_cache import hot_split
 from ..steps import far_memory
 from ..system import Ways
 from ..traffic import Traffic, cached_rows

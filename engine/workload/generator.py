@@ -1,9 +1,4 @@
-"""The hidden model that clicks: what the generator's labels are drawn from, and what training tries to learn.
-
-A logit has three parts: linear in the dense features, a normal effect per id averaged over each bag, and products of a
-few pairs of bags. Each part gets its share of the spread on a fixed sample of the recipe's own data; slope and intercept
-are then solved so that every model shape clicks at Criteo's rate and no ranking can beat the given AUC.
-"""
+"""The generator: dense features, ids that may depend on each other inside a sample, and the hidden model that clicks."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,8 +8,78 @@ from numba import njit
 
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, stream
-from . import features
-from .features import CALIBRATION, Prepared, Recipe
+from ..scenario.scenario import Scenario, per_table
+from . import generator, sampling
+from .correlation import Links, link, links
+from .popularity import Popularity, popularities
+
+# Numbers of batches that no run reaches, for samples outside training.
+HELD_OUT = 2**40
+CALIBRATION = 2**41
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What generated samples depend on, apart from their grouping into batches and their locality."""
+
+    popularities: tuple[Popularity, ...]
+    pooling: tuple[int, ...]
+    num_dense: int
+    seed: int
+    links: Links = ()
+    linked: float = 0.0
+
+
+def recipe(scenario: Scenario) -> Recipe:
+    """Return the recipe of a scenario's generated data."""
+    model = scenario.model
+    pooling, linked = per_table(model, "pooling"), scenario.data.sample_correlation
+    return Recipe(popularities(scenario), pooling, model.bottom_mlp[0], scenario.data.seed, links(scenario), linked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A recipe with the arrays that drawing needs: tables to draw from, first rows, lookups per sample, log-normal shapes."""
+
+    recipe: Recipe
+    sampler: sampling.Sampler
+    offsets: Ints
+    bags: Ints
+    location: Singles
+    spread: Singles
+
+
+@lru_cache(maxsize=8)
+def prepare(recipe: Recipe) -> Prepared:
+    """Return a recipe ready to draw from; each dense feature gets its own location and spread from the seed."""
+    shapes = stream(recipe.seed, Purpose.SHAPES)
+    location = shapes.uniform(-0.5, 3.0, recipe.num_dense).astype(np.float32)
+    spread = shapes.uniform(0.8, 1.6, recipe.num_dense).astype(np.float32)
+    rows = np.concatenate(([0], np.cumsum([item.rows for item in recipe.popularities], dtype=np.int64)))
+    bags = np.concatenate(([0], np.cumsum(recipe.pooling, dtype=np.int64)))
+    return Prepared(recipe, sampling.sampler(recipe.popularities), rows, bags, location, spread)
+
+
+def dense(prepared: Prepared, n: int, samples: int) -> Singles:
+    """Return (samples, F) dense features of batch n: log(1+x) of log-normal counts x, as Criteo's are after reading."""
+    normal = stream(prepared.recipe.seed, Purpose.DENSE, n).standard_normal((samples, len(prepared.spread)), dtype=np.float32)
+    normal *= prepared.spread
+    normal += prepared.location
+    generator: Singles = np.log1p(np.exp(normal, out=normal), out=normal)
+    return generator
+
+
+def ids(prepared: Prepared, n: int, samples: int) -> Ints:
+    """Return the ids of batch n, each independent of all others but for those of linked tables."""
+    made_of, bags, first = prepared.recipe, prepared.bags, prepared.offsets
+    drawn = sampling.draw(prepared.sampler, key(made_of.seed, Purpose.IDS, n), bags * samples, first)
+    return link(drawn, n, made_of.links, made_of.linked, made_of.seed, made_of.popularities, bags, first)
+
+
+def chances(prepared: Prepared, n: int, samples: int) -> Floats:
+    """Return (samples,) uniform numbers that decide the clicks of batch n."""
+    return stream(prepared.recipe.seed, Purpose.CLICKS, n).random(samples)
+
 
 CLICK_RATE = 0.256
 BEST_AUC = 0.80
@@ -48,7 +113,7 @@ def teacher(recipe: Recipe) -> Teacher:
     pairs = every[random.permutation(len(every))[:PAIRS]]
     signs = random.choice([-1.0, 1.0], len(pairs))
     hidden = key(recipe.seed, Purpose.TEACHER, 1)
-    inputs, effects = _sample(features.prepare(recipe), hidden)
+    inputs, effects = _sample(generator.prepare(recipe), hidden)
     centre = effects.mean(axis=0)
     parts = ((inputs * weights).sum(axis=1), effects.sum(axis=1), _products(effects - centre, pairs, signs))
     scales = [_scale(part, share) for part, share in zip(parts, SHARES, strict=True)]
@@ -126,8 +191,8 @@ def _intercept(scaled: Floats, rate: float) -> float:
 def _sample(prepared: Prepared, hidden: np.uint64) -> tuple[Singles, Floats]:
     """Return dense features and bag effects to calibrate on: 4096 to 16384 samples, fewer the more lookups each has."""
     count = int(np.clip(LOOKUPS // prepared.bags[-1], 4096, 16384)) // CHUNK
-    inputs = [features.dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
-    drawn = (features.ids(prepared, CALIBRATION + n, CHUNK) for n in range(count))
+    inputs = [generator.dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
+    drawn = (generator.ids(prepared, CALIBRATION + n, CHUNK) for n in range(count))
     return np.concatenate(inputs), np.concatenate([bag_effects(ids, prepared.bags, CHUNK, hidden) for ids in drawn])
 
 

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import version
-from ..store.database import transaction
-from ..store.kept import checksum
-from .scores import Scores
-from .shared_training import Training
+from ..run.shared_training import Training
+from ..training.evaluate import Scores
+from .database import transaction
+from .kept import checksum
 
 
 class StoreShelf:

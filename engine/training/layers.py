@@ -1,0 +1,132 @@
+"""The layers of a DLRM, forward and back: fully connected layers, feature interaction, and the loss of a click."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from ..core.arrays import Singles
+from .shape import Shape
+from .weights import Layer
+
+
+def forward(layers: Sequence[Layer], x: Singles, last_relu: bool) -> list[Singles]:
+    """Return the input and every layer's (B, out) output; each goes through a ReLU, the last only if `last_relu`."""
+    outputs = [x]
+    for layer in layers:
+        y = outputs[-1] @ layer.weight.T
+        _finish(y, layer.bias, last_relu or layer is not layers[-1])
+        outputs.append(y)
+    return outputs
+
+
+def backward(
+    layers: Sequence[Layer], gradients: Sequence[Layer], outputs: list[Singles], gradient: Singles, last_relu: bool
+) -> Singles:
+    """Fill `gradients` from that of the last output, which is overwritten, and return that of the first layer's output.
+
+    The gradient of the MLP's own input, which the bottom MLP has no use for, is `gradient @ layers[0].weight`.
+    """
+    for k in range(len(layers) - 1, -1, -1):
+        _start_back(gradient, outputs[k + 1], gradients[k].bias, last_relu or k < len(layers) - 1)
+        np.matmul(gradient.T, outputs[k], out=gradients[k].weight)
+        if k:
+            gradient = gradient @ layers[k].weight
+    return gradient
+
+
+@njit(cache=True, nogil=True)
+def _finish(y, bias, relu):  # type: ignore[no-untyped-def]
+    """Add the biases and apply the ReLU, in place."""
+    zero = np.float32(0.0)
+    for sample in range(y.shape[0]):
+        for n in range(y.shape[1]):
+            value = y[sample, n] + bias[n]
+            y[sample, n] = zero if relu and value < zero else value
+
+
+@njit(cache=True, nogil=True)
+def _start_back(gradient, y, bias_gradient, relu):  # type: ignore[no-untyped-def]
+    """Stop the gradient where the ReLU did, in place, and sum the biases' over samples."""
+    zero = np.float32(0.0)
+    bias_gradient[:] = zero
+    for sample in range(y.shape[0]):
+        for n in range(y.shape[1]):
+            value = zero if relu and not y[sample, n] > zero else gradient[sample, n]
+            gradient[sample, n] = value
+            bias_gradient[n] += value
+
+
+def interact(shape: Shape, features: Singles) -> Singles:
+    """Return (B, top input) from (B, features)."""
+    if shape.interaction == "concat":
+        return features
+    output = np.empty((len(features), shape.top_input), np.float32)
+    _products(features.reshape(len(features), -1, shape.dim), output)
+    return output
+
+
+def interact_back(shape: Shape, features: Singles, gradient: Singles) -> Singles:
+    """Return the gradient of (B, features) from that of the interaction's output."""
+    if shape.interaction == "concat":
+        return gradient
+    output = np.empty_like(features)
+    cut = (len(features), -1, shape.dim)
+    _products_back(features.reshape(cut), gradient, output.reshape(cut))
+    return output
+
+
+@njit(cache=True, nogil=True)
+def _products(vectors, output):  # type: ignore[no-untyped-def]
+    """Write dense vectors and products; a row of products is summed over columns, so that it vectorises in order."""
+    count, dim = vectors.shape[1:]
+    columns = np.empty((dim, count), np.float32)
+    row = np.empty(count, np.float32)
+    for sample in range(vectors.shape[0]):
+        for d in range(dim):
+            output[sample, d] = vectors[sample, 0, d]
+            for i in range(count):
+                columns[d, i] = vectors[sample, i, d]
+        at = dim
+        for i in range(1, count):
+            for j in range(i):
+                row[j] = np.float32(0.0)
+            for d in range(dim):
+                factor = vectors[sample, i, d]
+                for j in range(i):
+                    row[j] += factor * columns[d, j]
+            for j in range(i):
+                output[sample, at + j] = row[j]
+            at += i
+
+
+@njit(cache=True, nogil=True)
+def _products_back(vectors, gradient, output):  # type: ignore[no-untyped-def]
+    """Each product's gradient goes to both of its vectors, times the other."""
+    count, dim = vectors.shape[1:]
+    for sample in range(vectors.shape[0]):
+        for i in range(count):
+            for d in range(dim):
+                output[sample, i, d] = np.float32(0.0) if i else gradient[sample, d]
+        at = dim
+        for i in range(1, count):
+            for j in range(i):
+                factor = gradient[sample, at + j]
+                for d in range(dim):
+                    output[sample, i, d] += factor * vectors[sample, j, d]
+                    output[sample, j, d] += factor * vectors[sample, i, d]
+            at += i
+
+
+def losses(logits: Singles, labels: Singles) -> Singles:
+    """Return each sample's loss, in nats, without overflow for any logit."""
+    zero = np.float32(0.0)
+    positive = np.maximum(logits, zero)
+    return np.asarray(positive - logits * labels + np.log1p(np.exp(-np.abs(logits))), dtype=np.float32)
+
+
+def loss_gradient(logits: Singles, labels: Singles) -> Singles:
+    """Return the gradient of the mean loss: (click probability - label) / B."""
+    small = np.exp(-np.abs(logits))
+    probability = np.where(logits >= 0, np.float32(1.0), small) / (np.float32(1.0) + small)
+    return np.asarray((probability - labels) / np.float32(len(labels)), dtype=np.float32)
