@@ -8,11 +8,11 @@ Read it in this order; each module needs only those above it.
    one file of `systems`, say `systems/cxl_d.py`, before `systems/cxl.py`.
 4. When and at what cost: `device` and `devices` (seconds, joules, prices), `template` and `schedule` (the event loop),
    `timeline`, `critical_path`, `steady` and `energy`.
-5. What a fault leaves: `hazard` (instants), `fault` and `faults` (who strikes, what is lost), `domains` and `persistence` (the
-   log protocol and its medium), `cut`, `course` (one segment), `outage`, `damage`, `crash`, and `run`, the fold over segments:
-   run, cut, recover, resume. `crashcheck` explores the crash states of the same protocol.
+5. What a fault leaves: `hazard` (instants), `fault` and `fault_table` (who strikes, what is lost), `persistence` with the
+   `persistence_models` (the log protocol and its medium), `cut`, `course` (one segment), `outage`, `damage`, `crash`, and
+   `run`, the fold over segments: run, cut, recover, resume. `crashcheck` explores the crash states of the same protocol.
 6. What the model learns: `training`, then `learner` and `lessons`, which bring it and the run together.
-7. What comes out: `books`, `report`, `metrics`, `finding`, `tables`, `story`, `result`.
+7. What comes out: `books`, `report`, `metric_table`, `finding`, `tables`, `story`, `result`.
 8. The two ways in: `simulate`, everything on one screen, and `estimate`, its instant counterpart without ids.
 
 Beside an estimate: `moves`, how many bytes each task of a batch moves on which device.
