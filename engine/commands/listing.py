@@ -7,7 +7,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
-from engine import fault_rates, knobs, presets, registry
+from engine import catalog, fault_rates, knobs, presets, registry
 from engine.commands import output
 from engine.commands.parser import Subparsers
 from engine.device import Kind
@@ -83,6 +83,11 @@ def _constants(kind: Kind) -> list[Entry]:
     return [{"part": part, **asdict(constant)} for part, constants in kind.parts().items() for constant in constants]
 
 
+def _parts() -> list[Entry]:
+    """Each part of the catalogue of hardware."""
+    return [dict(zip(("kind", "name", "title", "help"), one, strict=True)) for one in catalog.summaries()]
+
+
 def _protections() -> list[Entry]:
     """Each protection with what comes back of each loss, and the constants that its plan hangs on."""
     return [
@@ -149,6 +154,7 @@ def _cell(entry: Entry, column: str) -> str:
 LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
     "devices": (_devices, ("name", "title", "help")),
+    "parts": (_parts, ("kind", "name", "title", "help")),
     "faults": (_faults, ("id", "name", "title", "destroys", "help")),
     "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
     "caches": (_variants("caches"), ("name", "title", "help")),
