@@ -20,8 +20,9 @@ from engine.devices.pmem import MEDIA
 from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.links import link, read
+from engine.machine import Machine
 from engine.presets import preset
-from engine.registry import every
+from engine.registry import every, load
 from engine.scenario import KNOBS, with_values
 
 BUILT_IN = catalog.FOLDERS[0]
@@ -118,6 +119,7 @@ for _ in range(2):
 read = [text for text in parsed if "confidence" in text]
 assert len(read) == len(set(read)) > 20
 """
+    assert MEDIA["optane-100"] is MEDIA["optane-100"]
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
@@ -245,6 +247,12 @@ def test_a_file_in_the_wrong_place_or_with_a_missing_relation_is_refused(name, t
     shelf(name, text)
     assert main(["list", "devices"]) == 2
     assert re.search(sentence, capsys.readouterr().err)
+
+
+def test_a_gpu_without_a_known_fabric_is_refused_also_where_no_network_is(shelf):
+    shelf("gpu/b200", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"))
+    with pytest.raises(BadFile, match="names the fabric 'nvlnk-2'"):
+        load("devices", "gpu").build(Machine(gpu="b200"))
 
 
 def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_never_breaks_the_engine(shelf, tmp_path, monkeypatch):
