@@ -1,11 +1,10 @@
 """Fits the TrainingCXL prototype's unstated constants to the paper's RM1 and RM4 step times, and prints them.
 
-Run `python scripts/calibrate_trainingcxl.py` (it needs SciPy); the constants labelled "calibrated" in `engine/hardware` and in
-presets/trainingcxl-*.toml are its output, rounded. RM2 and RM3 are not used: they are predictions.
+Run `python scripts/calibrate_trainingcxl.py` (it needs SciPy); the constants labelled "calibrated" in engine/hardware/catalog and
+in presets/trainingcxl-*.toml are its output, rounded. RM2 and RM3 are not used: they are predictions.
 """
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,55 +15,38 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from engine.core.graph import STAGES
 from engine.estimate import estimate
-from engine.hardware.devices import gpu, host, pcie, pmem
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 
 START = {
-    "pmem.read": 11.3,
-    "pmem.update": 1.476,
-    "pmem.log": 7.456,
-    "pmem.raw": 279.0,
-    "host.fixed": 6914.0,
-    "host.per_lookup": 38.1,
-    "pcie.handoff": 372.4,
-    "gpu.bottom": 103.8,
-    "gpu.forward": 0.308,
-    "gpu.top": 1.194,
-    "gpu.rate": 188.6,
+    "pmem.read-rate": 11.3,
+    "pmem.in-place-update-rate": 1.476,
+    "pmem.row-log-rate": 7.456,
+    "pmem.read-after-write-stall": 279.0,
+    "host.embedding-software-per-batch": 6914.0,
+    "host.embedding-software-per-lookup": 38.1,
+    "pcie.software-hand-off": 372.4,
+    "gpu.bottom-MLP-per-parameter": 103.8,
+    "gpu.bottom-MLP-forward-share": 0.308,
+    "gpu.top-part-fixed-time": 1.194,
+    "gpu.top-part-per-parameter": 188.6,
     "machine.cxl_bandwidth_GBps": 67.3,
     "machine.pcie_bandwidth_GBps": 41.08,
 }
 # RM1 and RM4 leave one direction open: a longer forward pass and a longer stalled lookup look alike. Two weak
 # priors settle it: the forward pass is one GEMM of a layer's three, and a stall doubles a lookup (paper, text).
-PRIORS = {"gpu.forward": (1 / 3, 0.2), "pmem.raw": (243 / 0.87, 0.2)}
+PRIORS = {"gpu.bottom-MLP-forward-share": (1 / 3, 0.2), "pmem.read-after-write-stall": (243 / 0.87, 0.2)}
 LEAST_PART = 0.5
 TOTAL_WEIGHT, PART_WEIGHT = 1 / 0.02, 1 / 0.1
 
 
-def apply(values: dict[str, float]) -> dict[str, float]:
-    """Put constants into the device files' tables; returns the rest, which are knobs."""
-    for name, value in values.items():
-        part, _, key = name.partition(".")
-        if part == "pmem":
-            media = pmem.MEDIA["trainingcxl"]
-            pmem.MEDIA["trainingcxl"] = replace(media, **{key: _set(getattr(media, key), value)})
-        elif part == "host":
-            machine = host.HOSTS["trainingcxl"]
-            host.HOSTS["trainingcxl"] = replace(machine, **{key: _set(getattr(machine, key), value)})
-        elif part == "gpu":
-            gpu.REPLAY = replace(gpu.REPLAY, **{key: _set(getattr(gpu.REPLAY, key), value)})
-        elif part == "pcie":
-            path = pcie.PATHS["trainingcxl"]
-            pcie.PATHS["trainingcxl"] = replace(path, handoff=_set(path.handoff, value))
-    return {name: value for name, value in values.items() if name.startswith("machine.")}
+def knobs_of(values: dict[str, float]) -> dict[str, object]:
+    """Return the values as knobs: what is no knob itself is a constant to assume."""
+    knobs = {name: value for name, value in values.items() if name.startswith("machine.")}
+    return {**knobs, "machine.assume": tuple((name, value) for name, value in values.items() if name not in knobs)}
 
 
-def _set(constant, value):
-    return replace(constant, value=value, low=min(constant.low, value), high=max(constant.high, value))
-
-
-def simulated(model: str, system: str, knobs: dict[str, float]) -> tuple[float, ...]:
+def simulated(model: str, system: str, knobs: dict[str, object]) -> tuple[float, ...]:
     """Return our milliseconds of one batch, by stage."""
     scenario = with_values(preset(f"trainingcxl-{model}").scenario, {"system": system, **knobs})
     rows = estimate(scenario).breakdown
@@ -74,7 +56,7 @@ def simulated(model: str, system: str, knobs: dict[str, float]) -> tuple[float, 
 def residuals(logs: np.ndarray) -> np.ndarray:
     """Return relative misses, parts of at least 0.5 ms and totals, in units of their weight."""
     values = dict(zip(START, np.exp(logs), strict=True))
-    knobs = apply(values)
+    knobs = knobs_of(values)
     misses = [np.log(values[name] / centre) / width for name, (centre, width) in PRIORS.items()]
     for (model, system), paper in DIGITISED.items():
         ours = simulated(model, system, knobs)
@@ -89,7 +71,7 @@ def main() -> None:
     values = dict(zip(START, np.exp(fit.x), strict=True))
     for name, value in values.items():
         print(f"{name:32} {value:10.4g}")
-    knobs = apply(values)
+    knobs = knobs_of(values)
     for (model, system), paper in DIGITISED.items():
         ours = simulated(model, system, knobs)
         parts = "  ".join(f"{x:6.2f} ({y:5.2f})" for x, y in zip(ours, paper, strict=True))

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import registry
+from ..core import catalog
 from ..faults import published_rates
 from ..hardware.device import Kind
 from ..scenario import knobs, presets
@@ -94,6 +95,11 @@ def _constants(kind: Kind) -> list[Entry]:
     return [{"part": part, **asdict(constant)} for part, constants in kind.parts().items() for constant in constants]
 
 
+def _parts() -> list[Entry]:
+    """Each part of the catalogue of hardware."""
+    return [dict(zip(("kind", "name", "title", "help"), one, strict=True)) for one in catalog.summaries()]
+
+
 def _protections() -> list[Entry]:
     """Each protection with what comes back of each loss, and the constants that its plan hangs on."""
     return [
@@ -160,6 +166,7 @@ def _cell(entry: Entry, column: str) -> str:
 LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
     "devices": (_devices, ("name", "title", "help")),
+    "parts": (_parts, ("kind", "name", "title", "help")),
     "faults": (_faults, ("id", "name", "title", "destroys", "help")),
     "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
     "caches": (_variants("caches"), ("name", "title", "help")),

@@ -15,7 +15,7 @@ from ..errors import BadFile, nearest
 from .constants import Confidence, Constant, Said
 
 FOLDERS: tuple[Path, ...] = (Path(__file__).parent.parent / "hardware" / "catalog",)
-ORDER = "order"  # not a part: which ones lists show first
+ORDER = "order.toml"  # the one file that is no part: which parts lists show first
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")  # what links, CSV cells and lists of choices can carry
 MOST = 1e12
 MOST_BYTES, MOST_LETTERS = 1_000_000, 300
@@ -117,7 +117,7 @@ def names(*kinds: str) -> tuple[str, ...]:
 
 def summaries() -> Iterator[tuple[str, str, str, str]]:
     """Yield kind, name, title and summary of every part."""
-    for kind in sorted({path.name for folder in FOLDERS for path in folder.iterdir() if path.is_dir()}):
+    for kind in _kinds(FOLDERS[0]):
         for name, path in _files(FOLDERS, (kind,)).items():
             title, summary = (_text(path, word, _content(path).get(word)) for word in ("title", "summary"))
             yield kind, name, title, summary
@@ -125,11 +125,14 @@ def summaries() -> Iterator[tuple[str, str, str, str]]:
 
 @lru_cache(maxsize=256)
 def _files(folders: tuple[Path, ...], kinds: tuple[str, ...]) -> Mapping[str, Path]:
-    """Return the file of each part by name, the first folder's first, and in each those first that its order names."""
+    """Return the file of each part by name, the first folder's first, and before them those that its order names."""
     found: dict[str, Path] = {}
+    known = _kinds(folders[0])
+    for strange in (folder / kind for folder in folders for kind in _kinds(folder) if kind not in known):
+        _refuse(strange, f"is no kind of part; {nearest(strange.name, known)}")
     for kind in kinds:
+        first = _content(folders[0] / ORDER).get(kind, ())
         for folder in folders:
-            first = _order(folder).get(kind, [])
             paths = {path.stem: path for path in (folder / kind).glob("*.toml")}
             for name in (*(one for one in first if one in paths), *sorted(paths.keys() - set(first))):
                 if not NAME.fullmatch(name):
@@ -141,9 +144,8 @@ def _files(folders: tuple[Path, ...], kinds: tuple[str, ...]) -> Mapping[str, Pa
 
 
 @cache
-def _order(folder: Path) -> Table:
-    path = folder / f"{ORDER}.toml"
-    return _content(path) if path.exists() else {}
+def _kinds(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
 
 
 @cache
@@ -223,7 +225,7 @@ def _known(path: Path, where: str, table: Any, known: Sequence[str], needed: Seq
 
 def _text(path: Path, key: str, text: Any) -> str:
     if not isinstance(text, str) or not 0 < len(text) <= MOST_LETTERS or not text.isprintable():
-        _refuse(path, f"must say {key} in one line of 1 to {MOST_LETTERS} printable letters.")
+        _refuse(path, f"must say {key} in one line of 1 to {MOST_LETTERS} printable characters.")
     return text
 
 

@@ -1,0 +1,272 @@
+"""The catalogue of parts: is one TOML file all that a part takes, and is a wrong file refused with a sentence?"""
+
+import json
+import re
+import subprocess
+import sys
+from tomllib import loads
+from typing import get_args
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.__main__ import main
+from engine.campaign.compare import endurance
+from engine.commands.listing import LISTS
+from engine.core import catalog
+from engine.core.constants import Confidence
+from engine.errors import BadFile
+from engine.estimate import estimate
+from engine.hardware.devices.pmem import MEDIA
+from engine.registry import every, load
+from engine.scenario.machine import Machine
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
+from engine.sweep.axes import parse
+from engine.sweep.links import link, read
+
+BUILT_IN = catalog.FOLDERS[0]
+FILES = sorted(path.relative_to(BUILT_IN).with_suffix("").as_posix() for path in BUILT_IN.glob("*/*.toml"))
+TEXT = {name: (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8") for name in FILES}
+KNOB = {"gpu": "machine.gpu", "media": "machine.pmem", "drive": "machine.ssd", "host": "machine.host"}
+# In the order in which lists have always shown them.
+BEFORE = {
+    "gpu": ("a100-80", "a100-40", "v100", "h100-sxm", "trainingcxl"),
+    "media": ("optane-100", "optane-200", "battery-dram", "cxl-flash", "trainingcxl"),
+    "drive": ("p5800x", "pm9a3", "trainingcxl"),
+    "host": ("server", "trainingcxl"),
+}
+MODEL = {"gpu": "gpu/h100-sxm", "media": "media/optane-100", "drive": "drive/pm9a3", "host": "host/server"}
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    """Return `put(name, text)`, which puts a file into a second folder of the catalogue."""
+    monkeypatch.setattr(catalog, "FOLDERS", (BUILT_IN, tmp_path))
+
+    def put(name, text):
+        path = tmp_path / f"{name}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    return put
+
+
+def constants_of(content):
+    """Yield every constant of a file by name, and what other sources say of it."""
+    for key, table in content.items():
+        if isinstance(table, dict):
+            yield key, table
+            yield from ((key, {**one, "unit": table["unit"]}) for one in table.get("others", {}).values())
+
+
+def shown():
+    """Return what devices say of their constants: name, value, range, unit, confidence and source."""
+    listed = [one for entry in LISTS["devices"][0]() for one in entry["constants"]]
+    others = [other for one in listed for _, other in one["others"]]
+    return {said(one["name"].replace(" ", "-"), one) for one in (*listed, *others)}
+
+
+def said(name, one):
+    return name, one["value"], one["low"], one["high"], one["unit"], one["confidence"], one["source"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_says_what_it_is_and_of_each_constant_its_range_and_source_and_devices_use_them(name):
+    content, used = loads(TEXT[name]), shown()
+    assert content["title"] and content["summary"].endswith(".")
+    for key, table in constants_of(content):
+        assert 0 <= table["low"] <= table["value"] <= table["high"] and table["source"]
+        assert table["confidence"] in get_args(Confidence)
+        assert said(key, table) in used or key == "endurance"
+
+
+def test_every_part_of_the_order_of_lists_exists():
+    order = loads((BUILT_IN / catalog.ORDER).read_text(encoding="utf-8"))
+    assert order and {f"{kind}/{name}" for kind, parts in order.items() for name in parts} <= set(FILES)
+    assert all(list(catalog.names(kind))[: len(parts)] == parts for kind, parts in order.items())
+
+
+@pytest.mark.parametrize("name", ["optane-100", "optane-200", "trainingcxl"])
+def test_an_optane_update_or_log_reads_and_writes_at_half_the_rate_of_each(name):
+    content = loads(TEXT[f"media/{name}"])
+    rates = [content[key] for key in ("read-rate", "sequential-write-rate", "in-place-update-rate", "row-log-rate")]
+    own = [rates] if name != "trainingcxl" else []  # the prototype's own rates are fitted
+    for read_, write, *mixed in (*own, *([one["others"][said] for one in rates] for said in rates[0]["others"])):
+        rate = 0.5 / (1 / read_["value"] + 1 / write["value"])
+        for one in mixed:
+            assert [one[end] for end in ("value", "low", "high")] == pytest.approx([rate, 0.7 * rate, 1.4 * rate])
+
+
+def test_the_200_series_of_optane_is_15_percent_faster_and_otherwise_the_same():
+    old, new = (loads(TEXT[f"media/optane-{series}"]) for series in (100, 200))
+    faster = {key for key in old if isinstance(old[key], dict) and old[key]["value"] != new[key]["value"]}
+    assert faster == {"read-rate", "sequential-write-rate", "in-place-update-rate", "row-log-rate"}
+    assert all(new[key]["value"] / old[key]["value"] == pytest.approx(1.15) for key in faster)
+
+
+def test_importing_the_engine_reads_no_part_and_a_part_is_parsed_once():
+    program = """
+import tomllib
+parsed, loads = [], tomllib.loads
+tomllib.loads = lambda text: parsed.append(text) or loads(text)
+from engine import estimate, simulate
+from engine.core import catalog
+from engine.registry import every
+every("devices"), every("systems")
+assert not any("confidence" in text for text in parsed)
+for _ in range(2):
+    [kind.parts() for kind in every("devices").values()]
+read = [text for text in parsed if "confidence" in text]
+assert len(read) == len(set(read)) > 20
+"""
+    assert MEDIA["optane-100"] is MEDIA["optane-100"]
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def strangers(put):
+    """Add a part of each kind that a knob chooses, each with one constant of its own, and return what is assumed instead."""
+    put("fabric/nvlink-9", TEXT["fabric/nvlink-4"].replace("value = 450", "value = 900").replace("high = 450", "high = 900"))
+    put("gpu/b200", TEXT["gpu/h100-sxm"].replace("= 3350", "= 8000").replace("nvlink-4", "nvlink-9"))
+    put("media/crystal", TEXT["media/optane-100"].replace("value = 6.6\n", "value = 8\n"))
+    put("drive/tape", TEXT["drive/pm9a3"].replace("value = 80\n", "value = 90\n"))
+    put("host/abacus", TEXT["host/server"].replace("value = 28\n", "value = 20\n"))
+    return {
+        "gpu": ("b200", {"gpu.memory-bandwidth": 8000.0, "network.fabric-bandwidth": 900.0}),
+        "media": ("crystal", {"pmem.read-rate": 8.0}),
+        "drive": ("tape", {"ssd.read-latency": 90.0}),
+        "host": ("abacus", {"host.EmbeddingBag-rate": 20.0}),
+    }
+
+
+@pytest.mark.parametrize("kind", KNOB)
+@pytest.mark.parametrize("system", ["pmem", "ssd", "all-hbm"])
+def test_a_strangers_file_runs_as_the_part_it_was_copied_from_does_under_the_same_assumption(kind, system, shelf):
+    name, assumed = strangers(shelf)[kind]
+    base = with_values(preset("dlrm-kaggle").scenario, {"system": system, "machine.num_gpus": 4 if system == "all-hbm" else 1})
+    own = with_values(base, {KNOB[kind]: name})
+    copied = {KNOB[kind]: MODEL[kind].partition("/")[2], "machine.assume": tuple(sorted(assumed.items()))}
+    found, expected = estimate(own), estimate(with_values(base, copied))
+    assert found.ran and found.results == expected.results
+    assert read(link(own)).scenario == own
+
+
+@pytest.mark.parametrize("kind", KNOB)
+def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shelf, capsys):
+    before, (name, _) = BEFORE[kind], strangers(shelf)[kind]
+    assert set(KNOBS[KNOB[kind]].allowed) - set(before) == {name}
+    assert tuple(one for one in KNOBS[KNOB[kind]].allowed if one in before) == before
+    assert main(["list", "knobs", "--json"]) == 0
+    listed = {one["path"]: one["choices"] for one in json.loads(capsys.readouterr().out)}
+    assert name in listed[KNOB[kind]]
+    assert any(part == name for one in every("devices").values() for part in one.parts())
+    assert main(["list", "parts"]) == 0 and any(line.split()[:2] == [kind, name] for line in capsys.readouterr().out.splitlines())
+    assert parse(f"{KNOB[kind]}={name},{before[0]}").values == (name, before[0])
+
+    def sidebar(path):
+        from engine.scenario.scenario import KNOBS
+        from pages.parts.knob_widgets import draw
+
+        draw(KNOBS[path])
+
+    app = AppTest.from_function(sidebar, args=(KNOB[kind],), default_timeout=30).run()
+    assert app.selectbox[0].options == list(KNOBS[KNOB[kind]].allowed)
+
+
+def test_a_strangers_medium_wears_as_its_file_says_and_one_that_says_nothing_never(shelf):
+    whole = TEXT["media/optane-100"]
+    shelf("media/brittle", whole.replace("value = 1.4e6\nunit", "value = 6e5\nunit"))
+    shelf("media/eternal", whole[: whole.index("[endurance]")])
+    assert MEDIA.aside("brittle")["endurance"].value == 6e5
+    assert MEDIA.aside("eternal") == {}
+    site = type("Site", (), {"nodes": 1, "scenario": with_values(preset("optane-rm1").scenario, {"machine.pmem": "eternal"})})
+    assert endurance(site) == float("inf")
+
+
+READ = "[read-rate]\nvalue = 6.6"
+WRONG = [
+    ("value = 6.6\n", 'value = "6.6"\n', r"read-rate\.value = '6\.6'; write a number above 0 and up to 1e\+12, in GB/s"),
+    ("value = 6.6\n", "value = nan\n", r"read-rate\.value = nan; write a number above 0"),
+    ("value = 6.6\n", "value = inf\n", r"read-rate\.value = inf; write a number"),
+    ("value = 6.6\n", "value = -6.6\n", r"read-rate\.value = -6\.6; write a number"),
+    ("value = 6.6\n", "value = 0\n", r"read-rate\.value = 0; write a number above 0"),
+    ("value = 6.6\n", "value = true\n", r"read-rate\.value = True; write a number"),
+    ("value = 6.6\n", f"value = 1{400 * '0'}\n", r"read-rate\.value = 10+; write a number"),
+    ("value = 6.6\n", "value = 66\n", r"read-rate = 66 GB/s outside its range of 4\.5 to 8\.5; widen low to high"),
+    ("low = 4.5\n", "low = 7\n", r"read-rate = 6\.6 GB/s outside its range of 7 to 8\.5"),
+    ("value = 6.6\n", "", r"does not say value of read-rate; a constant has value, low, high, confidence, source and unit"),
+    ('unit = "ns"\n', 'unit = "us"\n', r"random-read-latency in 'us', but it is taken in 'ns'; convert it"),
+    ('confidence = "measured"', 'confidence = "mesured"', r"confidence = 'mesured'; did you mean measured\?"),
+    ('source = "street prices, 2019"', 'source = ""', r"price\.source in one line of 1 to 300 printable"),
+    ('note = "media traffic"', "note = 7", r"read-energy\.note in one line"),
+    ("[price]", "[prize]", r"says 'prize', which is not known; did you mean price\?"),
+    ("value = 6.6\n", "value = 6.6\nvalues = 6.6\n", r"says 'values' of read-rate, which is not known; did you mean value\?"),
+    ("[read-rate.others]", "[read-rate.other]", r"says 'other' of read-rate, which is not known; did you mean others\?"),
+    ("\nvisible = {", "\nvisibel = {", r"says 'visibel' of 64-B-persist\.others.*did you mean visible\?"),
+    ("paper = { value = 64,", "paper = {", r"does not say value of timed-access\.others\.paper"),
+    ("paper = { value = 64, low", "paper = { value = 63, low", r"timed-access\.others\.paper = 63 B outside its range"),
+    ('title = "', 'title = "\\n', r"must say title in one line"),
+    ('title = "', 'about = "', r"says 'about', which is not known"),
+    (TEXT["media/optane-100"], "", r"must say title in one line"),
+    ("[module-capacity]\n", "module-capacity = 128\n[media]\n", r"says 'media', which is not known; did you mean media-line\?"),
+    (READ, "[read-rate", r"is not valid TOML: .*line"),
+    (TEXT["media/optane-100"], f"x = {5000 * '['}", r"is not valid TOML"),
+    (TEXT["media/optane-100"], b"\xff\xfe", r"is not valid TOML: .*utf-8"),
+    (TEXT["media/optane-100"], "#" * 1_000_001, r"is longer than 1,000,000 bytes"),
+    (
+        TEXT["media/optane-100"],
+        'title = "x"\nsummary = "y"',
+        r"lacks module-capacity \[GB\] and 15 more; add a table of value, low",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), WRONG, ids=[str(number) for number in range(len(WRONG))])
+def test_a_wrong_file_is_refused_with_its_name_what_is_wrong_and_what_to_do(old, new, sentence, shelf, tmp_path, capsys):
+    text = TEXT["media/optane-100"]
+    assert old in text
+    shelf("media/strange", new if old == text else text.replace(old, new, 1))
+    with pytest.raises(BadFile, match=sentence) as refused:
+        MEDIA["strange"]
+    assert str(refused.value).startswith(str(tmp_path / "media" / "strange.toml")) and str(refused.value)[-1] in ".?"
+    assert main(["list", "devices"]) == 2
+    assert capsys.readouterr().err.strip().endswith(str(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("media/Big Box", "", "cannot name a part"),
+        ("media/optane-100", TEXT["media/optane-100"], "has the name of a part in .*give the file another name"),
+        ("gpu/trainingcxl", TEXT["gpu/v100"], "has the name of a part in "),
+        ("gpus/b200", TEXT["gpu/v100"], "gpus is no kind of part; did you mean gpu"),
+        ("gpu/b200", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2'.*did you mean nvlink-2"),
+        ("gpu/b200", TEXT["gpu/v100"].replace('fabric = "nvlink-2"\n', ""), 'does not name its fabric; write fabric = "NAME"'),
+    ],
+)
+def test_a_file_in_the_wrong_place_or_with_a_missing_relation_is_refused(name, text, sentence, shelf, capsys):
+    shelf(name, text)
+    assert main(["list", "devices"]) == 2
+    assert re.search(sentence, capsys.readouterr().err)
+
+
+def test_a_gpu_without_a_known_fabric_is_refused_also_where_no_network_is(shelf):
+    shelf("gpu/b200", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"))
+    with pytest.raises(BadFile, match="names the fabric 'nvlnk-2'"):
+        load("devices", "gpu").build(Machine(gpu="b200"))
+
+
+def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_never_breaks_the_engine(shelf, tmp_path, monkeypatch):
+    lines, outcomes = TEXT["media/cxl-flash"].splitlines(), []
+    for number, line in enumerate(lines):
+        key = line.partition("=")[0]
+        for instead in ("", f"{line}{line}", "= [", f"{key}= [1]", f"{key}= {{}}", f"{key}= 2024-01-01", f"{key}= -0.0"):
+            folder = tmp_path / str(len(outcomes))
+            (folder / "media").mkdir(parents=True)
+            (folder / "media" / "x.toml").write_text("\n".join((*lines[:number], instead, *lines[number + 1 :])))
+            monkeypatch.setattr(catalog, "FOLDERS", (BUILT_IN, folder))
+            try:
+                outcomes.append(MEDIA["x"].read.value)
+            except BadFile as refused:
+                outcomes.append(str(refused)[-1])
+    assert set(outcomes) == {2, "."} and outcomes.count(".") > outcomes.count(2)
