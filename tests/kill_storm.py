@@ -34,20 +34,20 @@ SLICES: dict[How, int] = {"full": 200, "estimate": 400}
 FIRST_SEED = 10_000
 GAP_SECONDS, PATIENCE_SECONDS, GONE_SECONDS = 0.2, 5.0, 30.0
 OWNER = """
-import sys, time; from pathlib import Path; from engine import service
+import sys, time; from pathlib import Path; from engine.service import service
 while True:
     try: service.serve(Path(sys.argv[1]), 2, 60.0, sys.argv[2])
     except service.AlreadyOwned: time.sleep(0.1)
 """
 APP = """
-import sys, time; from pathlib import Path; from engine import service; from tests.kill_storm import asked
+import sys, time; from pathlib import Path; from engine.service import service; from tests.kill_storm import asked
 store, how, number, real = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "real"
 request = service.submit(store, asked(how, number, real), how, session=f"app {how}")
 while not service.status(store, request).ended:
     service.renew(store, request); time.sleep(0.3)
 """
 COMMAND = """
-import sys; from pathlib import Path; from engine import service; from engine.commands import sweep
+import sys; from pathlib import Path; from engine.service import service; from engine.commands import sweep
 from tests.kill_storm import asked
 store, how, number, real = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "real"
 import functools; service.serve = functools.partial(service.serve, compute=sys.argv[5])

@@ -29,13 +29,13 @@ ROOT = Path(__file__).parent.parent
 COMPUTE = "tests.service_fakes:compute"
 KILLER, BUGGY, REFUSED, TOO_BIG, HUNGRY = 666, 667, 668, 669, 670
 OWNER = """
-import sys; from pathlib import Path; from engine.service import serve
+import sys; from pathlib import Path; from engine.service.service import serve
 serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
 """
 # A test run in the background hands an ignored interrupt down to its children.
 COMMAND = f"""
 import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
-import functools, sys; from engine import service; from engine.__main__ import main
+import functools, sys; from engine.service import service; from engine.__main__ import main
 service.serve = functools.partial(service.serve, compute="{COMPUTE}"); sys.exit(main())
 """
 

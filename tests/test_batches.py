@@ -74,7 +74,7 @@ def test_local_batches_survive_forgetting_the_old_ones(monkeypatch: pytest.Monke
 
 def test_batches_are_the_same_in_another_process_with_another_hash_seed() -> None:
     code = (
-        "from hashlib import sha256; from engine.presets import preset; from engine.workload.source import source\n"
+        "from hashlib import sha256; from engine.scenario.presets import preset; from engine.workload.source import source\n"
         "b = source(preset('tiny').scenario).batch(2)\n"
         "print(sha256(b.dense.tobytes() + b.ids.tobytes() + b.labels.tobytes()).hexdigest())"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.service_fakes import ROOT
 
 SPARED = """
-from engine import blas; blas.spare()
+from engine.core import blas; blas.spare()
 import sys, numba
 @numba.njit
 def double(x): return 2 * x.sum()

@@ -123,7 +123,7 @@ def test_points_arrive_in_parts_between_which_the_store_is_free(store: Path) -> 
 
 def test_a_request_whose_asker_was_killed_on_the_way_is_never_served_and_forgotten(store: Path) -> None:
     code = f"""
-import os; from pathlib import Path; from engine import service; from tests.service_fakes import scenario
+import os; from pathlib import Path; from engine.service import service; from tests.service_fakes import scenario
 class Asked(list):
     def __iter__(self):
         yield from [scenario(1)] * {AT_ONCE}

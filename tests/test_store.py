@@ -23,7 +23,7 @@ from tests.service_fakes import COMPUTE as FAKE
 from tests.service_fakes import ROOT, ask, scenario, scenarios
 
 CRASH = """
-import os, sys; from pathlib import Path; from engine.store import opened, transaction
+import os, sys; from pathlib import Path; from engine.store.database import opened, transaction
 with opened(Path(sys.argv[1])) as store:
     with transaction(store):
         store.execute("INSERT INTO progress VALUES ('committed', '', 0)")
@@ -183,7 +183,7 @@ def test_keys_tell_scenarios_versions_and_kinds_apart_but_not_spellings(monkeypa
 
 
 def test_a_key_is_the_same_in_every_process() -> None:
-    code = "from engine.keys import key; from engine.scenario import Scenario; print(key(Scenario(), 'full'))"
+    code = "from engine.scenario.keys import key; from engine.scenario.scenario import Scenario; print(key(Scenario(), 'full'))"
     run = [sys.executable, "-c", code]
     found = {subprocess.check_output(run, cwd=ROOT, env={"PYTHONHASHSEED": seed}) for seed in ("1", "2")}
     assert found == {f"{key(Scenario(), 'full')}\n".encode()}
