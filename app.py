@@ -3,8 +3,9 @@
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from pages.parts import address, frame, sidebar
-from pages.parts.plain import plain
+from pages.common import address, frame
+from pages.common.plain import plain
+from pages.sidebar import sidebar
 
 st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide")
 frame.mark()

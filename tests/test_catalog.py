@@ -165,7 +165,7 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
 
     def sidebar(path):
         from engine.scenario.scenario import KNOBS
-        from pages.parts.knob_widgets import draw
+        from pages.sidebar.knob_widgets import draw
 
         draw(KNOBS[path])
 

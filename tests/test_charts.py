@@ -11,7 +11,9 @@ from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.validation.studies import kept
-from pages.parts import charts, numbers, palette, study_panel, sweep_charts, tables
+from pages.common import charts, numbers, palette, tables
+from pages.reproduce import study_panel
+from pages.sweep.figures import sweep_charts
 from tests import fakes
 
 SCENARIO = preset("dlrm-kaggle").scenario
@@ -120,7 +122,7 @@ def test_a_wait_is_told_no_finer_than_it_is_known(seconds, text):
 
 @given(st.text(max_size=2000))
 def test_text_from_outside_keeps_no_markup_and_stays_short(text):
-    from pages.parts.plain import MARKUP, MOST_CHARACTERS, plain
+    from pages.common.plain import MARKUP, MOST_CHARACTERS, plain
 
     shown = plain(text)
     assert "\n" not in shown and len(shown) <= 2 * MOST_CHARACTERS + 20
@@ -130,7 +132,7 @@ def test_text_from_outside_keeps_no_markup_and_stays_short(text):
 @pytest.mark.parametrize("path", [path for path, knob in KNOBS.items() if knob.main and knob.kind in ("int", "float")])
 def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
     from engine.scenario import knobs
-    from pages.parts import knob_widgets
+    from pages.sidebar import knob_widgets
 
     knob = KNOBS[path]
     values = [knobs.parse(knob, text) for text in knob_widgets.stops(knob)]

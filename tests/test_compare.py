@@ -13,7 +13,9 @@ from engine.estimate import estimate
 from engine.registry import load, names
 from engine.sweep import links
 from engine.systems.system import Ways
-from pages.parts import compare_charts, compare_tables, comparison, estimates, knob_widgets, palette, tables
+from pages.common import estimates, palette, tables
+from pages.compare import compare_charts, compare_tables, comparison
+from pages.sidebar import knob_widgets
 
 ROOT = Path(__file__).parent.parent
 STEP = "Step time [ms]"
@@ -68,9 +70,9 @@ def test_a_choice_of_systems_is_kept_over_other_pages_and_none_goes_back_to_the_
     app = opened(preset="dlrm-kaggle")
     app.multiselect(key="systems to compare").set_value(["cxl", "pmem"]).run()
     assert address(app)["axis"] == "system:pmem,cxl" and len(app.dataframe[0].value) == 2
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("pages/explore/page.py").run()
     assert "axis" not in address(app)
-    app.switch_page("pages/compare.py").run()
+    app.switch_page("pages/compare/page.py").run()
     assert tuple(app.dataframe[0].value["Training system"]) == ("pmem", "cxl")
     app.multiselect(key="systems to compare").set_value([]).run()
     assert tuple(app.dataframe[0].value["Training system"]) == palette.family("cxl") and "axis" not in address(app)

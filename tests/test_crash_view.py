@@ -12,7 +12,7 @@ from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.scenario.presets import preset
 from engine.sweep import links
-from pages.parts import crash_viewer
+from pages.faults import crash_viewer
 from tests.some import one_in
 from tests.test_why import fields
 

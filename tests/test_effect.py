@@ -17,7 +17,7 @@ from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.powered import readers
-from pages.parts import campaigns
+from pages.faults import campaigns
 from tests.test_scale_out import small
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")

@@ -12,7 +12,7 @@ from engine.campaign.fault_stream import hazards_of
 from engine.faults.hazard import Hazard
 from engine.insight.power_loss_detail import close_up
 from engine.units import DAY, HOUR
-from pages.parts import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
+from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
 from tests.test_why import fields, text
 
 ROOT = Path(__file__).parent.parent
@@ -24,7 +24,7 @@ def opened(**query):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
     for key, value in query.items():
         app.query_params[key.replace("__", ".")] = value
-    return app.run().switch_page("pages/faults.py").run()
+    return app.run().switch_page("pages/faults/page.py").run()
 
 
 def test_a_link_opens_the_page_with_the_protections_best_first():

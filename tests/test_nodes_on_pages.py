@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.parts import compare_charts, comparison, estimates, headline, nodes_panel
+from pages.common import estimates, headline
+from pages.compare import compare_charts, comparison, nodes_panel
 
 ROOT = Path(__file__).parent.parent
 PAIR = ("dram-hbm-nodes", "mtrains")
@@ -60,17 +61,17 @@ def test_without_a_throughput_asked_for_step_times_are_compared():
 
 def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pages.parts.sureness.found", lambda _: {})
+    monkeypatch.setattr("pages.explore.sureness.found", lambda _: {})
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.query_params["preset"] = "mtrains-capacity"
     app.run()
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
-    app.switch_page("pages/compare.py").run()
+    app.switch_page("pages/compare/page.py").run()
     assert not app.exception and list(app.dataframe[0].value["Nodes"]) == [11.0, 2.0]
     app.query_params["preset"] = "tiny"
     tiny = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     tiny.query_params["preset"] = "tiny"
-    tiny.run().switch_page("pages/compare.py").run()
+    tiny.run().switch_page("pages/compare/page.py").run()
     assert "Nodes" not in tiny.dataframe[0].value and not [one for one in tiny.toggle if one.key == "nodes over throughput"]
 
 

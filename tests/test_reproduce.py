@@ -16,7 +16,9 @@ from engine.validation import validate
 from engine.validation.claims import Claim
 from engine.validation.studies import findings, kept
 from engine.validation.validate import Verdict
-from pages.parts import constants_panel, downloads, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.common import downloads
+from pages.explore import constants_panel
+from pages.reproduce import study_panel, verdict_charts, verdict_tables, verdicts
 from tests import fakes
 
 ROOT = Path(__file__).parent.parent

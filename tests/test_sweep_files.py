@@ -13,11 +13,13 @@ from engine.__main__ import main
 from engine.scenario.presets import DEFAULT, preset
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
-from pages.parts import pictures, report, runs, sweep_figures, sweep_files, sweep_runs
-from pages.parts.report import Report
-from pages.parts.sweep_marks import BEST
-from pages.parts.sweep_table import POINT
-from pages.parts.sweep_views import View
+from pages.common import runs
+from pages.sweep import sweep_runs
+from pages.sweep.figures import pictures, report, sweep_figures, sweep_files
+from pages.sweep.figures.report import Report
+from pages.sweep.figures.sweep_marks import BEST
+from pages.sweep.figures.sweep_views import View
+from pages.sweep.sweep_table import POINT
 from tests.test_sweep_views import COST, RATE, STEP, SWEEP, SYSTEM, frame
 
 LINK = "http://host/sweep?axis=<b>&v=1"

@@ -106,7 +106,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck):
 def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
     app = opened(f"{QUERY}&where={LOST}<=1", "sweep")
     assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
-    monkeypatch.setattr("pages.parts.sweep_weeks.MOST", 11)
+    monkeypatch.setattr("pages.sweep.sweep_weeks.MOST", 11)
     app = opened(f"{QUERY}&where={LOST}<=1", "sweep")
     assert "of up to 11; 12 pass the other filters" in app.warning[0].value
     app = opened(f"{QUERY}&where={LOST}<=1&where=data.batch_size<=256", "sweep")

@@ -15,8 +15,9 @@ from engine.scenario.scenario import KNOBS
 from engine.store.columns import RAN, REFUSED, UNFINISHED, Columns
 from engine.sweep import axes
 from engine.sweep.sweep import Sweep
-from pages.parts import axes_panel, sweep_charts, sweep_figures, sweep_findings, sweep_marks, sweep_parallel, sweep_table
-from pages.parts.sweep_table import COST, POINT, Words
+from pages.sweep import axes_panel, sweep_findings, sweep_table
+from pages.sweep.figures import sweep_charts, sweep_figures, sweep_marks, sweep_parallel
+from pages.sweep.sweep_table import COST, POINT, Words
 from tests.test_charts import MADE_INSIDE, fields
 
 STEP, RATE, SYSTEM, BATCH = "Step time [ms]", "machine.cxl_bandwidth_GBps", "system", "data.batch_size"

@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.estimate import estimate
 from engine.sweep import links
-from pages.parts import downloads, insights, palette, why_charts, why_tables
+from pages.common import downloads, palette
+from pages.why import insights, why_charts, why_tables
 
 ROOT = Path(__file__).parent.parent
 STEP = "Step time [ms]"
@@ -22,7 +23,7 @@ def opened(**query):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, value in query.items():
         app.query_params[key.replace("__", ".")] = value
-    return app.run().switch_page("pages/why.py").run()
+    return app.run().switch_page("pages/why/page.py").run()
 
 
 def text(elements):

@@ -16,7 +16,8 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
-from pages.parts import data_file, downloads, numbers, workload_charts, workload_tables
+from pages.common import downloads, numbers
+from pages.workload import data_file, workload_charts, workload_tables
 from tests import made_up_criteo
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +28,7 @@ def opened(query=None):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, value in (query or QUERY).items():
         app.query_params[key] = value
-    return app.run().switch_page("pages/workload.py").run()
+    return app.run().switch_page("pages/workload/page.py").run()
 
 
 def titles(app):

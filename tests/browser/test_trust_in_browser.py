@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from engine.scenario.presets import preset
 from engine.systems.powered import constants
-from pages.parts.tiles import WAITING
+from pages.explore.tiles import WAITING
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 
 

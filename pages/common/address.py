@@ -1,0 +1,147 @@
+"""The address bar: opens the link it holds, and keeps it the link of what is on the page."""
+
+from time import monotonic
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+
+from engine.analysis import linked
+from engine.errors import BadInput
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, values
+from engine.sweep import links
+from pages.common import session
+from pages.common.plain import plain
+from pages.compare import systems_panel
+from pages.history import history_runs
+from pages.sweep import axes_panel, pinned, sweep_filters
+from pages.sweep.axes_panel import MOST_AXES
+from pages.workload import data_file
+
+WRITTEN, AT, BANNER, OURS = "address written", "address written at", "banner", "redrawn by us"
+SETTLED_SECONDS = 2.0
+NO_QUESTIONS = links.Questions()
+
+
+def open_link() -> str:
+    """Take over the link in the address bar if it is new to the session; return the sentence that refuses it, or ""."""
+    pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
+    ours = st.session_state.pop(OURS, False)
+    if session.SCENARIO in st.session_state and (ours or not _went_back(pairs)):
+        return ""
+    opened = linked.opened_or_error(pairs) if len(urlencode(pairs)) <= links.MOST_CHARACTERS else _too_long(pairs)
+    if isinstance(opened, BadInput):
+        return str(opened)
+    if len(opened.axes) > MOST_AXES:
+        return f"The link sweeps {len(opened.axes)} knobs, the page at most {MOST_AXES}; for more, run python -m engine sweep."
+    if refusal := _pin(opened):
+        return refusal
+    try:
+        session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
+    except BadInput as error:
+        return str(error)
+    st.session_state[session.SYSTEMS] = systems_panel.of_link(opened.axes)
+    st.session_state[session.CRASH] = opened.crash
+    axes_panel.put(opened.axes, opened.questions.sample)
+    sweep_filters.put(opened.questions)
+    history_runs.put(opened.questions.compared)
+    st.session_state.update({BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
+    return ""
+
+
+def _pin(opened: links.Opened) -> str:
+    """Pin the points that a link names; return the sentence that refuses them, or ""."""
+    if not opened.questions.pins and pinned.PINS not in st.session_state:
+        return ""
+    if not opened.axes:
+        return "The link pins points (pins=) of no sweep; it needs its axes (axis=) too." if opened.questions.pins else ""
+    sweep = axes_panel.swept_or_error(opened.scenario, opened.axes, opened.questions.sample)
+    if isinstance(sweep, BadInput):
+        return ""  # the page says why
+    beyond = [point + 1 for point in opened.questions.pinned if point >= len(sweep)]
+    if beyond:
+        return f"The link pins point {beyond[0]:,} (pins=) of a sweep that has {len(sweep):,}; copy it again."
+    pinned.put(sweep.digest, opened.questions.pinned)
+    return ""
+
+
+def redraw() -> None:
+    """Draw the page once more by ourselves: the address that comes along may be from before our last write."""
+    st.session_state[OURS] = True
+    st.rerun()
+
+
+def _too_long(pairs: links.Pairs) -> BadInput:
+    try:
+        linked.read(urlencode(pairs))
+    except BadInput as error:
+        return error
+    raise ValueError("a link longer than the limit was opened")
+
+
+def _went_back(pairs: links.Pairs) -> bool:
+    """Whether the visitor went through the browser's history, which only changes the address.
+
+    A widget moved just after another one sends the address from before our last write, so that a young
+    write or a changed widget is no journey.
+    """
+    settled = monotonic() - st.session_state[AT] > SETTLED_SECONDS
+    return bool(pairs) and pairs != st.session_state[WRITTEN] and settled and not _touched()
+
+
+def _touched() -> bool:
+    try:
+        held = session.scenario()
+        return any(session.read(path) != value for path, value in values(held).items())
+    except BadInput:
+        return True
+
+
+def write(axes: tuple[str, ...] = (), crash: str = "", questions: links.Questions = NO_QUESTIONS) -> None:
+    """Put the link of the session's scenario, and of the page's axes, questions or crash state, into the address bar."""
+    pairs = links.query(session.scenario(), session.base(), axes, crash, questions)
+    if pairs == st.session_state.get(WRITTEN) and st.query_params:
+        return
+    st.query_params.from_dict({key: [value for name, value in pairs if name == key] for key, _ in pairs})
+    st.session_state.update({WRITTEN: pairs, AT: monotonic()})
+
+
+def host() -> str:
+    """Return the scheme and host that the visitor's browser asked, or "" where there is no browser."""
+    asked = urlsplit(st.context.url or "")
+    return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
+
+
+def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links.Questions = NO_QUESTIONS) -> None:
+    """Keep the address current; draw how many knobs differ from the preset, the way back, and the link to copy."""
+    write(axes, crash, questions)
+    start, now = values(preset(session.base()).scenario), values(session.scenario())
+    differing = [KNOBS[path].label for path in KNOBS if now[path] != start[path]]
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        st.caption(_count(len(differing)), help=", ".join(differing) or None, width="content")
+        st.button("Reset", on_click=session.to_preset, disabled=not differing)
+        _share("This link holds every knob and the seed; whoever opens it gets the same numbers.", page, axes, crash, questions)
+    if st.session_state.get(BANNER):
+        st.info(plain(st.session_state[BANNER]))
+    try:
+        data_file.path_for(session.scenario())
+    except BadInput as error:
+        st.warning(plain(str(error)))
+
+
+def share(page: str, what: str, questions: links.Questions) -> None:
+    """Keep the address of a page without knobs current, and draw its link to copy; `what` says what the link holds."""
+    write(questions=questions)
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        _share(what, page, (), "", questions)
+
+
+def _share(what: str, page: str, axes: tuple[str, ...], crash: str, questions: links.Questions) -> None:
+    with st.popover("Share"):
+        st.caption(what)
+        st.session_state[session.HERE] = links.link(session.scenario(), session.base(), page, axes, crash, questions)
+        st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)
+
+
+def _count(number: int) -> str:
+    return "As in the preset" if not number else "1 knob differs" if number == 1 else f"{number} knobs differ"

@@ -1,0 +1,202 @@
+"""Charts as values: each is a Vega-Lite specification without data, built once; the page brings the table.
+
+A chart's title stands above it as text, because it is a finding and changes; the specification never does.
+"""
+
+from functools import cache
+from typing import Any
+
+from engine.core.graph import STAGES
+from pages.common import palette
+
+Spec = dict[str, Any]
+INK = "#858b94"  # readable on white and on near-black
+# Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
+FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
+AGAINST = {"running": "Simulated time without outages [s]", "elapsed": "Simulated time [s]", "batch": "Batch"}
+CURVE = "#d9622b"
+SMOOTH = 20  # batches on either side of the mean loss
+
+
+def axis(title: str, **more: Any) -> Spec:
+    """Return an axis under a plain title, with its unit."""
+    return {"title": title, "titleFontWeight": "normal", **more}
+
+
+def rows(pixels: int) -> Spec:
+    """Return a height that grows with the number of rows; the width is the page's."""
+    return {"height": {"step": pixels}, "autosize": {"type": "fit-x", "contains": "padding"}}
+
+
+@cache
+def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: tuple[str, ...] = ()) -> Spec:
+    """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen.
+
+    The chosen one is marked, the others have opacity `fade`.
+    """
+    order = list(palette.systems())
+    named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
+    bar = {
+        "y": {
+            "field": "system",
+            "type": "nominal",
+            "sort": order,
+            "axis": axis("Training system", labelFontSize=13, labelLimit=150),
+        }
+    }
+    stack = {
+        "mark": {"type": "bar", "height": {"band": 0.72}},
+        "encoding": {
+            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
+            "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend, **named},
+            "order": {"field": "rank", "type": "quantitative"},
+            "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},
+            "tooltip": [
+                {"field": "system", "title": "Training system"},
+                {"field": "part", "title": legend},
+                {"field": "amount", "title": unit, "type": "quantitative", "format": ".4s"},
+                {"field": "known", "title": "Known by"},
+            ],
+        },
+    }
+    return {
+        **rows(30),
+        "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
+        "encoding": bar,
+        "layer": [stack, _totals()],
+        "config": {"legend": {"orient": "top", "columns": 2, "titleFontWeight": "normal"}},
+    }
+
+
+def _totals() -> Spec:
+    return {
+        "transform": [
+            {
+                "aggregate": [{"op": "sum", "field": name, "as": f"{name}_total"} for name in ("amount", "drawn")],
+                "groupby": ["system", "chosen"],
+            },
+            {
+                "calculate": FIGURE.format("amount_total")
+                + " + (datum.drawn_total < 0.999 * datum.amount_total ? ' (bar cut)' : '')"
+                + " + (datum.chosen ? '  ◀ this one' : '')",
+                "as": "label",
+            },
+        ],
+        "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
+        "encoding": {"x": {"field": "drawn_total", "type": "quantitative"}, "text": {"field": "label"}},
+    }
+
+
+def step_time(fade: float = 0.5) -> Spec:
+    """Step time by stage, all systems."""
+    return stacked("Step time [ms]", STAGES, "Stage", fade)
+
+
+def energy(drawn: tuple[str, ...], fade: float = 0.5) -> Spec:
+    """Energy of the whole run by component, all systems; the legend names the components that are `drawn`."""
+    return stacked("Energy of the run [J]", palette.devices(), "Component", fade, drawn)
+
+
+@cache
+def timeline() -> Spec:
+    """A lane per device, a bar per task; needs device, task, stage, batch, start, end, background. Drag and wheel zoom."""
+    return {
+        **rows(34),
+        "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
+        "mark": {"type": "bar", "height": {"band": 0.8}, "stroke": "#80808080", "strokeWidth": 0.5, "clip": True},
+        "encoding": {
+            "y": {"field": "device", "type": "nominal", "sort": None, "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "start", "type": "quantitative", "axis": axis("Time in steady state [ms]"), "scale": {"nice": False}},
+            "x2": {"field": "end"},
+            "color": {
+                "field": "stage",
+                "type": "nominal",
+                "scale": palette.colours(STAGES),
+                "legend": {"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
+            },
+            "opacity": {"condition": {"test": "datum.background", "value": 0.55}, "value": 1},
+            "tooltip": [
+                {"field": "task", "title": "Task"},
+                {"field": "stage", "title": "Stage"},
+                {"field": "batch", "title": "Batch"},
+                {"field": "start", "title": "Start [ms]", "type": "quantitative", "format": ".4f"},
+                {"field": "end", "title": "End [ms]", "type": "quantitative", "format": ".4f"},
+                {"field": "background", "title": "In the background"},
+            ],
+        },
+    }
+
+
+@cache
+def utilisation() -> Spec:
+    """How busy each device is; needs device, busy, note."""
+    return {
+        **rows(26),
+        "mark": {"type": "bar", "height": {"band": 0.7}, "color": "#5b7bb4"},
+        "encoding": {
+            "y": {"field": "device", "type": "nominal", "sort": "-x", "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "busy", "type": "quantitative", "axis": axis("Busy [%]"), "scale": {"domain": [0, 100]}},
+            "tooltip": [
+                {"field": "device", "title": "Device"},
+                {"field": "busy", "title": "Busy [%]", "type": "quantitative", "format": ".1f"},
+                {"field": "note", "title": "Note"},
+            ],
+        },
+    }
+
+
+@cache
+def curve(field: str, title: str, against: str) -> Spec:
+    """Loss or AUC over one of AGAINST, with a rule at each fault and recovery; needs the frame of tables.curve.
+
+    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it.
+    """
+    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
+    point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
+    tip = [
+        {"field": "batch", "title": "Batch"},
+        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
+        {"field": field, "title": title, "type": "quantitative", "format": ".5f"},
+    ]
+    layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
+    return {"height": 240, "layer": [*layers, _outages(time)]}
+
+
+def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
+    return {
+        "transform": [{"filter": f"isValid(datum.{y['field']})"}],
+        "mark": {"type": "line", "color": CURVE, **mark},
+        "encoding": {"x": x, "y": y, "order": {"field": "elapsed"}, "tooltip": tip},
+    }
+
+
+def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+    """The single values, pale, under the mean of those around each."""
+    pale = _line(x, y, tip, {"opacity": 0.3, "strokeWidth": 1})
+    window = {
+        "window": [{"op": "mean", "field": y["field"], "as": "mean"}],
+        "frame": [-SMOOTH, SMOOTH],
+        "sort": [{"field": "elapsed"}],
+    }
+    mean = _line(x, {**y, "field": "mean"}, tip, {"strokeWidth": 2.5})
+    return [pale, {**mean, "transform": [*pale["transform"], window]}]
+
+
+def _outages(x: Spec) -> Spec:
+    return {
+        "transform": [
+            {"filter": "isValid(datum.kind)"},
+            {"calculate": "indexof(['fault', 'recovered'], datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
+        ],
+        "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
+        "encoding": {
+            "x": x,
+            "color": {
+                "field": "sort",
+                "type": "nominal",
+                "scale": {"domain": ["fault", "recovered", "other event"], "range": ["#c23b3b", "#4fa64a", "#b7791f"]},
+                "legend": {"orient": "top", "title": None},
+            },
+            "tooltip": [{"field": "kind", "title": "Event"}, {"field": "what", "title": "What happened"}],
+        },
+    }

@@ -1,0 +1,51 @@
+"""The headline: how fast the chosen system trains the model, or on how many nodes, and how it compares with the baseline."""
+
+from collections.abc import Mapping
+
+from engine.registry import load
+from engine.results.result import Result
+from pages.common.estimates import baseline
+from pages.common.numbers import readable
+
+STEP, ENERGY, NODES, RATE = "Step time [ms]", "Energy per batch [J]", "Nodes", "Throughput [samples/s]"
+
+
+def headline(result: Result, others: Mapping[str, Result]) -> str:
+    """Return one sentence; for what cannot run, the outcome."""
+    step, energy = result.results.get(STEP), result.results.get(ENERGY)
+    if not result.ran or not step or energy is None:
+        return result.outcome
+    title, model = load("systems", result.scenario.system).title, result.scenario.model.name
+    against, sized = baseline(result.scenario), result.scenario.machine.target_throughput is not None
+    base = others[against].results if against in others and result.scenario.system != against else {}
+    start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step)} ms a batch"
+    before, joules = base.get(STEP), base.get(ENERGY)
+    if not before or not joules:
+        return f"{start}, at {readable(energy)} J{' a batch' if sized else ''}"
+    compared = fewer(result, base, against) if sized else f"{_pace(step, before)} than {against}"
+    saving = 1 - energy / joules
+    return f"{start}: {compared}, with {abs(saving):.0%} {'less' if saving >= 0 else 'more'} energy"
+
+
+def _pace(step: float, before: float) -> str:
+    return f"{before / step:.1f}× faster" if before >= step else f"{step / before:.1f}× slower"
+
+
+def _on_nodes(result: Result, title: str) -> str:
+    return f"{title} trains {result.scenario.model.name} on {counted(result)} at {readable(result.results.get(RATE))} samples/s"
+
+
+def counted(result: Result) -> str:
+    """Return how many nodes a result has, in words."""
+    nodes = result.results.get(NODES) or 1.0
+    return f"{nodes:.0f} node{'s' if nodes > 1 else ''}"
+
+
+def fewer(result: Result, base: Mapping[str, float | None], against: str) -> str:
+    """Return how many times fewer nodes a system needs than the system `against`, for the same throughput asked for."""
+    ours, theirs = result.results.get(NODES) or 1.0, base.get(NODES) or 1.0
+    if ours == theirs:
+        return f"as many as {against} needs"
+    if ours < theirs:
+        return f"{theirs / ours:.3g}× fewer than the {theirs:.0f} of {against}"
+    return f"{ours / theirs:.3g}× as many as the {theirs:.0f} of {against}"

@@ -1,0 +1,102 @@
+"""Results as the plain tables that charts draw: fixed lower-case columns, one row per mark."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
+
+from engine.core.arrays import Row
+from engine.results.result import Result
+from pages.common import palette
+
+TIMELINE = {
+    "Device": "device",
+    "Task": "task",
+    "Stage": "stage",
+    "Batch": "batch",
+    "Start [ms]": "start",
+    "End [ms]": "end",
+    "Background": "background",
+}
+TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc"}
+EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
+# A bar that dwarfs all others by this factor is cut, and says so, to this multiple of the next.
+DWARFED, CUT = 4.0, 1.3
+DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
+
+
+def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows as a frame with exactly the given columns, renamed."""
+    return pd.DataFrame([{new: row.get(old) for old, new in columns.items()} for row in rows], columns=list(columns.values()))
+
+
+def by_stage(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
+    """Return exposed milliseconds: system, known (by what), part, amount, drawn (less where a bar is cut), chosen."""
+    rows = [
+        {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen}
+        for system, result in results.items()
+        for row in result.breakdown
+    ]
+    return _summed(rows)
+
+
+def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
+    """Return joules of the whole run: system, known (by what), part, amount, drawn (less where a bar is cut), chosen."""
+    rows = [
+        {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen}
+        for system, result in results.items()
+        for row in result.devices
+    ]
+    return _summed(rows)
+
+
+def drawn(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return the parts that a stacked chart of these rows draws, in the order of their names."""
+    return tuple(sorted(set(rows["part"])))
+
+
+def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["system", "part", "amount", "chosen"])
+    frame = frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
+    frame = frame.assign(known=frame["system"].map(palette.known_by))
+    totals = frame.groupby("system")["amount"].sum()
+    if totals.empty:
+        return frame.assign(drawn=frame["amount"])
+    share = most_drawn(totals) / totals.max()
+    return frame.assign(drawn=frame["amount"].where(frame["system"] != totals.idxmax(), frame["amount"] * share))
+
+
+def most_drawn(totals: Iterable[float]) -> float:
+    """Return the length at which bars are cut: the longest one's, but less where it dwarfs all others."""
+    *others, longest = sorted(totals)
+    return CUT * others[-1] if others and longest > DWARFED * others[-1] > 0 else longest
+
+
+def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:
+    """Return training points and events in one frame, told apart by their empty columns.
+
+    `running` is the simulated time without what passed between each fault and its recovery.
+    """
+    frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
+    times = {kind: [row["Elapsed [s]"] for row in events if row["Kind"] == kind] for kind in ("fault", "recovered")}
+    down = sum(
+        ((frame["elapsed"].clip(fault, back) - fault) for fault, back in zip(times["fault"], times["recovered"], strict=False)),
+        start=0.0 * frame["elapsed"],
+    )
+    return frame.assign(running=frame["elapsed"] - down)
+
+
+def beside(results: Mapping[str, Result]) -> pd.DataFrame:
+    """Return all results as they are, one row a result and one column a training system."""
+    names = dict.fromkeys(name for result in results.values() for name in result.results)
+    return pd.DataFrame(
+        [{"Result": name} | {system: result.results.get(name) for system, result in results.items()} for name in names]
+    )
+
+
+def not_shown(results: Mapping[str, Result]) -> Mapping[str, list[str]]:
+    """Return the training systems that cannot run, by the sentence that says why."""
+    refused: dict[str, list[str]] = {}
+    for system, result in results.items():
+        if not result.ran:
+            refused.setdefault(result.outcome, []).append(system)
+    return refused

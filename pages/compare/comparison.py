@@ -1,0 +1,148 @@
+"""What a comparison of training systems finds, in sentences: the fastest, by how much, and what else it costs."""
+
+from collections.abc import Iterable, Mapping
+
+from engine.registry import load
+from engine.results.result import Result
+from engine.scenario.scenario import Scenario
+from engine.systems.system import Ways, ways
+from pages.common.estimates import baseline
+from pages.common.headline import NODES, RATE, counted, fewer
+from pages.common.numbers import readable
+from pages.common.palette import known_by
+
+STEP, ENERGY, COST = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
+EQUAL = 1 + 5e-4
+TELLING = 0.1  # of a difference: what is less is not worth a word
+Results = Mapping[str, Result]
+
+
+def against(results: Results, scenario: Scenario) -> str:
+    """Return the baseline that runs here: the sidebar system's own where it is compared, else the first of the compared."""
+    ran = [name for name, result in results.items() if result.ran]
+    return next((name for name in (baseline(scenario), *ran) if name in ran), "")
+
+
+def headline(results: Results, scenario: Scenario) -> str:
+    """Return which system is fastest, and by how much over the named baseline; over the slowest if it is the baseline."""
+    ran = {name: result for name, result in results.items() if result.ran}
+    model, base = scenario.model.name, against(results, scenario)
+    if not ran:
+        return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
+    first, step = best(ran, STEP), min(_values(ran, STEP).values())
+    if len(ran) == 1:
+        only = f", the only one of {len(results)} that can" if len(results) > 1 else ""
+        return f"{title(first[0])} trains {model} in {readable(step)} ms a batch{only}"
+    if found := _by_nodes(ran, scenario):
+        return found
+    start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step)} ms a batch"
+    other = _beaten(ran, first, base)
+    most = ", the slowest" if base in first else ""
+    return f"{start}, {_values(ran, STEP)[other] / step:.1f}× faster than {other}{most}" if other else start
+
+
+def _beaten(ran: Results, first: list[str], base: str) -> str:
+    """Return whom the fastest are compared with: the baseline, or the slowest where it is among them; "" if all are equal."""
+    other = max(ran, key=_values(ran, STEP).__getitem__) if base in first else base
+    return "" if other in first else other
+
+
+def why(results: Results, scenario: Scenario) -> str:
+    """Return for what the beaten system waits more than the fastest, and for what that one waits; "" for a single system."""
+    ran = {name: result for name, result in results.items() if result.ran}
+    first = best(ran, STEP)
+    other = _beaten(ran, first, against(results, scenario)) if len(ran) > 1 else ""
+    if not first:
+        return ""
+    ours, step = _waits(ran[first[0]]), _values(ran, STEP)[first[0]]
+    longest = max(ours, key=ours.__getitem__, default="")
+    itself = (
+        f"waits longest for {longest}, {readable(ours[longest])} of its {readable(step)} ms" if longest else "waits for nothing"
+    )
+    if not other:
+        return f"{first[0]} {itself}."
+    more = {what: amount - ours.get(what, 0.0) for what, amount in _waits(ran[other]).items()}
+    lost = sorted((what for what, amount in more.items() if amount > TELLING * sum(more.values())), key=lambda what: -more[what])
+    told = listed(f"{readable(more[what])} ms for {what}" for what in lost[:3])
+    start = "Why" if scenario.machine.target_throughput is None else "In a batch on those nodes"
+    return f"{start}: {other} waits longer, {told}; {first[0]} {itself}." if told else f"{first[0]} {itself}."
+
+
+def _waits(result: Result) -> dict[str, float]:
+    """Return the exposed milliseconds of a batch by what is waited for: a stage on a device, or a task of no stage."""
+    found: dict[str, float] = {}
+    for row in result.breakdown:
+        tasks = [
+            one["Task"] for one in result.timeline if one["Stage"] == row["Stage"] and one["Device"].startswith(row["Device"])
+        ]
+        what = tasks[0] if row["Stage"] == "Other" and tasks else row["Stage"]
+        name = f"{what} on {row['Device']}"
+        found[name] = found.get(name, 0.0) + 1e3 * row["Exposed [s]"]
+    return {name: amount for name, amount in found.items() if amount > 0}
+
+
+def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
+    """Return who reaches the throughput asked for on fewest nodes; "" where none is asked for."""
+    target = scenario.machine.target_throughput
+    able = {name: result for name, result in ran.items() if target and (result.results.get(RATE) or 0.0) >= target}
+    if target is None or len(able) < 2:
+        return ""
+    first, count = best(able, NODES), _values(able, NODES)
+    start = f"{_trains(first)} {scenario.model.name} at {readable(target)} samples/s"
+    if len(first) == len(able):
+        return f"{start} on {counted(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
+    base = against(able, scenario)
+    other = base if base not in first else max(able, key=count.__getitem__)
+    return f"{start} on the fewest nodes, {count[first[0]]:.0f}: {fewer(able[first[0]], able[other].results, other)}"
+
+
+def details(results: Results) -> list[str]:
+    """Return what the headline leaves out: how well the fastest is known, which survives a power loss, which is frugal."""
+    ran = {name: result for name, result in results.items() if result.ran}
+    sized = any(result.scenario.machine.target_throughput is not None for result in ran.values())
+    winners = best(ran, NODES if sized else STEP)
+    found = [f"{title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
+    if len(ran) < 2:
+        return found
+    first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
+    if logged and not set(first) & set(logged):
+        fastest = best(logged, STEP)
+        step = readable(_values(logged, STEP)[fastest[0]])
+        again = f"{listed(first)} start{'s' * (len(first) == 1)} again"
+        found.append(f"After a power loss {again}; fastest that recovers: {listed(fastest)}, {step} ms.")
+    for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "USD")):
+        names = best(ran, name)
+        found += [f"{words}: {listed(names)}, {readable(_values(ran, name)[names[0]])} {unit}."] if names else []
+    return found
+
+
+def best(results: Results, name: str) -> list[str]:
+    """Return the systems whose result of that name is lowest, all of them where several are equal."""
+    known = _values(results, name)
+    least = min(known.values(), default=0.0)
+    return [system for system, value in known.items() if value <= least * EQUAL]
+
+
+def policies(scenario: Scenario) -> Ways:
+    """Return the policies in force under a scenario's system, which must be able to run."""
+    return ways(scenario, load("systems", scenario.system))
+
+
+def title(system: str) -> str:
+    """Return a training system's own title."""
+    return str(load("systems", system).title)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a sentence lists them."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _values(results: Results, name: str) -> dict[str, float]:
+    found = {system: result.results.get(name) for system, result in results.items()}
+    return {system: value for system, value in found.items() if value is not None}
+
+
+def _trains(names: list[str]) -> str:
+    return f"{listed(map(title, names))} {'train' if len(names) > 1 else 'trains'}"

@@ -1,0 +1,50 @@
+"""Which training systems stand beside each other: the family of the sidebar's system, until some are chosen.
+
+A choice is kept, and travels in links, as an axis of the knob `system`: a comparison is the sweep over it.
+"""
+
+import streamlit as st
+
+from engine.sweep import axes
+from pages.common import palette, session
+from pages.sidebar import knob_widgets
+
+CHOICE, PATH = "systems to compare", "system"
+
+
+def of_link(written: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the systems that a link's axes name; none where it has no axis of systems."""
+    return tuple(name for axis in map(axes.parse, written) if axis.path == PATH for name in axis.values)
+
+
+def chosen() -> tuple[str, ...]:
+    """Return the systems to compare, in the palette's order."""
+    held = st.session_state.get(session.SYSTEMS) or palette.family(session.scenario().system)
+    return tuple(name for name in palette.systems() if name in held)
+
+
+def axis(names: tuple[str, ...]) -> str:
+    """Return the axis over these systems, as links write it."""
+    return str(axes.Axis(PATH, names))
+
+
+def to_share() -> tuple[str, ...]:
+    """Return the axes that a link must carry: none while the family is what is compared."""
+    return () if chosen() == palette.family(session.scenario().system) else (axis(chosen()),)
+
+
+def draw() -> None:
+    """Draw the choice; without any system it goes back to the family."""
+    st.session_state[CHOICE] = list(chosen())
+    st.multiselect(
+        "Training systems",
+        palette.systems(),
+        key=CHOICE,
+        format_func=knob_widgets.title,
+        on_change=_take_over,
+        help="Any of them, across families. With none, those that are related to the sidebar's training system.",
+    )
+
+
+def _take_over() -> None:
+    st.session_state[session.SYSTEMS] = tuple(st.session_state[CHOICE])

@@ -1,0 +1,62 @@
+"""Which requests History compares, as its link says them: how each was computed, and the link that reopens it anywhere."""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import streamlit as st
+
+from engine.scenario.keys import How
+from engine.service import history, service
+from engine.service.history import Entry
+from engine.sweep import links
+from pages.common import runs
+from pages.common.plain import plain
+
+ASKED, MISSING, SAID, WORDS = "runs of the link", "runs that are not here", "runs in the link", "history words"
+ROOM = links.MOST_CHARACTERS - 2000  # the rest is for the scenario
+HOW: dict[How, str] = {"estimate": "an estimate", "full": "a full run"}
+SHARED = "This link opens the history with the chosen requests beside each other; where one was never run, it says how to run it."
+Compared = tuple[tuple[How, str], ...]
+
+
+def put(compared: Compared) -> None:
+    """Take over what a link compares; before the page is drawn."""
+    st.session_state.update({ASKED: compared, MISSING: (), SAID: tuple(f"{how}:{link}" for how, link in compared)})
+
+
+def find() -> None:
+    """Choose the requests that a new link compares among those of this store; before the page is drawn."""
+    asked: Compared = st.session_state.pop(ASKED, ())
+    if not asked:
+        return
+    found = {one: service.by_link(runs.STORE, one[1], one[0]) for one in asked}
+    st.session_state[MISSING] = tuple(one for one, request in found.items() if request is None)
+    st.session_state[WORDS] = " ".join(f"#{request}" for request in found.values() if request is not None)
+
+
+def draw_missing() -> None:
+    """Say which compared requests this store does not have, each with the way to run it here."""
+    missing: Compared = st.session_state.get(MISSING, ())
+    if not missing:
+        return
+    many = len(missing) > 1
+    st.warning(
+        f"{len(missing)} of the compared requests {'are' if many else 'is'} not in this server's history; open "
+        f"{'each' if many else 'it'}, run it, and open the link of this comparison again."
+    )
+    for number, (how, link) in enumerate(missing, 1):
+        page = link.partition("?")[0].strip("/").capitalize()
+        st.link_button(f"Open {plain(page)}: {HOW[how]} ({number} of {len(missing)})", link)
+
+
+def said(chosen: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the chosen requests as a link says them; those that no link finds again, or beyond its room, are left out."""
+    named: list[str] = []
+    for entry in chosen[: links.MOST_RUNS]:
+        link = history.link(runs.STORE, entry.request)
+        text = f"{entry.how}:{link}"
+        if link and text not in named and service.by_link(runs.STORE, link, entry.how) is not None:
+            named.append(text)
+    while len(quote("".join(named))) > ROOM:
+        named.pop()
+    return tuple(named)

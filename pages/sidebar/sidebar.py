@@ -1,0 +1,74 @@
+"""The sidebar of every page: the preset, the main knobs, all other knobs by group."""
+
+import streamlit as st
+
+from engine.insight.knob_effect import effect
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import GROUPS, KNOBS
+from engine.systems.knob_sections import section, sections
+from pages.common import session
+from pages.common.plain import plain
+from pages.sidebar import beside_knob, knob_widgets
+from pages.workload import data_file
+
+
+def draw() -> None:
+    """Draw the widgets of all knobs and take their values over into the session's scenario."""
+    refused = session.refusals()
+    names = preset_names()
+    st.selectbox("Preset", names, key=session.PRESET, on_change=session.to_preset, format_func=lambda name: preset(name).title)
+    st.caption(plain(preset(session.base()).description))
+    if "" in refused:
+        st.error(plain(refused[""]) + " The charts show the last good values.")
+    _data_switch()
+    for knob in knob_widgets.MAIN:
+        _knob(knob.path, refused)
+    asked = st.text_input("Find a knob", key="find", placeholder="bandwidth, GPU, seed, ...")
+    found = matching(asked)
+    for path in found:
+        _knob(path, refused)
+    if asked.strip() and not found:
+        st.caption("No further knob has these words in its name or its help.")
+    for group in GROUPS:
+        _group(group, refused, found)
+
+
+def matching(asked: str) -> tuple[str, ...]:
+    """Return the knobs, main ones aside, with all the words asked for in path, title or help; none without words."""
+    words = asked.lower().split()
+    told = {path: f"{path} {knob.title} {knob.help} {section(path)}".lower() for path, knob in KNOBS.items() if not knob.main}
+    return tuple(path for path, text in told.items() if words and all(word in text for word in words))
+
+
+def _group(group: str, refused: dict[str, str], elsewhere: tuple[str, ...]) -> None:
+    paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main and path not in elsewhere]
+    wrong = any(path in refused for path in paths)
+    unfolded = st.expander(group.capitalize(), expanded=wrong, key=f"group {group}", on_change="rerun")
+    if not unfolded.open:  # a hundred widgets that nobody sees would be most of every rerun
+        session.hold(paths)
+        return
+    with unfolded:
+        for title, members in sections(paths).items():
+            if title:
+                st.markdown(f"**{title}**")
+            for path in members:
+                _knob(path, refused)
+
+
+def _knob(path: str, refused: dict[str, str]) -> None:
+    found = effect(session.scenario(), path)
+    knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found.acts else found.sentence)
+    beside_knob.draw(path, session.scenario())
+
+
+def _data_switch() -> None:
+    file = data_file.served()
+    if not file:
+        return
+    using = st.session_state[session.widget("data.digest")] == file.digest
+    st.button(
+        f"{'Train on generated data' if using else 'Train on ' + file.path.name}",
+        on_click=session.put_data,
+        args=("" if using else file.digest,),
+        width="stretch",
+    )
