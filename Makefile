@@ -46,7 +46,7 @@ check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/test_layers.py
+	@$(BIN)/python -m pytest tests/test_house.py
 
 slow: $(SLOW_READY) # the long suites, 20 minutes of processor time; installs PyTorch and libCacheSim, their oracles, and Dask
 	@sh scripts/chromium.sh

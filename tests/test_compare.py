@@ -32,7 +32,7 @@ def opened(page="compare", **query):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, value in query.items():
         app.query_params[key.replace("__", ".")] = value
-    return app.run().switch_page(f"pages/{page}.py").run()
+    return app.run().switch_page(f"pages/{page}/page.py").run()
 
 
 def text(elements):

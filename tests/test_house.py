@@ -1,10 +1,17 @@
 """The fences of the house: is it no larger, no more tangled and no more crowded than what was decided?"""
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from tests import house
 
 CEILINGS = house.ceilings()
+MOST_LINES, MOST_FUNCTION_LINES = 250, 40
+OURS = (Path("app.py"), *house.files("engine"), *house.files("pages"), *house.files("benchmarks"), *house.files("scripts"))
+VAGUE = {"utils", "util", "helpers", "helper", "manager", "info", "misc"}
+DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +26,39 @@ def test_nothing_grows_over_its_ceiling(now, what):
     assert over == {}, f"{what}: now, and the ceiling; shrink it, or raise the ceiling in house.toml with a line in DECISIONS.md"
 
 
+def test_a_room_imports_only_rooms_below_it_and_nothing_imports_in_a_circle():
+    assert house.upward() == []
+    assert house.circles(house.imports()) == house.circles(house.packages()) == []
+
+
+def test_the_engine_imports_itself_relatively_and_neither_pages_nor_tests():
+    late = "engine/commands/bench.py", "engine/crashcheck/bugs.py"  # find benchmarks and seeded bugs by name, in a checkout
+    assert [one for one in house.outward() if not one.startswith(late)] == []
+
+
 def test_a_circle_is_found_wherever_it_closes():
     graph = {"a": frozenset("b"), "b": frozenset("c"), "c": frozenset("b"), "d": frozenset("a")}
     assert house.circles(graph) == [["b", "c"]]
+
+
+def test_a_file_fits_on_a_few_screens_and_a_function_on_one():
+    long = [path for path in OURS if house.text(path).count("\n") > MOST_LINES]
+    functions = ((path, node) for path in OURS for node in ast.walk(house.tree(path)) if isinstance(node, DEFINED[:2]))
+    assert long == []
+    assert [(path, node.name) for path, node in functions if node.end_lineno - node.lineno >= MOST_FUNCTION_LINES] == []
+
+
+def undocumented(tree: ast.Module) -> list[str]:
+    """Return the public functions and classes of a file, and their public methods, that lack a docstring."""
+    top = [node for node in tree.body if isinstance(node, DEFINED)]
+    methods = [node for owner in top if isinstance(owner, ast.ClassDef) for node in owner.body if isinstance(node, DEFINED)]
+    return [node.name for node in top + methods if not node.name.startswith("_") and not ast.get_docstring(node)]
+
+
+def test_a_module_says_what_it_is_and_so_does_every_public_name_of_the_engine():
+    assert [path for path in OURS if house.tree(path).body and not ast.get_docstring(house.tree(path))] == []
+    assert {path: names for path in house.files("engine") if (names := undocumented(house.tree(path)))} == {}
+
+
+def test_nothing_is_called_helpers_or_utils():
+    assert [path for path in OURS if VAGUE & {path.stem, *path.parts}] == []

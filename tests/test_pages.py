@@ -46,7 +46,7 @@ def opened(engine):
         for key in dict(pairs):
             app.query_params[key] = [value for name, value in pairs if name == key]
         app.run()
-        return app if page == "explore" else app.switch_page(f"pages/{page}.py").run()
+        return app if page == "explore" else app.switch_page(f"pages/{page}/page.py").run()
 
     return run
 
