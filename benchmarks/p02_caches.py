@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.benchmark import Benchmark, interleaved
 from benchmarks.libcachesim_peer import misses, write, zipf
-from engine.caches.policy import Room, caches
+from benchmarks.replay import POLICIES
 
 IDS, ROWS, CAPACITY, ROUNDS = 10_000_000, 1_000_000, 100_000, 2
 
@@ -14,7 +14,7 @@ IDS, ROWS, CAPACITY, ROUNDS = 10_000_000, 1_000_000, 100_000, 2
 def beside(policy: str) -> tuple[float, float, bool]:
     """Serve the same ids both ways; libCacheSim reads its trace file, which the system holds in memory by then."""
     ids = zipf(IDS, ROWS, 1.05, 2)
-    ours = partial(caches()[policy].singly, ids, Room(CAPACITY))
+    ours = partial(POLICIES[policy], ids, ROWS, CAPACITY)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"
         write(path, ids)

@@ -6,7 +6,7 @@ from statistics import median
 from time import process_time
 
 from benchmarks.benchmark import Benchmark
-from engine.crashcheck.fast import Trace
+from benchmarks.crash_trace import Trace
 from engine.crashcheck.judge import wrong
 from engine.crashcheck.reference_run import Configuration, Journal, Story, begin, story, train
 from engine.crashcheck.sizes import Size

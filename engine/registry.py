@@ -1,4 +1,4 @@
-"""Finds variants: a file of a folder is a system, device, cache, protection or model; a row of a table a metric or fault."""
+"""Finds variants: a file of a folder is a system, device, protection or model; a row of a table a metric or fault."""
 
 import tomllib
 from collections.abc import Mapping
@@ -16,14 +16,12 @@ NO_RATES = "none"
 CONSTANT = {
     "systems": "SYSTEM",
     "devices": "DEVICE",
-    "caches": "CACHE",
     "protections": "PROTECTION",
 }
 # Where the files of a kind lie; those of systems in a folder for each family, beside the steps that they share.
 FOLDERS = {
     "systems": "systems/*",
     "devices": "hardware/devices",
-    "caches": "caches/policies",
     "protections": "campaign/protections",
 }
 NO_FAMILY = ("steps", "__pycache__")

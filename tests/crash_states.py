@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from metered_media import region
 from training_story import BATCH_SIZE, SEED, formatted, train
 
 from engine.errors import BadInput, CannotRun
@@ -146,7 +147,7 @@ def damages(tale, state, address):
     poisoned = state.survivor()
     poisoned.poison(address)
     yield poisoned
-    if tale.layout.region(address) != "data":
+    if region(tale.layout, address) != "data":
         flipped = state.durable.copy()
         flipped[address + 9] ^= 4
         yield CrashMedia(flipped)

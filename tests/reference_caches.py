@@ -1,7 +1,15 @@
-"""Each cache policy once more, by its definition: plain dictionaries and lists, no batch loop shared with the engine."""
+"""Each cache policy once more, by its definition, in dictionaries and lists; below, the engine's own over a list of batches."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from engine.caches.batch_lru import admit, lru
+from engine.caches.policies import lfu as engine_lfu
+from engine.caches.policies import set_associative, set_associative_lfu
+from engine.caches.row_index import COUNTS, EVICTED, FILLED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, with_room
+from engine.core.arrays import Floats, Ints
 
 COLUMNS = ("unique", "missed_lookups", "misses", "evicted", "held")
 
@@ -20,31 +28,6 @@ class Lru:
 
     def admit(self, row):
         self.held[row] = None
-
-
-class Clock(Lru):
-    """Rows stand in places; the hand goes round those that are taken, and freed places fill up in the order of its visits."""
-
-    def __init__(self, rows):
-        self.rows, self.held, self.marked, self.freed, self.hand = rows, [], set(), [], 0
-
-    def use(self, row):
-        self.marked.add(row)
-
-    def evict(self, kept):
-        while self.hand in self.freed or self.held[self.hand] in kept | self.marked:
-            if self.hand not in self.freed and self.held[self.hand] not in kept:
-                self.marked.discard(self.held[self.hand])
-            self.hand = (self.hand + 1) % len(self.held)
-        self.freed.append(self.hand)
-        self.hand = (self.hand + 1) % len(self.held)
-
-    def admit(self, row):
-        self.marked.discard(row)
-        if self.freed:
-            self.held[self.freed.pop(0)] = row
-        else:
-            self.held.append(row)
 
 
 class Lfu(Lru):
@@ -108,22 +91,43 @@ def counted_in_sets(batches: Iterable[Sequence[int]], ways: int, sets: int, set_
     return result
 
 
-def belady(batches: Sequence[Sequence[int]], rows: int, ahead: int) -> list[list[int]]:
-    """Keep what one of the next `ahead` batches uses; where room is short, drop what is used last of all."""
-    held: dict[int, int] = {}
-    result = []
-    for n, ids in enumerate(batches):
-        unique, before = set(ids), set(held)
-        missing, evictions = unique - before, 0
-        while len(held) + len(missing) > rows:
-            del held[max((row for row in held if row not in unique), key=held.__getitem__)]
-            evictions += 1
-        for row in unique:
-            due = next((m for m in range(n + 1, len(batches)) if row in batches[m]), None)
-            held.pop(row, None)
-            if due is not None and due - n <= ahead:
-                held[row] = due
-            else:
-                evictions += 1
-        result.append([len(unique), sum(row not in before for row in ids), len(missing), evictions, len(held)])
+def cache_misses(batches: Iterable[Ints], rows: float) -> Floats:
+    """Return the lookups of each batch that miss the engine's own LRU cache of so many rows, empty at first."""
+    cache, misses = lru(rows), []
+    for ids in batches:
+        cache, missed, _ = admit(cache, ids)
+        misses.append(missed)
+    return np.array(misses, dtype=np.float64)
+
+
+MOVED = [UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED]
+
+
+def lfu(batches: Iterable[Ints], rows: int) -> list[list[int]]:
+    """Return what the engine's LFU cache does with each batch, in the order of COLUMNS."""
+    held, result = engine_lfu.no_rows(rows), []
+    for ids in batches:
+        held, counts = with_room(held, len(ids)), np.zeros(COUNTS, dtype=np.int64)
+        engine_lfu.serve(*held, ids, counts)
+        result.append([*counts[MOVED].tolist(), int(held.state[FILLED])])
+    return result
+
+
+def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
+    """Return what the engine's set-associative cache does, in the order of COLUMNS, and the rows it refuses."""
+    (held, used, clock), result = set_associative.empty(rows, ways), []
+    for ids in batches:
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        clock = set_associative.serve(ids, held, used, clock, counts)
+        result.append([*counts[MOVED].tolist(), int((held != set_associative.EMPTY).sum()), int(counts[REFUSED])])
+    return result
+
+
+def lfu_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
+    """Return what the engine's sets by count do, in the order of COLUMNS, and the rows they refuse."""
+    cache, result = set_associative_lfu.no_rows(rows, ways), []
+    for ids in batches:
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        cache = set_associative_lfu.served(cache, ids, counts)
+        result.append([*counts[MOVED].tolist(), int((cache.ways >= 0).sum()), int(counts[REFUSED])])
     return result

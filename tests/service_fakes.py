@@ -24,6 +24,7 @@ from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
 from engine.store.database import opened
+from engine.store.kept import outcomes
 
 ROOT = Path(__file__).parent.parent
 COMPUTE = "tests.service_fakes:compute"
@@ -112,6 +113,11 @@ def ask(store: Path, query: str, *values: object) -> list[tuple[object, ...]]:
     """Rows of a query on the store."""
     with opened(store) as connection:
         return connection.execute(query, values).fetchall()
+
+
+def kept_result(store: Path, scenario: Scenario, how: How) -> Result | None:
+    """Return what the store knows of one scenario."""
+    return next(outcomes(store, [scenario], how))[1]
 
 
 def open_pids(store: Path) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from engine.analysis import cheapest, constraint, finding, kept, knee, objective, objectives, ranks, shares, top
+from engine.analysis import cheapest, constraint, finding, kept, knee, objective, objectives, ranks, shares
 from engine.analysis.fronts import BLOCK, fronts
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario
@@ -127,13 +127,6 @@ def test_the_same_objective_twice_and_too_many_are_refused() -> None:
         objectives("AUC,AUC:min")
     with pytest.raises(BadInput, match="up to 5"):
         objectives("AUC,Loss,Step time,Energy,Elapsed,Nodes")
-
-
-def test_top_takes_the_best_in_the_objectives_direction_and_skips_what_has_none() -> None:
-    columns = {TIME: [3.0, None, 1.0, 3.0], AUC: [0.1, 0.2, 0.3, 0.4]}
-    assert top(columns, objective(TIME), 3).tolist() == [2, 0, 3]
-    assert top(columns, objective(AUC), 2).tolist() == [3, 2]
-    assert top(columns, objective(AUC), 2, kept(columns, [constraint("step time>1")])).tolist() == [3, 0]
 
 
 def test_the_cheapest_point_keeps_the_bounds_and_of_equally_cheap_ones_is_the_best() -> None:

@@ -117,7 +117,7 @@ def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts()
 
 
 def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
-    plan = Plan(1.0, 1.0, every=10, restore=4.0, partial=True, reverted=0.5)
+    plan = Plan(1.0, 1.0, every=10, restore=4.0, partial=True)
     state, counts = fold(terms_of(plan), [Blow(25.5, "line", WAYS["line"])], 100.0)
     (recovery,) = state.recoveries
     assert (recovery.embedding_batches, recovery.mlp_batches, recovery.replay) == (5, 0, 0.0)

@@ -33,16 +33,6 @@ every_chart = pytest.mark.parametrize(("spec", "frame"), CHARTS.values(), ids=li
 MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure"}
 
 
-def fields(spec):
-    """Return every field that a specification names, at any depth."""
-    if isinstance(spec, list):
-        return set().union(*map(fields, spec))
-    if not isinstance(spec, dict):
-        return set()
-    own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
-    return own.union(*map(fields, spec.values())) if spec else own
-
-
 @every_chart
 def test_a_chart_is_valid_vega_lite(spec, frame):
     kind = altair.LayerChart if "layer" in spec else altair.Chart
@@ -52,7 +42,7 @@ def test_a_chart_is_valid_vega_lite(spec, frame):
 @every_chart
 def test_a_chart_names_only_columns_that_its_table_has(spec, frame):
     columns = {"first", "second", "metric"} if frame is None else set(frame.columns)
-    assert fields(spec) - MADE_INSIDE <= columns
+    assert fakes.fields(spec) - MADE_INSIDE <= columns
 
 
 def test_the_bars_of_a_system_sum_to_its_step_time_and_its_energy():

@@ -16,6 +16,7 @@ from engine.systems.system import Ways
 from pages.common import estimates, palette, tables
 from pages.compare import compare_charts, compare_tables, comparison
 from pages.sidebar import knob_widgets
+from tests import fakes
 
 ROOT = Path(__file__).parent.parent
 STEP = "Step time [ms]"
@@ -182,16 +183,7 @@ def test_the_map_of_bytes_sums_what_the_tasks_move():
 def test_a_chart_is_valid_and_draws_only_columns_that_its_table_has(name):
     spec, frame = getattr(compare_charts, name)(), getattr(compare_tables, name)(results_of("dlrm-kaggle", *MIXED))
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
-    assert fields(spec) <= {*frame.columns, "figure"} and len(frame) > 10
-
-
-def fields(spec):
-    if isinstance(spec, list):
-        return set().union(*map(fields, spec))
-    if not isinstance(spec, dict):
-        return set()
-    own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
-    return own.union(*map(fields, spec.values()))
+    assert fakes.fields(spec) <= {*frame.columns, "figure"} and len(frame) > 10
 
 
 def test_a_fastest_system_that_is_known_by_its_headline_only_is_told_as_such():

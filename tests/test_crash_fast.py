@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from seeded_bugs import BUGS
 
+from benchmarks.crash_trace import Trace
 from engine.crashcheck import configuration, configurations
 from engine.crashcheck.bugs import broken
-from engine.crashcheck.fast import Trace
 from engine.crashcheck.reference_run import Configuration, Journal, attached, begin, story, train
 from engine.crashcheck.sizes import Size
 from engine.persistence import CrashMedia, FunctionalMedia, Power, PowerLost, recover
@@ -63,7 +63,7 @@ class Everywhere:
             image[piece.address : piece.stop] = piece.data
             seen.append(table_digest(recover(FunctionalMedia(image), self.tale.layout, self.tale.log, 2).table))
         self.compared += len(seen)
-        assert set(seen) <= set(self.tale.digests)
+        assert set(seen) <= set(self.trace.said)
         assert not seen or seen[-1] == self.trace.state.table
 
 
@@ -88,11 +88,11 @@ def test_on_small_batches_the_real_recovery_agrees_at_every_line(of):
 
 def test_at_sampled_points_of_a_larger_run_the_real_recovery_agrees():
     tale = story(Configuration(), 2, Size(500, 16, 4096, 4, 60))
-    _, whole = traced(tale)
+    trace, whole = traced(tale)
     for cut in np.random.default_rng(0).integers(0, whole.line_writes, 12).tolist():
         _, media = traced(tale, cut_after=cut)
         found = recover(media.survivor(), tale.layout, "undo")
-        assert table_digest(found.table) == tale.digests[found.embedding_batch]
+        assert table_digest(found.table) == trace.said[found.embedding_batch]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.caches import batch_lru
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
 from engine.workload import accesses, source, spectrum, touched
 from engine.workload.expected import hit_rate
+from tests.reference_caches import cache_misses
 
 TABLES = {"model.num_tables": 3, "model.interaction": "concat"}
 SHAPES: list[tuple[dict[str, Any], int]] = [
@@ -29,6 +29,15 @@ def _scenario(changes: dict[str, Any]) -> Scenario:
     return with_values(preset("dlrm-kaggle").scenario, changes)
 
 
+def _counted(scenario: Scenario, origin: source.Source, num_batches: int) -> accesses.Accesses:
+    """Count the accesses of the first batches."""
+    memory = touched.recent(scenario.model, scenario.data.batch_size)
+    counts = np.empty((3, num_batches, scenario.model.num_tables))
+    for n in range(num_batches):
+        counts[:, n] = touched.tally(memory, origin.ids(n))
+    return accesses.Accesses(accesses.lookups(scenario), *counts)
+
+
 def _means(found: accesses.Accesses) -> list[float]:
     skip = 1 if len(found.unique_rows) > 1 else 0
     return [float(part[skip:].mean(axis=0).sum()) for part in (found.unique_rows, found.shared_rows, found.raw_lookups)]
@@ -38,7 +47,7 @@ def _means(found: accesses.Accesses) -> list[float]:
 @pytest.mark.parametrize(("shape", "batches"), SHAPES)
 def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shape: dict[str, Any], batches: int) -> None:
     scenario = _scenario({**shape, "data.popularity": kind})
-    counted = _means(accesses.count(scenario, source.source(scenario), batches))
+    counted = _means(_counted(scenario, source.source(scenario), batches))
     wanted = _means(accesses.expected(scenario))
     # Few meetings of rows scatter by themselves: five deviations of a count of independent events.
     for found, mean in zip(counted, wanted, strict=True):
@@ -48,14 +57,14 @@ def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shap
 @pytest.mark.parametrize("locality", [0.3, 0.6])
 def test_expected_accesses_hold_with_locality_too(locality: float) -> None:
     scenario = _scenario({"data.locality": locality})
-    counted = _means(accesses.count(scenario, source.source(scenario), 300))
+    counted = _means(_counted(scenario, source.source(scenario), 300))
     assert counted == pytest.approx(_means(accesses.expected(scenario)), rel=0.02)
 
 
 def test_counting_agrees_with_sets_of_rows() -> None:
     scenario = _scenario({"model.name": "tiny", "data.batch_size": 17})
     origin, pooling = source.source(scenario), per_table(scenario.model, "pooling")
-    found = accesses.count(scenario, origin, 20)
+    found = _counted(scenario, origin, 20)
     assert found.lookups.tolist() == [17 * size for size in pooling]
     before: list[set[int]] = [set()] * 3
     for n in range(20):
@@ -93,7 +102,7 @@ def _lru_by_dict(batches: Iterable[np.ndarray], capacity: int) -> list[int]:
 def test_the_lru_cache_misses_what_an_ordered_dict_misses(capacity: int) -> None:
     origin = source.source(_scenario({"data.batch_size": 40}))
     batches = [origin.ids(n) for n in range(12)]
-    assert batch_lru.cache_misses(batches, capacity).tolist() == _lru_by_dict(batches, capacity)
+    assert cache_misses(batches, capacity).tolist() == _lru_by_dict(batches, capacity)
 
 
 @pytest.mark.parametrize("kind", ["kaggle", "zipf"])
@@ -101,7 +110,7 @@ def test_the_lru_cache_misses_what_an_ordered_dict_misses(capacity: int) -> None
 def test_che_is_within_half_a_point_of_exact_lru_in_caches_of_ten_batches_or_more(kind: str, capacity: int) -> None:
     scenario = _scenario({"data.popularity": kind, "model.num_embeddings": (20_000,)})
     origin = source.source(scenario)
-    misses = batch_lru.cache_misses((origin.ids(n) for n in range(600)), capacity)[200:].mean()
+    misses = cache_misses((origin.ids(n) for n in range(600)), capacity)[200:].mean()
     lookups = accesses.lookups(scenario).sum()
     assert misses / lookups == pytest.approx(float(accesses.expected_misses(scenario, capacity)) / lookups, abs=0.005)
 

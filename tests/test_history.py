@@ -8,13 +8,13 @@ import pytest
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history, service
-from engine.store import kept, quota
+from engine.store import quota
 from engine.store.database import opened
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sampling, Sweep
 from engine.sweep.sweep import sampling as sampling_of
-from tests.service_fakes import ask, scenario, scenarios
+from tests.service_fakes import ask, kept_result, scenario, scenarios
 from tests.test_store_quota import fill, left
 
 
@@ -136,7 +136,7 @@ def test_a_pinned_request_keeps_its_results_until_it_is_let_go(path: Path) -> No
         history.pin(path, [request], False)
         assert quota.keep(store) >= 5
     assert list(history.results(path, request)) == []
-    assert kept.find(path, scenario(1), "full") is None
+    assert kept_result(path, scenario(1), "full") is None
 
 
 def test_a_damaged_request_does_not_hide_the_others(path: Path) -> None:

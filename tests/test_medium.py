@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metered_media import region
 
 from engine.persistence import CrashMedia, NearData, Power, PowerLost
 from engine.persistence.crash_media import INTERLEAVE
@@ -147,5 +148,5 @@ def test_regions_of_a_layout_never_overlap(num_rows, row_bytes, mlp_bytes, max_r
         ends.append(slot.payload + slot.capacity)
     assert place.row_slots[0].capacity == min(max_rows, num_rows) * (8 + row_bytes)
     assert place.nbytes >= ends[-1]
-    assert place.region(place.row(0)) == "data"
-    assert place.region(place.mlp_slots[0].payload) == "mlp log"
+    assert region(place, place.row(0)) == "data"
+    assert region(place, place.mlp_slots[0].payload) == "mlp log"

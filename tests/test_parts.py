@@ -6,8 +6,18 @@ from engine.registry import every, names
 from engine.scenario.machine import Machine
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
-from engine.systems.powered import SHARED, constants, powered, readers
+from engine.systems.powered import constants, powered, readers
 
+# Knobs of the machine that belong to no single device.
+SHARED = (
+    "machine.assume",
+    "machine.all_powered",
+    "machine.constant_power",
+    "machine.num_gpus",
+    "machine.gpus_per_node",
+    "machine.persistence_model",
+    "machine.target_throughput",
+)
 # Read where the devices are chosen, so that no device's own code mentions it.
 CHOOSES = {"near-data": {"machine.near_data_compute"}, "wall": {"machine.energy_level"}}
 MACHINE = [path for path in KNOBS if path.startswith("machine.")]

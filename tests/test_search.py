@@ -1,16 +1,15 @@
-"""Does a search find the front that the whole grid has, and do indices and tornado agree with closed forms?"""
+"""Does a search find the front that the whole grid has?"""
 
 from collections.abc import Callable, Sequence
-from math import pi, sin
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.__main__ import main
-from engine.analysis import constraint, objectives, one_at_a_time, search, suggested_axes
+from engine.analysis import constraint, objectives, search, suggested_axes
 from engine.analysis.evaluated import evaluated
-from engine.errors import BadInput, CannotRun
+from engine.errors import BadInput
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, values, with_values
@@ -19,7 +18,7 @@ from engine.sweep.sweep import Sweep
 
 TIME, COST = "Step time [ms]", "Capital cost [USD]"
 BOTH = objectives(f"{TIME},{COST}")
-LATENCY, RATE, CLOCK = "machine.cxl_latency_ns", "machine.pcie_bandwidth_GBps", "machine.near_data_clock_MHz"
+LATENCY = "machine.cxl_latency_ns"
 KINDS = tuple(
     map(
         parse,
@@ -42,7 +41,6 @@ def faked(monkeypatch: pytest.MonkeyPatch, of: Callable[[Scenario], dict[str, fl
         return [Result(one, ran=True, outcome="", results=of(one)) for one in scenarios]
 
     monkeypatch.setattr("engine.analysis.search.evaluated", evaluated)
-    monkeypatch.setattr("engine.analysis.one_at_a_time.evaluated", evaluated)
 
 
 def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float]) -> float:
@@ -160,50 +158,3 @@ def test_contradictions_cost_nothing_and_a_box_of_nothing_else_is_refused() -> N
         search.search(base, [parse("model.embedding_dim=32,64")], BOTH, evaluations=20)
     with pytest.raises(BadInput, match="needs an axis"):
         search.search(base, [], BOTH)
-
-
-ANGLES = tuple(map(parse, (f"{LATENCY}=0:1", f"{RATE}=1:2", f"{CLOCK}=1:2")))
-
-
-def ishigami(scenario: Scenario) -> dict[str, float | None]:
-    """Ishigami and Homma's function (1990) of three angles from -π to π, the usual check of sensitivity indices."""
-    m = scenario.machine
-    x, y, z = ((2 * share - 1) * pi for share in (m.cxl_latency_ns, m.pcie_bandwidth_GBps - 1, m.near_data_clock_MHz - 1))
-    return {TIME: sin(x) + 7 * sin(y) ** 2 + 0.1 * z**4 * sin(x)}
-
-
-def test_sobol_indices_agree_with_ishigamis_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[Scenario] = []
-    faked(monkeypatch, ishigami, counted)
-    by_path = {share.path: share for share in one_at_a_time.sobol(Scenario(), ANGLES, TIME, rows=256)}
-    first = (1 + 0.1 * pi**4 / 5) ** 2 / 2
-    second = 49 / 8
-    both = 0.01 * pi**8 * (1 / 18 - 1 / 50)
-    whole = first + second + both
-    for path, lone, total in ((LATENCY, first, first + both), (RATE, second, second), (CLOCK, 0.0, both)):
-        share = by_path[path]
-        assert share.alone == pytest.approx(lone / whole, abs=0.1) and share.total == pytest.approx(total / whole, abs=0.1)
-        assert share.low <= share.alone <= share.high and share.low - 0.03 <= lone / whole <= share.high + 0.03
-        assert (share.total_low or 0) - 0.03 <= total / whole <= (share.total_high or 0) + 0.03
-    assert len(counted) <= 256 * 5
-
-
-def test_rows_without_a_number_are_left_out_and_too_few_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    faked(monkeypatch, lambda one: {TIME: None if one.machine.cxl_latency_ns > 0.5 else one.machine.pcie_bandwidth_GBps}, [])
-    by_path = {share.path: share for share in one_at_a_time.sobol(Scenario(), ANGLES, TIME, rows=192)}
-    assert by_path[RATE].total == pytest.approx(1, abs=0.3) and by_path[LATENCY].total == 0
-    faked(monkeypatch, lambda one: {}, [])
-    with pytest.raises(CannotRun, match=r"Only 0 of 64 rows have Step time"):
-        one_at_a_time.sobol(Scenario(), ANGLES, TIME, rows=64)
-
-
-def test_a_tornado_moves_one_knob_at_a_time_from_the_base() -> None:
-    base = preset("optane-rm1").scenario
-    size = "machine.pmem_capacity_GiB"
-    axes = [parse(text) for text in ("system=pmem,cxl", "machine.gpu=v100,a100-80", f"{size}=auto,2048", "run.evaluations=1,2")]
-    moves = {move.path: move for move in one_at_a_time.tornado(base, axes, COST)}
-    assert set(moves) == {"system", "machine.gpu", size}  # evaluations cost nothing
-    assert (moves["machine.gpu"].low_at, moves["machine.gpu"].high_at) == ("v100", "a100-80")
-    slower = {move.path: move for move in one_at_a_time.tornado(base, axes, TIME)}
-    assert slower[size].low_at == 2048 and slower["system"].high_at == "pmem"
-    assert moves["machine.gpu"].sentence(COST).startswith("GPU alone takes capital cost from ")

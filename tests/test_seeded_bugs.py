@@ -4,13 +4,13 @@ from contextlib import nullcontext
 
 import pytest
 from equivalent_bugs import PATCHES, WRAPS
+from ladder import RUNGS, ladder, table
 from seeded_bugs import BUGS as ALL
 from seeded_bugs.broken_media import Through
 
 from engine.crashcheck import Effort, exploration, hunt, read, replay, timeout
 from engine.crashcheck import exploration as search
 from engine.crashcheck.bugs import broken, seeded
-from engine.crashcheck.ladder import RUNGS, ladder, table
 from engine.persistence import records
 from tests.some import one_in
 

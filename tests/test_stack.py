@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.caches import batch_lru, stack_distance
+from engine.caches import stack_distance
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.workload import source
+from tests.reference_caches import cache_misses
 
 
 def _by_list(ids):
@@ -42,7 +43,7 @@ def long():
 def test_every_size_agrees_with_an_exact_cache_of_that_size_on_half_a_million_lookups(long):
     found = stack_distance.curve(long)
     sizes = np.array([0, 1, 2, 63, 64, 65, 1000, 4096, 10_000, 50_000, 99_999, 10**9])
-    assert found.misses(sizes).tolist() == [int(batch_lru.cache_misses(long, size).sum()) for size in sizes]
+    assert found.misses(sizes).tolist() == [int(cache_misses(long, size).sum()) for size in sizes]
     assert len(found.hits) == len(np.unique(np.concatenate(long))) + 1
     assert found.hit_rate(sizes) == pytest.approx(1 - found.misses(sizes) / found.lookups)
 
@@ -50,7 +51,7 @@ def test_every_size_agrees_with_an_exact_cache_of_that_size_on_half_a_million_lo
 def test_batches_that_only_fill_the_caches_are_not_counted(long):
     for size in (100, 20_000):
         for batches in (long, iter(long)):
-            assert stack_distance.curve(batches, unseen=12).misses(size) == batch_lru.cache_misses(long, size)[12:].sum()
+            assert stack_distance.curve(batches, unseen=12).misses(size) == cache_misses(long, size)[12:].sum()
 
 
 def test_no_ids_have_a_curve_too():

@@ -20,7 +20,7 @@ from engine.service.worker import COMPUTE, _changed, _scenario
 from engine.store import kept
 from engine.store.database import opened, transaction
 from tests.service_fakes import COMPUTE as FAKE
-from tests.service_fakes import ROOT, ask, scenario, scenarios
+from tests.service_fakes import ROOT, ask, kept_result, scenario, scenarios
 
 CRASH = """
 import os, sys; from pathlib import Path; from engine.store.database import opened, transaction
@@ -49,10 +49,10 @@ def put(path: Path, asked: Scenario, value: float = 1.5) -> str:
 def test_a_result_reads_back_equal(path: Path) -> None:
     asked = scenario(3)
     put(path, asked, 0.1 + 0.2)
-    found = kept.find(path, asked, "full")
+    found = kept_result(path, asked, "full")
     assert found and found.results == {"AUC": 0.30000000000000004}
     assert found.scenario == asked and found.training == ({"Batch": 1, "Loss": 0.1},)
-    assert kept.find(path, asked, "estimate") is None
+    assert kept_result(path, asked, "estimate") is None
     with opened(path) as store:
         assert kept.load(store, key(asked, "full")) == found
 
@@ -74,7 +74,7 @@ def differs(text: str) -> list[tuple[str, object]]:
 def test_the_first_result_under_a_key_stays(path: Path) -> None:
     put(path, scenario(3), 1.0)
     put(path, scenario(3), 2.0)
-    found = kept.find(path, scenario(3), "full")
+    found = kept_result(path, scenario(3), "full")
     assert found and found.results == {"AUC": 1.0}
 
 
@@ -84,7 +84,7 @@ def test_a_damaged_row_is_set_aside_and_computed_anew(path: Path, damage: str) -
     request = service.submit(path, [scenario(3)], "full")
     assert service.status(path, request).state == "done"
     ask(path, f"UPDATE results SET result = {damage} WHERE key = ?", name)
-    assert kept.find(path, scenario(3), "full") is None
+    assert kept_result(path, scenario(3), "full") is None
     assert ask(path, "SELECT key FROM set_aside") == [(name,)]
     again = service.submit(path, [scenario(3)], "full")
     assert service.status(path, again).done == 0
@@ -93,7 +93,7 @@ def test_a_damaged_row_is_set_aside_and_computed_anew(path: Path, damage: str) -
 def test_a_row_moved_under_another_key_is_not_believed(path: Path) -> None:
     put(path, scenario(3))
     ask(path, "UPDATE results SET key = ?", key(scenario(4), "full"))
-    assert kept.find(path, scenario(4), "full") is None
+    assert kept_result(path, scenario(4), "full") is None
 
 
 def test_a_killed_writer_leaves_what_was_committed_and_nothing_else(path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_damaged_database_is_a_sentence(path: Path) -> None:
     content[4096:] = b"\xff" * len(content[4096:])
     path.write_bytes(bytes(content))
     with pytest.raises(BadFile, match=r"is damaged|cannot be used"):
-        kept.find(path, scenario(3), "full")
+        kept_result(path, scenario(3), "full")
 
 
 @pytest.mark.parametrize("where", ["/dev/null/store.sqlite", "."])

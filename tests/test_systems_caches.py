@@ -1,6 +1,6 @@
 """Caches: does a full run serve each batch as the policy's definition says, and does the estimate agree with it?"""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.caches import batch_cache, batch_lru, frequency_rank
-from engine.caches.policy import Room, caches
 from engine.caches.replay import served
 from engine.core.work import Direct
 from engine.errors import BadKnob
@@ -22,6 +21,7 @@ from engine.validation.validate import points
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import conflicts
 from engine.workload.source import source
+from tests import reference_caches as by_policy
 from tests.machines import flow
 
 SMALL = {"model.num_embeddings": (3000,) * 26, "data.batch_size": 256, "run.training": False, "run.batches": 60}
@@ -90,28 +90,18 @@ def test_conflicts_are_the_rows_beyond_the_ways_of_their_set(rows):
     assert conflicts(float(rows), 3200) == pytest.approx(counted, rel=0.05, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("listed_as", "system", "policy"),
-    [
-        ("lfu", "cached-embedding", "lfu"),
-        ("set-associative", "torchrec-uvm", None),
-        ("set-associative", "torchrec-uvm", "lru"),
-        ("set-associative-lfu", "torchrec-uvm", "lfu"),
-    ],
-)
-def test_other_caches_serve_a_stream_as_they_serve_a_list(listed_as, system, policy):
+@pytest.mark.parametrize(("system", "policy"), [("cached-embedding", "lfu"), ("torchrec-uvm", None), ("torchrec-uvm", "lfu")])
+def test_a_system_serves_a_run_by_its_policy(system, policy):
     asked = small(system=system, **{"policy.cache_policy": policy, "policy.warm_caches": False})
     ids, cache = source(asked), load("systems", system).cache
-    streamed = list(served(asked, cache, ids, 20))
     rows, batches = int(cache.rows(asked)), [ids.ids(n) for n in range(20)]
-    if listed_as == "lfu":  # CachedEmbedding relabels ids and preloads 70 % of its cache
+    if system == "cached-embedding":  # relabels ids and preloads 70 % of its cache
         batches = [np.arange(int(0.7 * rows))[::-1].copy(), *map(frequency_rank.generated(asked), batches)]
-    found = caches()[listed_as].run(batches, Room(rows))
-    listed = replace(found, **{field.name: getattr(found, field.name)[-20:] for field in fields(found)})
-    assert [m.misses for m in streamed] == listed.misses.tolist()
-    assert [m.missed_lookups for m in streamed] == listed.missed_lookups.tolist()
-    assert [m.evicted for m in streamed] == listed.evicted.tolist()
-    assert [m.refused for m in streamed] == (listed.refused.tolist() if "set" in listed_as else [0] * 20)
+        listed = [[*row, 0] for row in by_policy.lfu(batches, rows)][1:]
+    else:
+        listed = (by_policy.lfu_in_sets if policy else by_policy.lru_in_sets)(batches, rows, 32)
+    streamed = served(asked, cache, ids, 20)
+    assert [[m.missed_lookups, m.misses, m.evicted, m.refused] for m in streamed] == [[*row[1:4], row[5]] for row in listed]
 
 
 @pytest.mark.parametrize(("popularity", "load_factor"), [("kaggle", 0.01), ("kaggle", 0.1), ("zipf", 0.05), ("uniform", 0.1)])

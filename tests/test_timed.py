@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from machines import counted, ready, scenario
+from metered_media import TimedMedia
 
 from engine.core.work import written
 from engine.hardware.device import joules, seconds, stored
-from engine.persistence import Layout, TimedMedia, redo, undo
+from engine.persistence import Layout, redo, undo
 from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from training_models import made_up_batch, made_up_run, model
+from training_models import made_up_batch, made_up_run, model, touched
 
 from engine.errors import Cancelled, CannotRun, EmberpoolError
-from engine.training import auc, boundaries, copy, evaluate, initial, localise, touched, train
+from engine.training import auc, boundaries, copy, evaluate, initial, localise, train
 
 ROOT = Path(__file__).parent.parent
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from training_models import made_up_run, model
+from training_models import made_up_run, model, touched
 
 from engine.core.hashing import GOLDEN, mix
 from engine.errors import CannotRun
-from engine.training import copy, initial, layers, local, localise, revert, revert_mlp, step, touched
+from engine.training import copy, initial, layers, local, localise, revert, revert_mlp, step
 from engine.training.rows import distinct
 from engine.training.shape import mlp_size
 

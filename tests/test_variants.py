@@ -53,11 +53,6 @@ def build(machine):
 
 DEVICE = Kind("Abacus", build, dict)
 """,
-    "caches/policies/top_hat.py": """
-from ..policy import Cache
-
-CACHE = Cache("Top hat", "All that goes in is gone.", lambda batches, room: None, lambda ids, room: len(ids))
-""",
     "campaign/protections/carbon_copy.py": """
 from ..protection import LOSSES, Plan, Protection
 

@@ -13,6 +13,7 @@ from engine.estimate import estimate
 from engine.sweep import links
 from pages.common import downloads, palette
 from pages.why import insights, why_charts, why_tables
+from tests import fakes
 
 ROOT = Path(__file__).parent.parent
 STEP = "Step time [ms]"
@@ -118,17 +119,8 @@ def test_every_chart_draws_only_columns_that_its_table_has():
         "links": (why_charts.links(), why_tables.links(one.links, asked)),
     }
     for name, (spec, rows) in drawn.items():
-        assert fields(spec) <= {*rows.columns, "label"}, name
+        assert fakes.fields(spec) <= {*rows.columns, "label"}, name
         assert len(rows) > 5, name
-
-
-def fields(spec):
-    if isinstance(spec, list):
-        return set().union(*map(fields, spec))
-    if not isinstance(spec, dict):
-        return set()
-    own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
-    return own.union(*map(fields, spec.values()))
 
 
 def test_curves_are_those_of_the_estimate_and_mark_this_machine():

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.caches import batch_lru
 from engine.insight import data_profile
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
@@ -19,6 +18,7 @@ from engine.workload import source
 from pages.common import downloads, numbers
 from pages.workload import data_file, workload_charts, workload_tables
 from tests import made_up_criteo
+from tests.reference_caches import cache_misses
 
 ROOT = Path(__file__).parent.parent
 QUERY = {"preset": "dlrm-kaggle", "policy.cache_load_factor": "0.015"}
@@ -90,7 +90,7 @@ def test_a_counted_profile_is_that_of_exact_caches_and_the_expected_one_is_near(
     found, near = data_profile.counted(scenario, batches), data_profile.expectation(scenario)
     total = sum(map(len, batches))
     for share in (0, 4, 8, 12):
-        exact = 1 - batch_lru.cache_misses(batches, SHARES[share] * found.rows).sum() / total
+        exact = 1 - cache_misses(batches, SHARES[share] * found.rows).sum() / total
         assert found.hits[LRU][share] == pytest.approx(exact)
     assert found.hits[STATIC][8] == pytest.approx(near.hits[STATIC][8], abs=0.05)
     for rate in (*found.hits.values(), *near.hits.values()):
@@ -128,7 +128,7 @@ def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():
     ends = 64 * np.cumsum((0, *per_table(scenario.model, "pooling")))
     for t, size in enumerate(found.table_rows):
         part = [batch[ends[t] : ends[t + 1]] for batch in batches]
-        exact = 1 - batch_lru.cache_misses(part, SHARES[12] * size).sum() / sum(map(len, part))
+        exact = 1 - cache_misses(part, SHARES[12] * size).sum() / sum(map(len, part))
         assert found.by_table[t][12] == pytest.approx(exact)
     assert found.by_table.shape == (3, len(SHARES)) and found.weight.sum() == pytest.approx(1)
 

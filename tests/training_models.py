@@ -1,8 +1,10 @@
 """Small models and batches for the tests of training, the same on every machine."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from engine.training import Shape, Weights, initial, touched
+from engine.training import Shape, Weights, initial, rows_of
 from engine.workload.batch import Batch
 
 
@@ -43,6 +45,11 @@ def made_up_batch(shape: Shape, size: int, number: int, seed: int = 1) -> Batch:
     lean = dense[:, 0] + (tables[0].reshape(size, -1)[:, 0] % 2 - 0.5)
     labels = (values[:, width] < 1.0 / (1.0 + np.exp(-2.0 * lean))).astype(np.float32)
     return Batch(dense, ids, labels)
+
+
+def touched(batches: Iterable[Batch]) -> np.ndarray:
+    """Return the sorted rows that any of the batches looks up."""
+    return rows_of(batch.ids for batch in batches)
 
 
 def made_up_run(shape: Shape, size: int, count: int, seed: int = 1) -> tuple[Weights, list[Batch]]:

@@ -1,11 +1,11 @@
 """From the points of a sweep to an answer: fronts, bounds, the point to buy, and which knob matters.
 
 All of it works on columns: numbers of many points under a result's name or a knob's path. `objective` reads what is wanted,
-`pareto` ranks, `choice` keeps and picks, `matters` and `sobol` share out a metric's variance, `tornado` moves one knob at a
-time, `search` looks for the front without computing every point.
+`pareto` ranks, `choice` keeps and picks, `matters` shares out a metric's variance, `search` looks for the front without computing
+every point.
 """
 
-from .choice import COST, Choice, cheapest, kept, top
+from .choice import COST, Choice, cheapest, kept
 from .importance import Share, shares
 from .objective import Columns, Constraint, Objective, column, constraint, objective, objectives
 from .pareto import finding, knee, ranks
@@ -27,5 +27,4 @@ __all__ = [
     "objectives",
     "ranks",
     "shares",
-    "top",
 ]

@@ -26,15 +26,6 @@ def kept(columns: Columns, constraints: Sequence[Constraint]) -> Array:
     return every
 
 
-def top(columns: Columns, by: Objective, count: int, among: Array | None = None) -> Array:
-    """Return the indices of the best points by one objective, the best first, equal ones in their order."""
-    losses = by.losses(columns)
-    allowed = np.isfinite(losses) if among is None else np.isfinite(losses) & among
-    order = np.argsort(losses, kind="stable")
-    best: Array = order[allowed[order]][:count]
-    return best
-
-
 def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = COST) -> Choice:
     """Return the point of least cost that keeps every bound; of equally cheap ones the best by the bounds, in their order."""
     keeps = kept(columns, constraints) & np.isfinite(numbers(columns, cost))

@@ -21,7 +21,7 @@ MOST_BINS = 16
 
 @dataclass(frozen=True)
 class Share:
-    """One axis's share of a metric's variance, from 0 to 1: `alone` and `total`, each with its 95 % interval where it is known.
+    """One axis's share of a metric's variance, from 0 to 1: `alone` with its 95 % interval, and `total` where it is known.
 
     A whole grid has no sampling error: its interval is the share itself.
     """
@@ -31,8 +31,6 @@ class Share:
     low: float
     high: float
     total: float | None = None
-    total_low: float | None = None
-    total_high: float | None = None
 
     def sentence(self, metric: str) -> str:
         """Say what the knob explains, and whether it does so alone."""

@@ -3,17 +3,13 @@
 Memory follows the rows that are held, not the capacity: slots are added as rows come in.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
-from ..core.arrays import Floats, Ints, Slots
-from ..core.hashing import GOLDEN
-
-NONE = -1
-FEWEST = 1024
+from ..core.arrays import Ints, Slots
+from .row_index import FEWEST, NONE, place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,15 +47,6 @@ def admit(cache: Lru, ids: Ints) -> tuple[Lru, int, int]:
     return cache, int(misses), int(missed_lookups)
 
 
-def cache_misses(batches: Iterable[Ints], capacity_rows: float) -> Floats:
-    """Return (N,) lookups of each batch that miss an LRU cache, empty at first, of `capacity_rows` rows."""
-    cache, misses = lru(capacity_rows), []
-    for ids in batches:
-        cache, missed, _ = admit(cache, ids)
-        misses.append(missed)
-    return np.array(misses, dtype=np.float64)
-
-
 def _sized(capacity: int, slots: int, ends: Ints) -> Lru:
     buckets = 1 << max(1, (2 * slots - 1).bit_length())
     links = np.full((slots, 4), NONE, dtype=np.int32)
@@ -77,14 +64,8 @@ def _grown(cache: Lru, slots: int) -> Lru:
 @njit(cache=True, nogil=True)
 def _rehash(used, row, links, bucket):  # type: ignore[no-untyped-def]
     for slot in range(used):
-        head = chain(row[slot], bucket)
+        head = place(row[slot], bucket)
         links[slot, 2], bucket[head] = bucket[head], slot
-
-
-@njit(cache=True, nogil=True)
-def chain(row, bucket):  # type: ignore[no-untyped-def]
-    """Return the bucket that a row belongs to."""
-    return (np.uint64(row) * GOLDEN >> np.uint64(32)) & np.uint64(len(bucket) - 1)
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +73,7 @@ def _admit(ids, capacity, row, links, bucket, ends):  # type: ignore[no-untyped-
     misses, missed_lookups = 0, 0
     ends[3] += 1
     for wanted in ids:
-        head = chain(wanted, bucket)
+        head = place(wanted, bucket)
         slot = bucket[head]
         while slot != NONE and row[slot] != wanted:
             slot = links[slot, 2]
@@ -124,7 +105,7 @@ def vacate(capacity, row, links, bucket, ends):  # type: ignore[no-untyped-def]
         return np.int32(ends[2] - 1)
     slot = np.int32(ends[1])
     unlink(slot, links, ends)
-    head = chain(row[slot], bucket)
+    head = place(row[slot], bucket)
     if bucket[head] == slot:
         bucket[head] = links[slot, 2]
         return slot

@@ -10,14 +10,13 @@ from ..scenario.scenario import Scenario
 from ..systems.capacity import too_small
 from ..systems.system import Cache, cache_policy
 from ..workload.source import Source
-from . import batch_cache, eviction, frequency_rank
+from . import batch_cache, frequency_rank
 from .batch_cache import Moves
 from .batch_lru import admit, lru
 from .inclusive_lru import no_rows
 from .inclusive_lru import serve as use
 from .policies import lfu, set_associative, set_associative_lfu
-from .policy import COUNTS, Room
-from .row_index import with_room
+from .row_index import COUNTS, EVICTED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, with_room
 from .warm_start import before
 
 Server = Callable[[int, Ints], Moves]
@@ -94,7 +93,7 @@ def _look_ahead(s: Scenario, capacity: float) -> Server:
 
 
 def _sets(s: Scenario, capacity: float) -> Server:
-    held, used, clock = set_associative.empty(Room(int(capacity)))
+    held, used, clock = set_associative.empty(int(capacity))
 
     def serve(n: int, ids: Ints) -> Moves:
         nonlocal clock
@@ -106,7 +105,7 @@ def _sets(s: Scenario, capacity: float) -> Server:
 
 
 def _sets_by_count(s: Scenario, capacity: float) -> Server:
-    cache = set_associative_lfu.no_rows(Room(int(capacity)))
+    cache = set_associative_lfu.no_rows(int(capacity))
 
     def serve(n: int, ids: Ints) -> Moves:
         nonlocal cache
@@ -119,19 +118,19 @@ def _sets_by_count(s: Scenario, capacity: float) -> Server:
 
 def _count(capacity: float, relabel: frequency_rank.Relabel, preloaded: Ints) -> Server:
     cache = with_room(lfu.no_rows(int(capacity)), len(preloaded))
-    eviction.serve(lfu.Lfu(), *cache, preloaded[::-1].copy(), np.zeros(COUNTS, dtype=np.int64))  # the rarest may go first
+    lfu.serve(*cache, preloaded[::-1].copy(), np.zeros(COUNTS, dtype=np.int64))  # the rarest may go first
 
     def serve(n: int, ids: Ints) -> Moves:
         nonlocal cache
         cache, counts = with_room(cache, len(ids)), np.zeros(COUNTS, dtype=np.int64)
-        unique = eviction.serve(lfu.Lfu(), *cache, relabel(ids), counts)
+        unique = lfu.serve(*cache, relabel(ids), counts)
         return _moves(counts)._replace(unique=unique)
 
     return serve
 
 
 def _moves(counts: Ints) -> Moves:
-    names = (eviction.MISSED_LOOKUPS, eviction.MISSES, eviction.EVICTED, eviction.UNIQUE, eviction.REFUSED)
+    names = (MISSED_LOOKUPS, MISSES, EVICTED, UNIQUE, REFUSED)
     return Moves(*(counts[name] for name in names))
 
 

@@ -15,6 +15,9 @@ NONE = -1
 FEWEST = 1024
 ROW, USED, CHAINED, OWN = range(4)
 FILLED, TURN, CAPACITY, OWN_STATE = range(4)
+# What a batch did, as `Moves` of `engine/caches/batch_cache.py` has it.
+COUNTS = 5
+UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, REFUSED = range(COUNTS)
 
 
 class Held(NamedTuple):
@@ -33,14 +36,6 @@ class Held(NamedTuple):
 def empty(capacity: int, own: int, own_state: tuple[int, ...]) -> Held:
     """Return no rows; `own` columns a slot and the `own_state` are the policy's."""
     return _sized(min(capacity, FEWEST), OWN + own, np.array([0, 0, capacity, *own_state]))
-
-
-def holding(rows: Ints) -> Held:
-    """Return slots that hold the given rows, all different, and nothing else."""
-    held = _sized(len(rows), OWN, np.array([len(rows), 0, len(rows)]))
-    held.cell[: len(rows), ROW] = rows
-    _rehash(held.cell, held.bucket, held.state)
-    return held
 
 
 def _sized(slots: int, columns: int, state: Ints) -> Held:
@@ -100,3 +95,17 @@ def unhang(cell, bucket, slot):  # type: ignore[no-untyped-def]
     while cell[before, CHAINED] != slot:
         before = cell[before, CHAINED]
     cell[before, CHAINED] = cell[slot, CHAINED]
+
+
+@njit(cache=True, nogil=True)
+def is_new(row, seen):  # type: ignore[no-untyped-def]
+    """Return whether `row` is not in the hash set `seen` yet, and put it there."""
+    at = np.int64((np.uint64(row) * GOLDEN >> np.uint64(32)) % np.uint64(len(seen)))
+    while seen[at] != NONE:
+        if seen[at] == row:
+            return False
+        at += 1
+        if at == len(seen):
+            at = np.int64(0)
+    seen[at] = row
+    return True

@@ -89,7 +89,7 @@ class Plan:
     Each batch takes `step` seconds and `joules`. Every `every` batches (0: never) training stands for `pause` seconds;
     the checkpoint counts once `drain` more have passed beside training, and costs `checkpoint_joules` and `written` bytes by
     medium; `batch_written` are bytes of each batch. A recovery takes `restore` seconds and `restore_joules` and
-    reads `read` bytes by medium. After it the MLP is `stale` batches old. A `partial` recovery puts back `reverted` of all
+    reads `read` bytes by medium. After it the MLP is `stale` batches old. A `partial` recovery puts back one part's
     rows and lets training go on, without replay. What the protection adds to the machine draws `watts` all the time. A
     rarer copy, of every `backup_every` batches (0: none), counts after `backup_drain` seconds; the batches pay for it.
     """
@@ -107,11 +107,9 @@ class Plan:
     read: Mapping[str, float] = field(default_factory=dict)
     stale: int = 0
     partial: bool = False
-    reverted: float = 0.0
     watts: float = 0.0
     backup_every: int = 0
     backup_drain: float = 0.0
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def cycle(self) -> float:

@@ -22,8 +22,8 @@ MOST_HOURS = 1e6
 class Campaign:
     """What a campaign came to. Seconds and joules by bucket (see `books.BUCKETS`), bytes by medium.
 
-    `batches` count at the end; `useful_step` are a batch's seconds without any protection, `trained_written` the bytes that
-    training itself stored in persistent memory, whatever became of it.
+    `batches` count at the end; `trained_written` are the bytes that training itself stored in persistent memory, whatever
+    became of it.
     """
 
     protection: str
@@ -32,7 +32,6 @@ class Campaign:
     seed: int
     elapsed: float
     batches: float
-    useful_step: float
     seconds: Mapping[str, float]
     joules: Mapping[str, float]
     written: Mapping[str, float]
@@ -135,7 +134,6 @@ def _closed(terms: Terms, where: Site, protection: str, state: State, batches: f
         seed=seed,
         elapsed=state.now,
         batches=batches,
-        useful_step=terms.useful,
         seconds=closed(ledger.seconds),
         joules=closed(ledger.joules),
         written=closed(ledger.written),

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from ..crashcheck import bugs, ladder, replay_line
+from ..crashcheck import bugs, replay_line
 from ..crashcheck.report import Report
 from ..crashcheck.whole import check
 from ..persistence.models import domain
@@ -94,6 +94,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 
 def _ladder(arguments: argparse.Namespace) -> int:
+    ladder = bugs.of_checkout("ladder")
     rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
     progress_bar.wipe()
     if arguments.json:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import registry
+from ..caches import policy
 from ..core import catalog
 from ..faults import published_rates
 from ..hardware.device import Kind
@@ -112,6 +113,11 @@ def _protections() -> list[Entry]:
     ]
 
 
+def _caches() -> list[Entry]:
+    """Each cache policy with the systems that can have it."""
+    return [one._asdict() | {"systems": ", ".join(policy.systems_with(name))} for name, one in sorted(policy.POLICIES.items())]
+
+
 def _presets() -> list[Entry]:
     found = (presets.preset(name) for name in presets.preset_names())
     return [{"name": one.name, "title": one.title, "description": one.description, "paper": one.paper} for one in found]
@@ -169,7 +175,7 @@ LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
     "parts": (_parts, ("kind", "name", "title", "help")),
     "faults": (_faults, ("id", "name", "title", "destroys", "help")),
     "rates": (_rates, ("name", "fault", "mtbf_hours", "source", "of")),
-    "caches": (_variants("caches"), ("name", "title", "help")),
+    "caches": (_caches, ("name", "title", "systems", "help")),
     "protections": (_protections, ("name", "title", "help")),
     "metrics": (_metrics, ("name", "title", "help")),
     "presets": (_presets, ("name", "title", "description")),

@@ -51,16 +51,21 @@ def broken(name: str) -> Broken:
 
 def seeded() -> Mapping[str, Broken]:
     """Return the bugs of this checkout; raises BadInput where there are no tests."""
-    if not (TESTS / "seeded_bugs").is_dir():
-        raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
-    if str(TESTS) not in sys.path:
-        sys.path.insert(0, str(TESTS))
-    module: Any = import_module("seeded_bugs")
+    module = of_checkout("seeded_bugs")
     return {
         bug.name: Broken(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),))
         for bug in module.BUGS.values()
         if bug.check == "crash"
     }
+
+
+def of_checkout(name: str) -> Any:
+    """Return a module of the checkout's tests folder; raises BadInput where there is none."""
+    if not (TESTS / "seeded_bugs").is_dir():
+        raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
+    if str(TESTS) not in sys.path:
+        sys.path.insert(0, str(TESTS))
+    return import_module(name)
 
 
 def hunt(

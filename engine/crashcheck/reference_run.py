@@ -98,11 +98,6 @@ class Story:
         """The tables and the MLPs as bytes."""
         return tuple(table.tobytes() for table in self.tables), tuple(mlp.tobytes() for mlp in self.mlps)
 
-    @cached_property
-    def digests(self) -> tuple[int, ...]:
-        """The digest of the table at the start of each batch."""
-        return tuple(checksums.table_digest(octets(table).reshape(len(table), -1)) for table in self.tables)
-
     def change(self, batch: int) -> BatchChange:
         """Return what a batch changes."""
         rows, (before, after) = self.rows[batch], self.tables[batch : batch + 2]

@@ -11,7 +11,6 @@ from ..errors import BadKnob, nearest
 from ..scenario.machine import Machine
 
 Part = TypeVar("Part")
-Assumptions = tuple[tuple[str, float], ...]
 
 
 def name_of(device: str, constant: Constant) -> str:

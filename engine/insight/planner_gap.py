@@ -4,9 +4,8 @@ The planner takes the share of rows in the cache for the share of hits, mixes th
 ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897 and 32 GB/s, and that formula.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from .inclusive_levels import arithmetic, harmonic
 
 HBM, HBM_TO_DDR = 897e9, 32e9  # bytes per second, TorchRec planner constants
 DERATING = 10.0
@@ -47,3 +46,13 @@ class Overlay:
             "Real hit rate instead of the share of rows": self.with_real_hits / self.without_derating,
             "Harmonic instead of arithmetic mix": self.real / self.with_real_hits,
         }
+
+
+def harmonic(shares: Sequence[float], rates: Sequence[float]) -> float:
+    """Return the rate of a stream of which each share moves at its own rate, one after the other: 1/B = sum of share/rate."""
+    return 1 / sum(share / rate for share, rate in zip(shares, rates, strict=True))
+
+
+def arithmetic(shares: Sequence[float], rates: Sequence[float]) -> float:
+    """Return the mean of the rates by share: what a stream would reach if each share took the same time, not the same bytes."""
+    return sum(share * rate for share, rate in zip(shares, rates, strict=True))

@@ -39,8 +39,7 @@ class Log:
     """The MLP log on one machine, written with `rate` bytes per second, which `limit` ("pmem" or "cxl") allows.
 
     Times are seconds: `writing` of one whole log, `gate` what it gets of each batch; the step when strict, with the `own`
-    bound, and when `unlimited`. `needed` is the smallest bound whose step is within 1 % of the last. `row_log` is the row
-    log's exposed part of the strict step, which no faster MLP log would shorten.
+    bound, and when `unlimited`. `needed` is the smallest bound whose step is within 1 % of the last.
     """
 
     rate: float
@@ -51,7 +50,6 @@ class Log:
     strict: float
     own: float
     unlimited: float
-    row_log: float
 
     @property
     def batches(self) -> float:
@@ -145,7 +143,6 @@ def log(base: Scenario, bound: int) -> Log:
         strict=strict.steady.step,
         own=cost(with_values(base, {BOUND: bound})).seconds,
         unlimited=unlimited,
-        row_log=strict.steady.exposed[strict.line.graph.index("Embedding log")],
     )
 
 

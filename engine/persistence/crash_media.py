@@ -4,7 +4,7 @@ Which of those survive is up to the persistence model; `streams` lists them, so 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,7 +52,7 @@ class CrashMedia(FunctionalMedia):
         self._buffered: list[Write] = []
         self._stores: dict[int, list[Write]] = {}  # by their number; and which of them touch a line
         self._touching: defaultdict[int, list[int]] = defaultdict(list)
-        self._draining: list[Write] = []
+        self.draining: list[Write] = []  # what the next fence makes durable, in that order
         self._off = self._held = False
 
     def load(self, address: int, nbytes: int) -> bytes:
@@ -70,7 +70,7 @@ class CrashMedia(FunctionalMedia):
 
     def device_write(self, address: int, data: Octets) -> None:
         """Write from the near-data logic: first in, first out per controller."""
-        self._draining.append(self._write(address, data, device=True))
+        self.draining.append(self._write(address, data, device=True))
         self._at_once()
 
     def flush(self, address: int, nbytes: int) -> None:
@@ -81,7 +81,7 @@ class CrashMedia(FunctionalMedia):
         found = {number for line in range(low // LINE, high // LINE) for number in self._touching.pop(line, ())}
         for number in sorted(found & self._stores.keys()):
             parts = self._stores.pop(number)
-            self._draining += [piece for write in parts for piece in some(write.part(low, high))]
+            self.draining += [piece for write in parts for piece in some(write.part(low, high))]
             left = [piece for write in parts for piece in some(write.part(write.address, low), write.part(high, write.stop))]
             self._stores |= {number: left} if left else {}
 
@@ -99,12 +99,7 @@ class CrashMedia(FunctionalMedia):
 
     def streams(self) -> dict[int, list[Write]]:
         """Return the words that are not safe yet, by stream, oldest first; a prefix of each may survive."""
-        return self._streams(self._buffered + self._draining + self._stored())
-
-    @property
-    def draining(self) -> Sequence[Write]:
-        """Flushed lines and device writes that the next fence makes durable, in that order."""
-        return self._draining
+        return self._streams(self._buffered + self.draining + self._stored())
 
     def survivor(self, reach: Reach | None = None) -> "CrashMedia":
         """Return the medium after power is lost now: what is durable, and of each stream a pending prefix.
@@ -130,16 +125,16 @@ class CrashMedia(FunctionalMedia):
 
         Which words those can be, the persistence model says; a prefix of them by default.
         """
-        queue = self._draining + (self._stored() if self.domain.at_once else [])
-        self._draining, self._held = queue, False
+        queue = self.draining + (self._stored() if self.domain.at_once else [])
+        self.draining, self._held = queue, False
         self._forget()
-        self._drain(int(share * sum(write.lines for write in self._draining)))
-        if self._draining:
-            first = self._draining[0]
+        self._drain(int(share * sum(write.lines for write in self.draining)))
+        if self.draining:
+            first = self.draining[0]
             torn = first.part(first.address, (first.address // LINE + 1) * LINE)
             for words in self._streams([torn]).values():
                 self._accept(words[: rng.integers(0, len(words) + 1)])
-        self._draining.clear()
+        self.draining.clear()
 
     def drain(self) -> None:
         """Make everything that was fenced durable for good, buffers included: a long time has passed."""
@@ -171,7 +166,7 @@ class CrashMedia(FunctionalMedia):
 
     def _at_once(self) -> None:
         if self.domain.at_once and not self._held:
-            self._draining += self._stored()
+            self.draining += self._stored()
             self._forget()
             self._reach_medium()
 
@@ -179,17 +174,17 @@ class CrashMedia(FunctionalMedia):
         if self._watch:
             self._watch(self)
         self._drain(None if self.power.cut_after is None else self.power.cut_after - self.line_writes)
-        if self._draining:
+        if self.draining:
             self._off = True
             raise PowerLost
 
     def _drain(self, limit: int | None) -> None:
         """Let pending lines leave the caches in order, at most `limit` of them."""
-        queue, self._draining = self._draining, []
+        queue, self.draining = self.draining, []
         for write in queue:
             if limit is not None and write.lines > limit:
                 border = (write.address // LINE + limit) * LINE
-                self._draining += some(write.part(border, write.stop))
+                self.draining += some(write.part(border, write.stop))
                 write, limit = write.part(write.address, border), 0
             elif limit is not None:
                 limit -= write.lines

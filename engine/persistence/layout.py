@@ -84,16 +84,6 @@ class Layout:
         """Return the address of a table row."""
         return DATA + row * self.row_stride
 
-    def region(self, address: int) -> str:
-        """Name the region that holds an address: superblock, data, flags, row log or mlp log."""
-        if address < DATA:
-            return "superblock"
-        if address < self.row_slots[0].header:
-            return "data"
-        if any(slot.header <= address < slot.payload for slot in self.slots):
-            return "flags"
-        return "row log" if address < self.mlp_slots[0].header else "mlp log"
-
 
 def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int, row_checksums: bool = False) -> Layout:
     """Return the map for a table of `num_rows` rows; `row_bytes` and `mlp_bytes` include optimizer state.

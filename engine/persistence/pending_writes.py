@@ -24,11 +24,6 @@ def nothing(stream: int, words: int) -> int:
     return 0
 
 
-def everything(stream: int, words: int) -> int:
-    """Let all pending words survive."""
-    return words
-
-
 @dataclass(frozen=True, slots=True)
 class Write:
     """Bytes on their way into the durable image."""

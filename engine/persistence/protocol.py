@@ -42,25 +42,6 @@ class Position:
             raise BadInput(f"{self} does not fit into 63 bits; use whole numbers from 0 to 2**63 - 1.")
 
 
-@dataclass(frozen=True, slots=True)
-class BatchBytes:
-    """Bytes that one batch in steady state writes to the medium, by region; what the timing charges."""
-
-    row_log: int
-    mlp_log: int
-    flags: int
-    data: int
-
-
-def log_bytes(layout: Layout, rows: int, mlp: bool = True) -> BatchBytes:
-    """Return the bytes of a batch that touches `rows` rows; `mlp` says whether it completes an MLP log.
-
-    A flag is one line, written when its record is committed and cleared when the record is released.
-    """
-    flags = 2 * LINE * (2 if mlp else 1)
-    return BatchBytes(rows * layout.entry_bytes, layout.mlp_bytes if mlp else 0, flags, rows * layout.stored_bytes)
-
-
 def format_media(
     media: Media, layout: Layout, table: bytes | NDArray[Any], mlp: bytes | NDArray[Any], position: Position
 ) -> None:
@@ -147,23 +128,6 @@ def write_rows(media: Media, layout: Layout, rows: Rows, values: NDArray[Any]) -
 def read_table(media: Media, layout: Layout) -> Octets:
     """Return the table as bytes, (num_rows, row_bytes)."""
     return _stored_table(media, layout)[:, : layout.row_bytes]
-
-
-def read_rows(media: Media, layout: Layout, rows: Rows) -> Octets:
-    """Return the values of rows, (rows, row_bytes), as a lookup does; raises CannotRun at poison or a wrong checksum."""
-    stored = np.zeros((rows.size, layout.stored_bytes), np.uint8)
-    lost = []
-    for at, row in enumerate(rows.tolist()):
-        found = records.intact(media, layout.row(row), layout.stored_bytes)
-        if found is None:
-            lost.append(row)
-        else:
-            stored[at] = octets(found)
-    if bad := lost or rows[damaged(layout, rows, stored)].tolist():
-        raise CannotRun(
-            f"Embedding row {bad[0]} is damaged and was not used; recover from the log, or restore a full checkpoint."
-        )
-    return stored[:, : layout.row_bytes]
 
 
 def damaged(layout: Layout, rows: Rows, stored: Octets) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ ROW_LOG = {"undo": Kind.UNDO_ROWS, "redo": Kind.REDO_ROWS}
 class Recovered:
     """The state to resume from: embeddings at the start of one batch, the MLP at that of the same or an older one.
 
-    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes; `rows_repaired` counts rows written back, `scanned` the
+    `table` is (num_rows, row_bytes) bytes, `mlp` all MLP bytes; `scanned` are the
     bytes read to verify the table. After a `dirty` shutdown, and where log records were `damaged`, batches that had been
     acknowledged may be gone; what is returned is exact also then.
     """
@@ -37,7 +37,6 @@ class Recovered:
     seed: tuple[int, int]
     table: Octets
     mlp: Octets
-    rows_repaired: int
     dirty: bool = False
     scanned: int = 0
     damaged: int = 0
@@ -58,7 +57,7 @@ def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0
     rows = survey(found.values(), (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
     mlps = survey(found.values(), (Kind.MLP, Kind.MLP_CHECKPOINT))
     chosen, mlp = choose(rows, mlps, staleness_bound)
-    repaired = repair(media, layout, to_replay(rows, chosen.batch, log))
+    repair(media, layout, to_replay(rows, chosen.batch, log))
     report_losses(media, layout)
     scanned = protocol.verify(media, layout, chosen.stamp.digest) if dirty or scan == "always" else 0
     settle(media, layout, chosen, mlp)
@@ -66,7 +65,7 @@ def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0
         protocol.accept_dirty(media)
     table, at = protocol.read_table(media, layout), chosen.stamp
     parameters, lost = octets(mlp.payload), len(damaged)
-    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, repaired, dirty, scanned, lost)
+    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, dirty, scanned, lost)
 
 
 def survey(found: Iterable[Record | None], kinds: tuple[Kind, ...]) -> tuple[Record, ...]:
@@ -94,15 +93,12 @@ def to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
     return [record for record in rows if record.batch <= batch]
 
 
-def repair(media: Media, layout: Layout, logs: Sequence[Record]) -> int:
-    """Write the logged values home, durably; return the number of rows written."""
-    total = 0
+def repair(media: Media, layout: Layout, logs: Sequence[Record]) -> None:
+    """Write the logged values home, durably."""
     for record in logs:
         numbers, values = logged(layout, record)
         protocol.write_rows(media, layout, numbers, values)
-        total += numbers.size
     media.fence()
-    return total
 
 
 def logged(layout: Layout, record: Record) -> tuple[Rows, Octets]:

@@ -82,12 +82,6 @@ def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tu
             touch(store, read)
 
 
-def find(path: Path, scenario: Scenario, how: How) -> Result | None:
-    """Return what is known of one scenario, as `outcomes` does."""
-    ((_, found),) = outcomes(path, [scenario], how)
-    return found
-
-
 def _failed(store: sqlite3.Connection, name: str, scenario: Scenario) -> Result | None:
     row = store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()
     return Result(scenario, ran=False, outcome=row[0], results={}) if row else None

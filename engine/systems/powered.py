@@ -13,17 +13,6 @@ from ..scenario.machine import Machine
 from ..scenario.scenario import Scenario
 from .system import System
 
-# Knobs of the machine that belong to no single device.
-SHARED = (
-    "machine.assume",
-    "machine.all_powered",
-    "machine.constant_power",
-    "machine.num_gpus",
-    "machine.gpus_per_node",
-    "machine.persistence_model",
-    "machine.target_throughput",
-)
-
 
 def powered(system: str, machine: Machine) -> dict[str, Device]:
     """Build the devices that a system powers, by name, alike ones folded; with `all_powered`, those of its whole family."""

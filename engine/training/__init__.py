@@ -12,7 +12,7 @@ and `fold` (many batches).
 from .evaluate import Evaluation, auc, evaluate
 from .lookup import LocalBatch, Uses, localise, look_up, uses
 from .revert import revert, revert_mlp
-from .rows import rows_of, touched
+from .rows import rows_of
 from .scaled_model import full, scale_note, scaled
 from .shape import Shape
 from .step import Early, Step, step
@@ -49,7 +49,6 @@ __all__ = [
     "scale_note",
     "scaled",
     "step",
-    "touched",
     "train",
     "uses",
 ]

@@ -10,15 +10,9 @@ from numba import njit
 
 from ..core.arrays import Ints, Singles
 from ..core.hashing import GOLDEN, mix
-from ..workload.batch import Batch
 from .shape import Shape, offsets
 
 PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
-
-
-def touched(batches: Iterable[Batch]) -> Ints:
-    """Return the sorted global rows that any of `batches` looks up."""
-    return rows_of(batch.ids for batch in batches)
 
 
 def rows_of(lookups: Iterable[Ints]) -> Ints:

@@ -1,4 +1,4 @@
-"""How often a batch touches rows: counted from real ids, or expected from the popularity."""
+"""How often a batch touches rows, as the popularity lets expect."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,7 @@ from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
 from .expected import hit_rate, touched
 from .popularity import popularities
-from .source import Source
 from .spectrum import id_space, spectra
-from .touched import recent, tally
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,15 +24,6 @@ class Accesses:
     unique_rows: Floats
     shared_rows: Floats
     raw_lookups: Floats
-
-
-def count(scenario: Scenario, source: Source, num_batches: int) -> Accesses:
-    """Return the accesses of the first batches, one pass over their ids; memory grows with the result alone."""
-    memory = recent(scenario.model, scenario.data.batch_size)
-    counts = np.empty((3, num_batches, scenario.model.num_tables))
-    for n in range(num_batches):
-        counts[:, n] = tally(memory, source.ids(n))
-    return Accesses(lookups(scenario), *counts)
 
 
 @remembered(most=64)

@@ -1,6 +1,7 @@
 """A real server and a real browser, each started once for all browser tests."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -116,3 +117,11 @@ def visit(chromium):
 
 def _is_outside(url):
     return not url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:"))
+
+
+def assert_fits(page, scheme):
+    """Check that a page has the background of its colour scheme and needs no scrolling sideways."""
+    background = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
+    main = "document.querySelector('[data-testid=stMain]')"
+    assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WINDOWS
+from tests.browser.conftest import WINDOWS, assert_fits
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link
 
 
@@ -56,7 +56,4 @@ def test_systems_are_trained_in_full_with_one_power_loss_for_all_and_found_again
 def test_the_page_fits_its_window_in_light_and_dark(server, visit, scheme, width):
     page = visit(f"{server}/compare?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
-    background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
-    assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
-    main = "document.querySelector('[data-testid=stMain]')"
-    assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1
+    assert_fits(settled(page), scheme)

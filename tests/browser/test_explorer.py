@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.sweep import links
-from tests.browser.conftest import READY, WINDOWS
+from tests.browser.conftest import READY, WINDOWS, assert_fits
 
 ANSWER_MS = 60_000
 PAGES = ["Explore", "Compare", "Why", "Faults", "Sweep", "Workload", "Reproduce", "History"]
@@ -158,11 +158,7 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
     page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_role("heading", level=2).first).to_be_visible(timeout=ANSWER_MS)
-    settled(page)
-    background = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
-    assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
-    main = "document.querySelector('[data-testid=stMain]')"
-    assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1
+    assert_fits(settled(page), scheme)
     assert len(page.screenshot()) > 10_000
 
 

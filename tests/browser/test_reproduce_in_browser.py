@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.scenario.presets import preset, preset_names
-from tests.browser.conftest import WINDOWS
+from tests.browser.conftest import WINDOWS, assert_fits
 from tests.browser.test_explorer import ANSWER_MS, PAGES, downloaded, settled
 
 CLAIMS = sum(len(preset(name).claims) for name in preset_names())
@@ -38,7 +38,4 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
 def test_the_page_fits_its_window_in_light_and_dark(server, visit, scheme, width):
     page = visit(f"{server}/reproduce", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7, timeout=2 * ANSWER_MS)
-    background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
-    assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
-    main = "document.querySelector('[data-testid=stMain]')"
-    assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1
+    assert_fits(settled(page), scheme)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WINDOWS
+from tests.browser.conftest import WINDOWS, assert_fits
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link, write
 
 
@@ -40,7 +40,4 @@ def test_a_step_that_cannot_be_taken_and_a_link_that_cannot_be_read_get_their_se
 def test_the_page_fits_its_window_in_light_and_dark(server, visit, scheme, width):
     page = visit(f"{server}/why?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
-    background = settled(page).evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
-    assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) == (scheme == "dark")
-    main = "document.querySelector('[data-testid=stMain]')"
-    assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1
+    assert_fits(settled(page), scheme)

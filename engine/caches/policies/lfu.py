@@ -1,26 +1,37 @@
 """LFU without ageing: the row used in the fewest turns since it came in goes; among equals, the one longest at that count.
 
 Rows of equal count form a group, a list from the first to reach the count to the last; groups are linked by rising count.
+A slot knows its neighbours in its group, a group its first and last slot and the groups of lower and higher count. The state
+knows the lowest group, the first of the spare ones (chained by HIGHER) and how many were ever made.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from .. import eviction
-from ..row_index import NONE, OWN, OWN_STATE, TURN, USED, Held, empty
+from ..row_index import (
+    CAPACITY,
+    EVICTED,
+    FILLED,
+    MISSED_LOOKUPS,
+    MISSES,
+    NONE,
+    OWN,
+    OWN_STATE,
+    ROW,
+    TURN,
+    UNIQUE,
+    USED,
+    Held,
+    empty,
+    find,
+    hang,
+    is_new,
+    unhang,
+)
 
 EARLIER, LATER, GROUP = range(OWN, OWN + 3)
 COUNT, FIRST, LAST, LOWER, HIGHER = range(OWN + 3, OWN + 8)  # of group g, in cell[g]: there are never more groups than slots
 LOWEST, SPARE, MADE = range(OWN_STATE, OWN_STATE + 3)
-
-
-class Lfu(NamedTuple):
-    """A slot knows its neighbours in its group, a group its first and last slot and the groups of lower and higher count.
-
-    The state knows the lowest group, the first of the spare ones (chained by HIGHER) and how many were ever made.
-    """
 
 
 def no_rows(rows: int) -> Held:
@@ -82,7 +93,8 @@ def _leave(cell, state, slot):  # type: ignore[no-untyped-def]
         cell[own, HIGHER], state[SPARE] = state[SPARE], own
 
 
-def _touch(policy, cell, state, slot):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _touch(cell, state, slot):  # type: ignore[no-untyped-def]
     own = cell[slot, GROUP]
     count, higher = cell[own, COUNT] + 1, cell[own, HIGHER]
     fits = higher != NONE and cell[higher, COUNT] == count
@@ -95,7 +107,8 @@ def _touch(policy, cell, state, slot):  # type: ignore[no-untyped-def]
     _join(cell, slot, higher)
 
 
-def _make_room(policy, cell, state, freed):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _make_room(cell, state, freed):  # type: ignore[no-untyped-def]
     number, own, slot = 0, NONE, NONE
     while number < len(freed):
         if slot == NONE:
@@ -112,7 +125,8 @@ def _make_room(policy, cell, state, freed):  # type: ignore[no-untyped-def]
         slot = later
 
 
-def _enter(policy, cell, state, slot):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _enter(cell, state, slot):  # type: ignore[no-untyped-def]
     own = state[LOWEST]
     if own == NONE or cell[own, COUNT] != 1:
         own = _group(cell, state, 1, NONE, own)
@@ -120,53 +134,42 @@ def _enter(policy, cell, state, slot):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _alone(ids, rows, capacity):  # type: ignore[no-untyped-def]
-    """Count misses; each count has a list of uses, in which a use that is not its row's last is passed over."""
-    used = np.zeros((rows, 2), dtype=np.int32)  # how often since the row came in, and when last
-    later = np.empty(len(ids), dtype=np.int32)
-    ends = np.empty((len(ids) + 2, 2), dtype=np.int32)  # of the list of each count, written when the count is first reached
-    misses, held, most = 0, 0, 0
-    for now in range(len(ids)):
-        row = ids[now]
-        count = used[row, 0] + 1
-        if count == 1:
-            misses += 1
-            if held < capacity:
-                held += 1
-            else:
-                _forget_lowest(ids, used, later, ends)
-        if count > most:
-            most, ends[count, 0] = count, NONE
-        if ends[count, 0] == NONE:
-            ends[count, 0] = now
-        else:
-            later[ends[count, 1]] = now
-        ends[count, 1], later[now] = now, NONE
-        used[row, 0], used[row, 1] = count, now
-    return misses
+def serve(cell, bucket, state, ids, counts):  # type: ignore[no-untyped-def]
+    """Serve one batch, set its counts and return its unique rows; with more of them than slots, nothing comes in."""
+    state[TURN] += 1
+    missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)
+    waiting = 0
+    for row in ids:
+        slot = find(cell, bucket, row)
+        if slot == NONE:
+            counts[MISSED_LOOKUPS] += 1
+            if is_new(row, seen):
+                missing[waiting] = row
+                waiting += 1
+        elif cell[slot, USED] != state[TURN]:
+            cell[slot, USED] = state[TURN]
+            counts[UNIQUE] += 1
+            _touch(cell, state, slot)
+    counts[UNIQUE] += waiting
+    counts[MISSES] = waiting
+    if counts[UNIQUE] <= state[CAPACITY]:
+        counts[EVICTED] = _take_in(cell, bucket, state, missing[:waiting])
+    return counts[UNIQUE]
 
 
 @njit(cache=True, nogil=True)
-def _forget_lowest(ids, used, later, ends):  # type: ignore[no-untyped-def]
-    """Take the row out that was the first to reach the lowest count."""
-    lowest = 1  # the row that came in last stands here, so that few empty counts are ever passed
-    while True:
-        use = ends[lowest, 0]
-        while use != NONE and used[ids[use], 1] != use:
-            use = later[use]
-        if use != NONE:
-            break
-        ends[lowest, 0] = NONE
-        lowest += 1
-    ends[lowest, 0] = later[use]
-    used[ids[use], 0], used[ids[use], 1] = 0, NONE
-
-
-CACHE = eviction.cache(
-    "LFU",
-    "The row used in the fewest batches since it came in goes; counts do not age.",
-    Lfu(),
-    no_rows,
-    (_touch, _make_room, _enter),
-    _alone,
-)
+def _take_in(cell, bucket, state, missing):  # type: ignore[no-untyped-def]
+    """Put the missing rows into the slots of rows that go, then into fresh ones; return how many went."""
+    freed = np.empty(max(0, state[FILLED] + len(missing) - state[CAPACITY]), dtype=np.int64)
+    _make_room(cell, state, freed)
+    for number in range(len(missing)):
+        if number < len(freed):
+            slot = freed[number]
+            unhang(cell, bucket, slot)
+        else:
+            slot = state[FILLED]
+            state[FILLED] += 1
+        cell[slot, ROW], cell[slot, USED] = missing[number], state[TURN]
+        hang(cell, bucket, slot)
+        _enter(cell, state, slot)
+    return len(freed)

@@ -4,17 +4,32 @@ Each row of the tables has a count of all its lookups, held or not, that never a
 its place. Refused rows are used where they live (FBGEMM's LFU cache).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ...core.arrays import Ints
-from ..eviction import EVICTED, HELD, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
-from ..policy import COUNTS, Cache, Moves, Room, moves
-from ..row_index import FILLED, NONE, OWN, ROW, TURN, USED, Held, empty, find, hang, with_room
-from .set_associative import set_of, sets
+from ...workload.expected_cache import WAYS
+from ..row_index import (
+    EVICTED,
+    FILLED,
+    MISSED_LOOKUPS,
+    MISSES,
+    NONE,
+    OWN,
+    REFUSED,
+    ROW,
+    TURN,
+    UNIQUE,
+    USED,
+    Held,
+    empty,
+    find,
+    hang,
+    with_room,
+)
+from .set_associative import set_of, shape
 
 COUNT, WAY = OWN, OWN + 1
 EVERY = 2**62  # rows whose counts are kept: all
@@ -27,10 +42,9 @@ class Counted(NamedTuple):
     known: Held
 
 
-def no_rows(room: Room) -> Counted:
+def no_rows(rows: int, ways: int = WAYS) -> Counted:
     """Return an empty cache."""
-    shape = (sets(room), max(1, min(room.ways, room.rows)))
-    return Counted(np.full(shape, NONE, dtype=np.int64), empty(EVERY, 2, ()))
+    return Counted(np.full(shape(rows, ways), NONE, dtype=np.int64), empty(EVERY, 2, ()))
 
 
 def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
@@ -38,20 +52,6 @@ def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
     cache = cache._replace(known=with_room(cache.known, len(ids)))
     _serve(cache.ways, *cache.known, ids, counts)
     return cache
-
-
-def run(batches: Sequence[Ints], room: Room) -> Moves:
-    """Serve batches; rows that find no place never fail, they miss."""
-    counts, cache = np.zeros((len(batches), COUNTS), dtype=np.int64), no_rows(room)
-    for n, ids in enumerate(batches):
-        cache = served(cache, ids, counts[n])
-        counts[n, HELD] = counts[: n + 1, MISSES].sum() - counts[: n + 1, EVICTED].sum()
-    return moves(batches, counts)
-
-
-def singly(ids: Ints, room: Room) -> int:
-    """Return the misses when each id is served by itself; no rows hold nothing."""
-    return len(ids) if room.rows <= 0 else int(run([ids[n : n + 1] for n in range(len(ids))], room).misses.sum())
 
 
 @njit(cache=True, nogil=True)
@@ -99,11 +99,3 @@ def _least_used(ways, came, cell):  # type: ignore[no-untyped-def]
         if not came[way] and cell[ways[way], COUNT] < least:
             least, found = cell[ways[way], COUNT], way
     return found
-
-
-CACHE = Cache(
-    "Set-associative LFU",
-    "A row may only stand in one set of 32, and only in place of one looked up no more often; counts do not age.",
-    run,
-    singly,
-)

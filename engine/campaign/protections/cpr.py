@@ -20,7 +20,7 @@ def plan(site: Site) -> Plan:
         )
     period = 2 * LOST_SAMPLES.value * site.shards * site.mtbf if site.mtbf else None
     full = to(replace(site, period=site.period or period), "remote", site.remote)
-    return replace(full, partial=True, reverted=1 / site.shards, read={"remote": site.state / site.shards})
+    return replace(full, partial=True, read={"remote": site.state / site.shards})
 
 
 PROTECTION = Protection(

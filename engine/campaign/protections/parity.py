@@ -13,6 +13,7 @@ def plan(site: Site) -> Plan:
     sent = expected_unique(site.scenario, 1) * (row_bytes(site.scenario) + INDEX_BYTES)
     step = max(site.bare.step, site.bare.network + sent / site.network.write)
     lost = site.tables / site.shards
+    # With one part the parity is a copy on a host of another job.
     # The lost part is the sum of all others and the parity: as many bytes as all tables, into one node.
     others = lost * site.shards
     return Plan(
@@ -23,7 +24,6 @@ def plan(site: Site) -> Plan:
         restore=max(others / (site.network.read / site.nodes), lost / (site.home.write / site.shards)),
         restore_joules=others * (site.home.joules + site.network.joules),
         read={"network": others},
-        notes=("With one part the parity is a copy on a host of another job.",) if site.shards == 1 else (),
     )
 
 

@@ -17,7 +17,10 @@ ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost",
 
 
 def plan(site: Site) -> Plan:
-    """Send all state in the network's idle time; the copy is renewed once it has got through."""
+    """Send all state in the network's idle time; the copy is renewed once it has got through.
+
+    Of one node the peer is a host of another job, whose power is not counted.
+    """
     _check(site)
     step, sent = site.bare.step, site.state / min(site.network.write, site.home.read)
     idle = step - site.bare.network
@@ -38,7 +41,6 @@ def plan(site: Site) -> Plan:
         restore=site.state / site.shards / min(site.network.read / site.nodes, site.home.write / site.shards),
         restore_joules=site.state / site.shards * site.network.joules,
         read={"network": site.state / site.shards},
-        notes=("The peer is a host of another job: its power is not counted.",) if site.nodes == 1 else (),
     )
 
 

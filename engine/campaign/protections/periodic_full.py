@@ -27,7 +27,6 @@ def to(site: Site, medium: str, path: Path, overlapped: bool = False) -> Plan:
         restore=site.state / min(path.read, site.home.write),
         restore_joules=site.state * path.joules,
         read={medium: site.state},
-        notes=() if fits or not overlapped else (_no_room(site),),
     )
 
 
@@ -36,13 +35,6 @@ def room(site: Site) -> float:
     machine = site.scenario.machine
     taken = site.tables if site.in_dram else 0.0
     return max(machine.dram_capacity_GiB * GiB * site.nodes - taken, 0.0)
-
-
-def _no_room(site: Site) -> str:
-    return (
-        f"Host memory has {room(site) / GiB:.3g} GiB free for a copy of {site.state / GiB:.3g} GiB, so training stands until "
-        "the checkpoint is written; raise machine.dram_capacity_GiB to write it beside training."
-    )
 
 
 def plan(site: Site) -> Plan:

@@ -83,8 +83,8 @@ def check(plan: Plan) -> None:
     scenario_of(plan, 1)
 
 
-def scenario_of(plan: Plan, seed: int) -> Scenario:
-    """Return the scenario of one seed, which draws data, teacher, order of batches and first weights."""
+def scenario_of(plan: Any, seed: int) -> Scenario:
+    """Return the scenario of one seed of a study's plan, which draws data, teacher, order of batches and first weights."""
     changes = {"run.batches": plan.batches, "data.held_out_samples": plan.held_out_samples, "data.seed": seed}
     return with_values(preset(plan.preset).scenario, changes)
 

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cache
-from statistics import stdev
 
 from . import kept
-from .findings import MEASURES, MOMENTS
+from .findings import differences, tabled
 from .kept import Study
-from .paired import Paired, paired
+from .paired import Paired
 from .protections import NOTHING, SHARDS, parsed
 
 WORDS = {
@@ -42,7 +41,7 @@ def told(variant: str) -> str:
 def effects(study: Study) -> tuple[Effect, ...]:
     """Return every difference of at least two seeds, by moment, measure and variant."""
     variants = getattr(study.plan, kept.KINDS[study.which].varied)
-    return tuple(_effect(study, name, moment, measure) for moment in MOMENTS for measure in MEASURES for name in variants)
+    return tuple(Effect(*one) for one in differences(study, variants, NOTHING))
 
 
 @cache
@@ -51,26 +50,6 @@ def stored() -> tuple[Effect, ...]:
     return effects(kept.read(kept.STORED_PROTECTIONS))
 
 
-def _effect(study: Study, variant: str, moment: str, measure: str) -> Effect:
-    _, factor, _ = MEASURES[measure]
-    scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
-    without = [factor * getattr(score[NOTHING], measure) for score in scores]
-    changed = [factor * getattr(score[variant], measure) for score in scores]
-    return Effect(variant, moment, measure, paired([x - y for x, y in zip(changed, without, strict=True)]), stdev(without))
-
-
 def table(study: Study) -> str:
     """Write the differences for people: mean, 95 % interval, and the spread that unpaired runs would have."""
-    plan = study.plan
-    lines = [
-        f"{plan.preset}: struck in batch {plan.crash_at:,} of {plan.batches:,}, {plan.held_out_samples:,} held-out samples, "
-        f"{len(study.seeds)} seeds, model version {study.model}, {study.date}",
-        f"{'moment':22}{'measure':30}{'recovery':48}{'difference':>12}{'95 % interval':>24}{'seed spread':>13}",
-    ]
-    for one in effects(study):
-        title, _, unit = MEASURES[one.measure]
-        interval = f"{one.difference.low:+.5f} to {one.difference.high:+.5f}"
-        words = f"{MOMENTS[one.moment]:22}{f'{title} [{unit}]':30}{one.words:48}"
-        lines.append(f"{words}{one.difference.mean:+12.5f}{interval:>24}{one.spread:13.5f}")
-    twins = sorted({seed.twin for seed in study.seeds.values()} - {""})
-    return "\n".join([*lines, *twins]) + "\n"
+    return tabled(study, "struck", f"{'recovery':48}", ((one, f"{one.words:48}") for one in effects(study)))

@@ -1,8 +1,10 @@
 """What a study has found: paired differences by staleness, moment and measure, and the table that shows them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import stdev
+from typing import Any
 
 from .kept import Study
 from .paired import Paired, paired
@@ -36,7 +38,7 @@ class Finding:
 def findings(study: Study) -> tuple[Finding, ...]:
     """Return every difference of at least two seeds, ordered by moment, measure and staleness."""
     stale = sorted(set(study.plan.staleness) - {0})
-    return tuple(_finding(study, g, moment, measure) for moment in MOMENTS for measure in MEASURES for g in stale)
+    return tuple(Finding(*one) for one in differences(study, stale, 0))
 
 
 def sentence(study: Study) -> str:
@@ -79,26 +81,34 @@ def _points(found: Paired) -> str:
     return f"{found.mean:+.3f} ± {found.half:.3f}"
 
 
-def _finding(study: Study, g: int, moment: str, measure: str) -> Finding:
-    _, factor, _ = MEASURES[measure]
-    scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
-    without = [factor * getattr(score[0], measure) for score in scores]
-    stale = [factor * getattr(score[g], measure) for score in scores]
-    return Finding(g, moment, measure, paired([x - y for x, y in zip(stale, without, strict=True)]), stdev(without))
-
-
 def table(study: Study) -> str:
     """Write the differences for people: mean, 95 % interval, and the spread that unpaired runs would have."""
+    rows = ((one, f"{one.staleness:18,}") for one in findings(study))
+    return tabled(study, "power lost", f"{'MLP log [batches]':>18}", rows, sentence(study))
+
+
+def differences(study: Study, variants: Iterable[Any], reference: Any) -> Iterator[tuple[Any, str, str, Paired, float]]:
+    """Yield variant, moment, measure, what it differs by from the reference, paired by seed, and the reference's own spread."""
+    for moment, (measure, (_, factor, _)) in product(MOMENTS, MEASURES.items()):
+        scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
+        without = [factor * getattr(score[reference], measure) for score in scores]
+        for variant in variants:
+            changed = [factor * getattr(score[variant], measure) for score in scores]
+            yield variant, moment, measure, paired([x - y for x, y in zip(changed, without, strict=True)]), stdev(without)
+
+
+def tabled(study: Study, struck: str, head: str, rows: Iterable[tuple[Any, str]], *last: str) -> str:
+    """Write a table of differences, each with the cell under `head` that says of what; `struck` is what happened in the batch."""
     plan = study.plan
     lines = [
-        f"{plan.preset}: power lost in batch {plan.crash_at:,} of {plan.batches:,}, {plan.held_out_samples:,} held-out samples, "
+        f"{plan.preset}: {struck} in batch {plan.crash_at:,} of {plan.batches:,}, {plan.held_out_samples:,} held-out samples, "
         f"{len(study.seeds)} seeds, model version {study.model}, {study.date}",
-        f"{'moment':22}{'measure':30}{'MLP log [batches]':>18}{'difference':>12}{'95 % interval':>24}{'seed spread':>13}",
+        f"{'moment':22}{'measure':30}{head}{'difference':>12}{'95 % interval':>24}{'seed spread':>13}",
     ]
-    for one in findings(study):
+    for one, cell in rows:
         title, _, unit = MEASURES[one.measure]
         interval = f"{one.difference.low:+.5f} to {one.difference.high:+.5f}"
-        words = f"{MOMENTS[one.moment]:22}{f'{title} [{unit}]':30}{one.staleness:18,}"
+        words = f"{MOMENTS[one.moment]:22}{f'{title} [{unit}]':30}{cell}"
         lines.append(f"{words}{one.difference.mean:+12.5f}{interval:>24}{one.spread:13.5f}")
     twins = sorted({seed.twin for seed in study.seeds.values()} - {""})
-    return "\n".join([*lines, *twins, sentence(study)]) + "\n"
+    return "\n".join([*lines, *twins, *last]) + "\n"

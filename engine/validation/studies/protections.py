@@ -17,11 +17,9 @@ import numpy as np
 from ...core.arrays import Singles
 from ...core.threads import single_thread
 from ...errors import BadInput
-from ...scenario.presets import preset
-from ...scenario.scenario import Scenario, with_values
 from ...training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, scaled, train
 from ...workload.source import source
-from .accuracy import Seed, score
+from .accuracy import Seed, scenario_of, score
 
 VARIANTS = ("cpr-100", "cpr-500", "bits-8", "bits-4", "bits-2", "mlp-100")
 KINDS = ("cpr", "bits", "mlp")
@@ -59,12 +57,6 @@ def parsed(name: str) -> tuple[str, int]:
     if not known:
         raise BadInput(f"{name!r} is no variant of this study; write cpr-BATCHES, bits-BITS (1 to 16) or mlp-BATCHES.")
     return kind, int(amount)
-
-
-def scenario_of(plan: Plan, seed: int) -> Scenario:
-    """Return the scenario of one seed, which draws data, teacher, order of batches and first weights."""
-    changes = {"run.batches": plan.batches, "data.held_out_samples": plan.held_out_samples, "data.seed": seed}
-    return with_values(preset(plan.preset).scenario, changes)
 
 
 def one_seed(plan: Plan, seed: int) -> Seed:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from .bugs import Broken
-from .exploration import explore
-from .visit import Effort
-from .whole import Told
+from engine.crashcheck.bugs import Broken
+from engine.crashcheck.exploration import explore
+from engine.crashcheck.visit import Effort
+from engine.crashcheck.whole import Told
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,61 @@
-"""A medium that costs time: the protocol at full size, charged by the same formulas of a device as the schedule.
-
-It keeps flags alone, since nothing else is read back while training; what a region's writes are, its name says.
-"""
+"""Media that meter: the bytes of each region, and at full size what they cost by a device's own formulas, as in the schedule."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from ..core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
-from ..hardware.device import Device, joules, seconds, stored
-from .layout import Layout
-from .media import LINE, Octets
-from .protocol import LogName
+from engine.core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
+from engine.hardware.device import Device, joules, seconds, stored
+from engine.persistence.layout import DATA, Layout
+from engine.persistence.media import LINE, Media, Octets
+from engine.persistence.protocol import LogName
+
+
+def region(layout: Layout, address: int) -> str:
+    """Name the region that holds an address: superblock, data, flags, row log or mlp log."""
+    if address < DATA:
+        return "superblock"
+    if address < layout.row_slots[0].header:
+        return "data"
+    if any(slot.header <= address < slot.payload for slot in layout.slots):
+        return "flags"
+    return "row log" if address < layout.mlp_slots[0].header else "mlp log"
+
+
+class CountingMedia:
+    """Passes everything on, and keeps the bytes written and flushed per region, and the number of fences."""
+
+    def __init__(self, media: Media, layout: Layout) -> None:
+        self.load, self.poisoned = media.load, media.poisoned
+        self._media, self._layout = media, layout
+        self.written: Counter[str] = Counter()
+        self.flushed: Counter[str] = Counter()
+        self.fences = 0
+
+    def store(self, address: int, data: Octets) -> None:
+        """Store and count the bytes."""
+        self.written[region(self._layout, address)] += data.size
+        self._media.store(address, data)
+
+    def device_write(self, address: int, data: Octets) -> None:
+        """Write from the device and count the bytes."""
+        self.written[region(self._layout, address)] += data.size
+        self._media.device_write(address, data)
+
+    def flush(self, address: int, nbytes: int) -> None:
+        """Flush and count the bytes asked for."""
+        self.flushed[region(self._layout, address)] += nbytes
+        self._media.flush(address, nbytes)
+
+    def fence(self) -> None:
+        """Fence and count it."""
+        self.fences += 1
+        self._media.fence()
 
 
 class TimedMedia:
     """Counts the bytes of each region between fences; a fence turns them into the device's seconds and joules.
+
+    Of its content it keeps flags alone, since nothing else is read back while training.
 
     `seconds`, `joules`, `written` and `stored` (bytes that wear the media) are by region; `clock` is all seconds so far.
     Reading flags, and waiting for a fence with nothing to write, costs nothing here, as it costs nothing in the schedule.
@@ -40,9 +81,9 @@ class TimedMedia:
 
     def store(self, address: int, data: Octets) -> None:
         """Count bytes, and keep a flag."""
-        region = self._layout.region(address)
-        self._pending[region] += data.size
-        if region == "flags":
+        place = region(self._layout, address)
+        self._pending[place] += data.size
+        if place == "flags":
             self._flags[address] = data.tobytes()
 
     def device_write(self, address: int, data: Octets) -> None:

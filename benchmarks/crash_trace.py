@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CannotRun
-from ..persistence import CrashMedia, records
-from ..persistence.checksums import MODULUS, row_digests, table_digest
-from ..persistence.layout import DATA, Slot
-from ..persistence.media import LINE, Media
-from ..persistence.pending_writes import Write
-from ..persistence.protocol import Rows
-from ..persistence.records import Kind, Record
-from ..persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
-from .reference_run import Journal, Story
+from engine.crashcheck.reference_run import Journal, Story
+from engine.errors import CannotRun
+from engine.persistence import CrashMedia, records
+from engine.persistence.checksums import MODULUS, row_digests, table_digest
+from engine.persistence.layout import DATA, Slot
+from engine.persistence.media import LINE, Media, octets
+from engine.persistence.pending_writes import Write
+from engine.persistence.protocol import Rows
+from engine.persistence.records import Kind, Record
+from engine.persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Peek:
 class Trace:
     """The `watch` of a crash medium: counts the points it has seen, and keeps the first problem.
 
-    `state` is what recovery would restore now, None where it would refuse.
+    `state` is what recovery would restore now, None where it would refuse; `said` are the digests that it may have.
     """
 
     tale: Story
@@ -70,12 +70,14 @@ class Trace:
     replayed: Sequence[Record] = ()
     checked: object = None
     masked: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    said: tuple[int, ...] = ()
     digests: dict[tuple[Kind, int], tuple[Rows, NDArray[np.uint64]]] = field(default_factory=dict)
 
     def begin(self, media: CrashMedia) -> None:
         """Look at the whole medium once."""
         place = self.tale.layout
         peek = Peek(media.durable)
+        self.said = tuple(table_digest(octets(table).reshape(len(table), -1)) for table in self.tale.tables)
         self.media, self.masked = media, np.zeros(place.num_rows, np.bool_)
         self.live = {slot: record for slot in place.slots if (record := records.read(_media(peek), slot))}
         self.kept = table_digest(self._table(media)[:, : place.row_bytes])
@@ -170,20 +172,20 @@ class Trace:
         """Compare what would be restored with the oracle, unless both are as they were."""
         asked = (self.state, self.journal.acknowledged)
         if not self.problem and asked != self.checked:
-            self.problem = mismatch(self.tale, self.state, self.journal.acknowledged)
+            self.problem = self._mismatch(self.state, self.journal.acknowledged)
             self.checked = asked
 
-
-def mismatch(tale: Story, state: State | None, acknowledged: int) -> str:
-    """Return a sentence if the state is not that of the batches it claims."""
-    if state is None:
-        return "no valid checkpoint"
-    b, m = state.embedding_batch, state.mlp_batch
-    if not acknowledged <= b <= tale.batches or not 0 <= b - m <= tale.bound:
-        return f"embeddings of batch {b} with an MLP of batch {m}, though {acknowledged} was acknowledged"
-    if {state.table, state.stamp.digest} != {tale.digests[b]}:
-        return f"embeddings are not those of batch {b}"
-    return "" if state.mlp == tale.images[1][m] else f"the MLP is not that of batch {m}"
+    def _mismatch(self, state: State | None, acknowledged: int) -> str:
+        """Return a sentence if the state is not that of the batches it claims."""
+        tale = self.tale
+        if state is None:
+            return "no valid checkpoint"
+        b, m = state.embedding_batch, state.mlp_batch
+        if not acknowledged <= b <= tale.batches or not 0 <= b - m <= tale.bound:
+            return f"embeddings of batch {b} with an MLP of batch {m}, though {acknowledged} was acknowledged"
+        if {state.table, state.stamp.digest} != {self.said[b]}:
+            return f"embeddings are not those of batch {b}"
+        return "" if state.mlp == tale.images[1][m] else f"the MLP is not that of batch {m}"
 
 
 def _media(peek: Peek) -> Media:
