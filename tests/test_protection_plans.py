@@ -12,7 +12,7 @@ from engine.campaign.simulate import terms_of
 from engine.faults.hazard import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.systems.traffic import mlp_bytes, table_bytes
+from engine.systems.traffic import mlp_bytes, row_bytes, table_bytes
 from engine.units import GB, HOUR, GiB
 from engine.workload.expected_cache import expected_unique
 
@@ -53,6 +53,14 @@ def test_check_n_run_writes_changed_rows_in_four_bits_a_word():
     assert plan.written["remote"] == pytest.approx(changed * (8 + 8 + 8) + mlp_bytes(KAGGLE))
     assert plan.every == every < plan_of("check-n-run").every == round(1800 / plan.step)
     assert plan.drain == pytest.approx(plan.written["remote"] / 1e9)
+
+
+@pytest.mark.parametrize("name", ["dlrm-kaggle", "trainingcxl-rm1"])
+def test_an_undo_log_writes_each_changed_row_with_its_number_and_the_mlps_and_no_more(name):
+    """And four flags, each a block of 256 B; the update at home would be written without a log too."""
+    scenario = with_values(preset(name).scenario, {"system": "cxl-b"})
+    payload = expected_unique(scenario, 1) * (row_bytes(scenario) + 8) + mlp_bytes(scenario)
+    assert plan_of("undo", scenario).batch_written["pmem"] == pytest.approx(payload + 4 * 256, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["dlrm-terabyte", "torchrec-terabyte", "cached-embedding-terabyte", "meta-856"])

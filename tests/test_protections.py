@@ -97,6 +97,14 @@ def test_switching_one_class_off_leaves_the_others_where_they_were():
     assert [blow for blow in every_blow if blow.fault == "power-loss"] == fewer
 
 
+def test_a_campaign_that_would_be_struck_more_often_than_can_be_followed_is_refused(monkeypatch):
+    monkeypatch.setattr(fault_stream, "MOST_BLOWS", 8)
+    twice_a_second = {"gpu-crash": Hazard(0.5)}
+    assert all(blow.at < 4.0 for blow in fault_stream.blows(KAGGLE, twice_a_second, 1, 4.0))  # 8 are expected, and no more
+    with pytest.raises(BadKnob, match="would be struck 9 times, more than 8; shorten it"):
+        fault_stream.blows(KAGGLE, twice_a_second, 1, 4.5)
+
+
 def test_weibull_faults_keep_their_mean():
     counts = [len(fault_stream.blows(KAGGLE, {"gpu-crash": Hazard(100.0, shape)}, 1, 4e5)) for shape in (0.7, 1.0, 1.5)]
     assert counts == pytest.approx([4000] * 3, rel=0.05)

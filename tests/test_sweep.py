@@ -56,6 +56,13 @@ def test_a_combination_that_no_scenario_can_take_is_a_sentence_beside_the_others
     assert found.refused[0].place == {"system": "cxl", "model.embedding_dim": 32}
 
 
+def test_knobs_of_the_data_contradict_each_other_point_by_point_too() -> None:
+    """What hot rows and rows used once take of a table's lookups must leave 0.01 to the others."""
+    found = grid("data.once_share=0.1,0.9,0.69,0.7", settings=(("data.hottest_shares", (0.3,)),))
+    assert [one.place for one in found.refused] == [{"data.once_share": 0.9}, {"data.once_share": 0.7}]
+    assert [one.data.once_share for one in found] == [0.1, 0.69]
+
+
 def test_a_sweep_of_nothing_but_contradictions_is_refused() -> None:
     with pytest.raises(BadKnob, match=r"At model.embedding_dim=32: model.bottom_mlp ends in 16"):
         grid("model.embedding_dim=32,64")

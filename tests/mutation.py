@@ -1,0 +1,150 @@
+"""Mutation score: which small wrong changes of the engine, drawn by a seed, does the first tier of tests notice?
+
+`--measure` notes which test files call which functions, once; a mutant is then shown to the files that run its place,
+quickest first, until one fails. Without a failure within the seconds that a mutant may take it has survived.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.mutants import Place, draw, mutate, places
+
+ROOT = Path(__file__).parent.parent
+UNRUN = {"test_layers.py", "test_acceptance.py", "house.py"}  # they judge the text of files, not what it does
+FIRST_TIER = "not slow and not browser"
+
+
+def related(tree: Path, at: Place, measured: dict[str, Any]) -> list[str]:
+    """Return the test files that run a place, those first that are quick and do little else.
+
+    Compiled kernels and constants are not seen to run: they count with their file, or else with the files that name them.
+    """
+    name = re.split(r"[./]", at.name.split("@")[0])[-1]
+    place = f"{at.path}:{at.name.split('@')[0].replace('/', '.<locals>.')}"
+    exact = {test for test, of in measured.items() if place in of["calls"]}
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    naming = {str(p.relative_to(tree)) for p in (tree / "engine").rglob("*.py") if word.search(p.read_text(encoding="utf-8"))}
+    for files in ({at.path}, naming):
+        calls = {test: sum(call.split(":")[0] in files for call in of["calls"]) for test, of in measured.items()}
+        if any(calls.values()):
+            break
+    cost = {test: float(of["seconds"]) * len(of["calls"]) / calls[test] for test, of in measured.items() if calls[test]}
+    return sorted((test for test in cost if test in exact or not exact), key=cost.__getitem__)
+
+
+def measure(tree: Path, out: Path, limit: float) -> None:
+    """Run each test file alone, for at most `limit` seconds, and note its time and the functions of the engine that it calls."""
+    measured: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
+    for path in sorted((tree / "tests").glob("test_*.py")):
+        if path.name not in UNRUN and str(path.relative_to(tree)) not in measured:
+            calls = out.with_suffix(".calls")
+            calls.unlink(missing_ok=True)
+            began = time.monotonic()
+            _pytest(tree, [str(path.relative_to(tree)), "-p", "tests.mutation"], limit, {"MUTATION_CALLS": str(calls)})
+            seen = calls.read_text().split("\n") if calls.exists() else []
+            measured[str(path.relative_to(tree))] = {"seconds": round(time.monotonic() - began, 1), "calls": seen}
+            out.write_text(json.dumps(measured, indent=0))
+
+
+def pytest_configure() -> None:
+    """Note, as a plugin of pytest, each function of the engine that is called, without following its lines."""
+    noted: set[Any] = set()
+    calls, here = Path(os.environ["MUTATION_CALLS"]), f"{Path.cwd()}{os.sep}"
+
+    def call(frame: Any, event: str, arg: Any) -> None:
+        code = frame.f_code
+        if code not in noted:
+            noted.add(code)
+            if code.co_filename.startswith(f"{here}engine"):
+                with calls.open("a") as file:
+                    file.write(f"{code.co_filename.removeprefix(here)}:{code.co_qualname}\n")
+
+    threading.settrace(call)
+    sys.settrace(call)
+
+
+def _pytest(tree: Path, arguments: list[str], limit: float, environment: dict[str, str] | None = None) -> str:
+    """Run pytest in a checkout; return "" if all passed, else the first failing test, or "time" past the limit."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", FIRST_TIER, *arguments]
+    with subprocess.Popen(
+        command, cwd=tree, env=os.environ | (environment or {}), stdout=-1, stderr=-2, text=True, start_new_session=True
+    ) as run:
+        try:
+            output = run.communicate(timeout=limit)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, 9)
+            return "time"
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+    return "" if run.returncode in (0, 5) else failed[1] if failed else "before any test"
+
+
+def judge(tree: Path, at: Place, mutant: str, measured: dict[str, Any], budget: float, only: list[str] | None) -> dict[str, Any]:
+    """Show one mutant, in a copy of the checkout, to the test files that run it, and return what became of it."""
+    _, operator, ordinal = mutant.rsplit(":", 2)
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        checkout = Path(folder) / "checkout"
+        shutil.copytree(tree, checkout, ignore=shutil.ignore_patterns(".git", ".venv", ".emberpool", ".hypothesis"))
+        changed = mutate(checkout, at, operator, int(ordinal))
+        tests, began, verdict = only or related(tree, at, measured), time.monotonic(), ""
+        while tests and not verdict and time.monotonic() - began < budget:
+            some, tests = tests[:4], tests[4:]
+            expected = sum(float(measured.get(test, {"seconds": 60})["seconds"]) for test in some)
+            verdict = _pytest(checkout, some, 3 * expected + 120)
+    fate = "timed out" if verdict == "time" else "killed" if verdict else "survived"
+    seconds = round(time.monotonic() - began)
+    return {"mutant": mutant, "fate": fate, "by": verdict, "seconds": seconds, "unasked": len(tests), "change": changed}
+
+
+def report(results: list[dict[str, Any]]) -> str:
+    """Return a table of what became of the mutants, survivors last, and the score."""
+    rows = sorted(results, key=lambda one: (one["fate"] == "survived", one["mutant"]))
+    lines = [f"{one['fate']:9}  {one['mutant']:60}  {one['by'] or one['change']}" for one in rows]
+    dead = sum(one["fate"] != "survived" for one in results)
+    return "\n".join([*lines, f"{dead} of {len(results)} killed, {100 * dead / max(1, len(results)):.0f} %"])
+
+
+def main() -> None:
+    """Draw mutants and report what becomes of them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--list", action="store_true", help="only print the mutants' names")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout to mutate")
+    parser.add_argument("--other", type=Path, help="a second checkout: draw only what both have")
+    parser.add_argument("--mutants", type=Path, help="a file of mutants' names, one a line, in place of a draw")
+    parser.add_argument("--tests", nargs="+", help="test files, in place of those that run the mutant's place")
+    parser.add_argument("--budget", type=float, default=300, help="seconds after which no further test file is begun")
+    parser.add_argument("--measure", type=float, metavar="SECONDS", help="first note what each test file calls within so long")
+    parser.add_argument("--calls", type=Path, default=Path("build/mutation-calls.json"), help="where that is noted")
+    parser.add_argument("--out", type=Path, default=Path("build/mutation.json"), help="where results are written")
+    a = parser.parse_args()
+    a.calls.parent.mkdir(exist_ok=True)
+    if a.measure:
+        measure(a.tree, a.calls, a.measure)
+    known = places(a.tree)
+    trees = [known, *([places(a.other)] if a.other else [])]
+    names = a.mutants.read_text().splitlines() if a.mutants else draw(trees, a.seed, a.count)
+    if a.list:
+        print("\n".join(names))
+        return
+    measured = json.loads(a.calls.read_text())
+    results = []
+    for name in names:
+        results.append(judge(a.tree, known[name.rsplit(":", 2)[0]], name, measured, a.budget, a.tests))
+        print(f"{results[-1]['fate']:9}  {name}  {results[-1]['by']}  {results[-1]['seconds']} s", flush=True)
+        a.out.write_text(json.dumps({"seed": a.seed, "mutants": results}, indent=1))
+    print(report(results))
+
+
+if __name__ == "__main__":
+    main()

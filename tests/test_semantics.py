@@ -1,0 +1,219 @@
+"""Do small rules hold that a paper, a definition or a sum by hand states, whatever the golden files say?"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from machines import SYSTEMS, flow, line, ready, scenario, uneven
+
+from engine.core.work import BottomMLP, HomeWrites, RowLog, RowReads, TopPart
+from engine.faults.fault import Strike
+from engine.hardware.device import Device, seconds
+from engine.hardware.devices import host
+from engine.persistence import PersistEvent
+from engine.registry import load
+from engine.run.corruption import poisoned
+from engine.run.crash_recovery import Before, in_miniature
+from engine.run.cut import cut
+from engine.run.learner import crash
+from engine.run.outage import Outage
+from engine.run.progress import Meter
+from engine.run.run import Found, Machinery, Segment, run
+from engine.run.training_curve import first_lesson
+from engine.scenario.keys import key
+from engine.scenario.machine import Machine
+from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.timeline import timeline
+from engine.service import computations
+from engine.service.dispatch import Feed
+from engine.service.queue import tend
+from engine.service.service import status, submit
+from engine.simulate import untrained
+from engine.store.database import opened
+from engine.systems.steps import shared
+from engine.systems.system import Recovery, ways
+from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
+from engine.training import scaled_model
+from engine.workload.source import source
+
+REDO = [name for name in SYSTEMS if load("systems", name).ways.log == "redo"]
+LOGGING = [name for name in SYSTEMS if load("systems", name).ways.log]
+
+
+def test_the_hosts_mlp_costs_two_operations_a_weight_forward_and_four_backward() -> None:
+    """10 samples through 4-3-2: 5 × 3 + 4 × 2 = 23 weights with biases; backward, weights and inputs get a gradient each."""
+    device = host.DEVICE.build(Machine(host="trainingcxl"))
+    rate = next(one.value for one in device.constants if one.name == "fp32 layer rate") * 1e12
+    forward, backward = (seconds(device, BottomMLP(10, (4, 3, 2), way)) for way in ("forward", "backward"))
+    assert forward == pytest.approx(2 * 10 * 23 / rate)
+    assert backward == pytest.approx(4 * 10 * 23 / rate)
+    without_vectors, whole = (seconds(device, TopPart(10, (4, 3, 2), vectors, 8)) for vectors in (0, 5))
+    assert without_vectors == pytest.approx(forward + backward)
+    assert whole - without_vectors == pytest.approx(3 * 2 * 10 * 5 * 5 * 8 / rate)  # 5 × 5 products of 8, three times
+
+
+def kaggle(**model: object) -> Scenario:
+    """Return facebookresearch/dlrm's bench/dlrm_s_criteo_kaggle.sh: 26 tables of dim 16, 13-512-256-64-16 and 512-256-1."""
+    published = {"num_tables": 26, "embedding_dim": 16, "bottom_mlp": (13, 512, 256, 64, 16), "top_mlp": (512, 256, 1)}
+    return with_values(Scenario(), {f"model.{name}": value for name, value in (published | model).items()})
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs"),
+    [
+        ({}, 16 + 27 * 26 // 2),  # 367, as in that program's printed model
+        ({"interaction": "concat"}, 16 + 26 * 16),
+        ({"num_tables": 1}, 16 + 1),
+    ],
+)
+def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model: dict[str, object], inputs: int) -> None:
+    asked = kaggle(**model)
+    assert top_widths(asked) == scaled_model(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
+    work = shared.top(asked, ()).demands[0].work
+    assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), asked.model.num_tables + 1, 16)  # the dense one too
+
+
+@pytest.mark.parametrize(("optimizer", "words"), [("sgd", 1), ("adagrad", 2)])
+def test_the_mlp_log_holds_a_word_for_each_weight_and_one_more_for_adagrads_sum(optimizer: str, words: int) -> None:
+    bottom = 14 * 512 + 513 * 256 + 257 * 64 + 65 * 16
+    top = 368 * 512 + 513 * 256 + 257 * 1
+    assert mlp_bytes(kaggle(optimizer=optimizer)) == 4 * words * (bottom + top)
+
+
+def test_trainingcxl_lets_the_mlp_log_be_100_batches_old_and_looks_up_early() -> None:
+    asked = Scenario(system="cxl")
+    assert (ways(asked, load("systems", "cxl")).bound, ways(asked, load("systems", "cxl")).relaxed_lookup) == (100, True)
+    for strict in ("cxl-b", "cxl-d", "pcie"):
+        assert ways(replace(asked, system=strict), load("systems", strict)).strict
+
+
+@pytest.mark.parametrize("system", REDO)
+def test_a_redo_log_is_written_over_only_once_the_rows_of_the_batch_before_are_home(system: str) -> None:
+    """Until then it is the only copy of them; here each piece of work takes a second, and going home a hundred."""
+    m = ready(scenario("tiny", system))
+    graph = m.system.plan(m.scenario, m.ways, flow(m.scenario, 4))
+    works = {type(demand.work) for task in graph.tasks for demand in task.demands}
+    takes = {work: lambda _: np.ones(4) for work in works} | {HomeWrites: lambda _: np.full(4, 100.0)}
+    slow = timeline(graph, {name: Device(name, name, takes) for name in m.devices}, 4)
+    (log,) = [k for k, task in enumerate(graph.tasks) if any(isinstance(d.work, RowLog) for d in task.demands)]
+    (home,) = [k for k, task in enumerate(graph.tasks) if any(isinstance(d.work, HomeWrites) for d in task.demands)]
+    assert np.all(slow.start[1:, log] >= slow.end[:-1, home])
+
+
+def relaxed() -> tuple[dict[str, object], Traffic]:
+    """Return the work of a relaxed lookup by task, and its batches, no two alike."""
+    m = ready(scenario("tiny", "cxl"))
+    amounts = replace(uneven(flow(m.scenario, 6)), raw_share=np.linspace(0.1, 0.6, 6))
+    graph = m.system.plan(m.scenario, m.ways, amounts)
+    return {task.name: task.demands[0].work for task in graph.tasks}, amounts
+
+
+def test_a_relaxed_lookup_reads_every_batch_once_the_first_in_time_and_each_other_a_batch_early() -> None:
+    work, amounts = relaxed()
+    now, early = work["Embedding lookup"], work["Early lookup"]
+    assert isinstance(now, RowReads) and isinstance(early, RowReads)
+    assert np.array_equal(now.rows, [amounts.rows[0], 0, 0, 0, 0, 0])
+    assert np.array_equal(early.rows, [*amounts.rows[1:], 0])
+
+
+def test_a_batch_corrects_the_early_lookups_of_the_next_that_meet_rows_it_has_written() -> None:
+    work, amounts = relaxed()
+    meeting = amounts.raw_share[1:] * amounts.lookups  # share of the next batch's lookups whose row this one writes
+    assert work["Correct pooled"].nbytes == pytest.approx([*meeting * amounts.vector_bytes, 0])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("system", LOGGING)
+def test_a_commit_that_ends_in_the_instant_of_the_fault_is_durable_and_one_an_instant_later_is_not(system: str) -> None:
+    whole = line(scenario("tiny", system), 6)
+    (commit,) = [k for k, task in enumerate(whole.graph.tasks) if task.persists == "commit"]
+    at = float(whole.end[3, commit])
+    on_time, too_late = cut(whole, at), cut(whole, float(np.nextafter(at, 0)))
+    assert (on_time.committed, too_late.committed) == (3, 2)
+    flags = [[event.done for event in found.events if (event.op, event.batch) == ("commit", 3)] for found in (on_time, too_late)]
+    assert flags[0] == [1.0] and flags[1][0] < 1.0
+
+
+def struck(name: str, **knobs: object) -> tuple[Machinery, Segment, Outage]:
+    """Return a run of 8 batches that loses power as the fifth ends: its machine, the stretch that was cut, the outage."""
+    asked = scenario(name, "cxl-b", **{"run.batches": 8, **knobs})
+    m = ready(with_values(asked, {"faults.power_loss_at_seconds": (float(line(asked, 8).batch_ends[4]),)}))
+    done, _ = run(m, flow(m.scenario, 8), None, untrained(m))
+    return m, done.segments[0], done.crashes[0].outage
+
+
+def test_a_batch_of_which_anything_was_persisted_is_trained_before_the_fault_strikes() -> None:
+    """Its log holds what it changes, though nothing of it that counts as begun had taken time."""
+    m, segment, down = struck("tiny")
+    pupil = first_lesson(m, source(m.scenario, None), 8, Meter(None, 8)).pupil
+    assert segment.cut
+    ahead = segment.first + segment.cut.started  # the first batch that had not begun
+    events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.started, 0.5))
+    _, found, trained = crash(
+        pupil, m, replace(segment, cut=replace(segment.cut, events=events)), down, frozenset(), lambda *_: False
+    )
+    assert len(trained.losses) == ahead + 1 and found.fatal == ""
+
+
+@pytest.mark.parametrize("name", ["tiny", "trainingcxl-rm1"])
+@pytest.mark.parametrize(("model", "buffer"), [("adr", 0), ("gpf_fail", 16 * 1024)])
+def test_a_recovery_in_miniature_writes_as_much_as_a_failing_flush_can_lose(
+    monkeypatch: pytest.MonkeyPatch, name: str, model: str, buffer: int
+) -> None:
+    """With less written than the 16 KiB that can be lost, the loss would reach back to what was written before, which is safe."""
+    m, segment, down = struck(name, **{"machine.persistence_model": model})
+    seen: list[Before] = []
+
+    def survived(m: object, segment: object, down: object, before: Before, *more: object) -> Found:
+        seen.append(before)
+        return Found(0, 0)
+
+    monkeypatch.setattr(sys.modules[in_miniature.__module__], "survived", survived)
+    in_miniature(m, segment, down)
+    rows, mlp = int(down.recovery.rows) * down.recovery.row_bytes, down.recovery.mlp_bytes
+    assert rows > 2 * down.recovery.row_bytes and mlp > 8
+    assert seen[0].mlp.nbytes == (min(buffer, mlp) if buffer else 8)
+    written = seen[0].table.nbytes - down.recovery.row_bytes  # one more row is there, which the batch does not change
+    assert min(buffer, rows) <= written <= buffer + down.recovery.row_bytes
+
+
+@pytest.mark.parametrize(("endings", "state"), [(("failed", "failed"), "failed"), (("failed", "kept"), "done")])
+def test_a_request_is_done_if_it_has_a_result_and_failed_if_every_point_failed(
+    tmp_path: Path, endings: tuple[str, str], state: str
+) -> None:
+    path = tmp_path / "store.sqlite"
+    asked = [with_values(Scenario(), {"data.seed": seed}) for seed in (1, 2)]
+    request = submit(path, asked, "estimate")
+    names = [key(one, "estimate") for one in asked]
+    with opened(path) as store:
+        assert computations.claim(store, request, names) == names
+        computations.close(store, [(name, how, "{}") for name, how in zip(names, endings, strict=True)])
+        tend(store)
+    assert status(path, request).state == state
+
+
+def test_estimates_during_which_a_worker_died_go_on_64_together_and_after_a_second_death_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    asked = [with_values(Scenario(), {"data.seed": seed}) for seed in range(100)]
+    request = submit(path, asked, "estimate")
+    with opened(path) as store:
+        feed, names = Feed(store, path, ""), [key(one, "estimate") for one in asked]
+        feed.size = 4096  # estimates are quick here
+        for together in (64, 1):
+            assert computations.claim(store, request, names) == names
+            computations.bury(store, "died")
+            chunk = feed.next()
+            assert chunk and len(chunk.keys) == together
+
+
+def test_a_media_error_anywhere_strikes_tables_row_log_and_mlp_log_by_their_bytes() -> None:
+    """Two slots of rows with 8 bytes of number each, three of MLPs: of 16, 2 × 24 and 16 bytes a row of the tables."""
+    asked = scenario("tiny", "cxl-b", **{"faults.media_error_where": "anywhere"})
+    rows = num_rows(asked)
+    down = Outage((), (), Recovery(rows, 16, 0.0, 16 * rows / 3), line(asked, 2), 0.0)
+    strikes = (Strike(float(second), "media-error", 0, 0.0, 0.0) for second in range(1000))
+    where = [poisoned(asked, strike, down).where for strike in strikes]
+    assert where.count("row log") == pytest.approx(600, abs=60)
+    assert where.count("mlp log") == pytest.approx(200, abs=50)
+    assert where.count("logged row") == pytest.approx(200, abs=50)  # a batch that touches every row
