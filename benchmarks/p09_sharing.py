@@ -21,7 +21,7 @@ from engine.store.database import opened
 from engine.store.kept import outcomes, result_text
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
-from engine.training import train
+from engine.training import loop
 
 EVERY = 40
 AXES = ("data.seed=1,2,3,4", "system=cxl,cxl-b", "machine.cxl_bandwidth_GBps=0.5:50:25:log", "machine.near_data_lanes=1,2,4,8,16")
@@ -31,7 +31,7 @@ class Steps:
     """Counts the training steps that run while it is in force."""
 
     def __init__(self) -> None:
-        self.count, self.real = 0, train.step
+        self.count, self.real = 0, loop.step
 
     def __call__(self, *given: object) -> object:
         self.count += 1
@@ -53,9 +53,9 @@ def run() -> tuple[float, float, bool]:
     points = tuple(Sweep(preset("tiny").scenario, tuple(parse(axis) for axis in AXES)))
     with TemporaryDirectory() as folder:
         store = Path(folder) / "store.sqlite"
-        with patch.object(train, "step", Steps()) as shared:
+        with patch.object(loop, "step", Steps()) as shared:
             swept(store, points)
-        with patch.object(train, "step", Steps()) as alone:
+        with patch.object(loop, "step", Steps()) as alone:
             apart = [simulate(point) for point in points[::EVERY]]
         together = [result for _, result in outcomes(store, points, "full")][::EVERY]
     equal = all(other and result_text(one) == result_text(other) for one, other in zip(apart, together, strict=True))

@@ -68,10 +68,10 @@ def test_a_worker_with_other_code_is_refused_with_a_sentence_and_the_digest_sees
     assert "install the same everywhere" in ended.trouble and not ended.endings
     folder = tmp_path / "engine"
     shutil.copytree(ROOT / "engine", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(dask_pool, "__file__", str(folder / "afar.py"))
+    monkeypatch.setattr(dask_pool, "__file__", str(folder / "service" / "dask_pool.py"))
     same = dask_pool.code.__wrapped__()
     assert same == dask_pool.code()
-    (folder / "systems" / "cxl.py").write_text("")
+    (folder / "systems" / "trainingcxl" / "cxl.py").write_text("")
     assert dask_pool.code.__wrapped__() != same
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.__main__ import main
-from engine.crashcheck import Effort, check, configuration, configurations, exploration, read, replay, states
+from engine.crashcheck import Effort, check, configuration, configurations, explore, read, replay, states
 from engine.crashcheck.reference_run import Configuration, story
 from engine.crashcheck.states import Point
 from engine.crashcheck.visit import observed
@@ -38,7 +38,7 @@ def test_every_configuration_has_a_name_that_reads_back():
 
 def test_the_volatile_control_fails_in_every_configuration():
     for of in configurations():
-        assert exploration(of, models=("volatile",), effort=Effort(40, 1, 0, 0, 0)).inconsistent
+        assert explore(of, models=("volatile",), effort=Effort(40, 1, 0, 0, 0)).inconsistent
 
 
 def brute(sizes):
@@ -65,13 +65,13 @@ def test_an_image_holds_the_durable_bytes_and_a_prefix_of_each_stream():
 
 
 def test_exploring_twice_finds_the_same_and_another_seed_something_else():
-    first, again, other = (exploration("undo", effort=Effort(150, 2, 1, 2, 0), seed=seed) for seed in (0, 0, 1))
+    first, again, other = (explore("undo", effort=Effort(150, 2, 1, 2, 0), seed=seed) for seed in (0, 0, 1))
     assert (first.raw_states, first.unique_states) == (again.raw_states, again.unique_states)
     assert first.raw_states != other.raw_states
 
 
 def test_a_tiny_run_is_explored_to_the_last_combination():
-    report = exploration("undo-tiny", models=("adr",), effort=Effort(100_000, None, 0, 0, 0))
+    report = explore("undo-tiny", models=("adr",), effort=Effort(100_000, None, 0, 0, 0))
     points, _ = observed(story(configuration("undo-tiny")), "adr", 8, None)
     assert not report.cut_short
     assert report.unique_states == len({bytes(point.image(counts)) for point in points for counts in states.every(point.sizes)})
@@ -79,8 +79,8 @@ def test_a_tiny_run_is_explored_to_the_last_combination():
 
 @pytest.mark.parametrize("granularity", [64, 256])
 def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
-    fine = exploration("undo", models=("adr",), effort=Effort(10_000, 1, 0, 0, 0))
-    coarse = exploration("undo", models=("adr",), effort=Effort(10_000, 1, 1, 2, 0, granularity))
+    fine = explore("undo", models=("adr",), effort=Effort(10_000, 1, 0, 0, 0))
+    coarse = explore("undo", models=("adr",), effort=Effort(10_000, 1, 1, 2, 0, granularity))
     assert coarse.inconsistent == 0 and coarse.unique_states < fine.unique_states
 
 

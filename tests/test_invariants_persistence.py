@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from seeded_bugs.broken_media import Through
 
-from engine.crashcheck import Effort, check, configuration, configurations, exploration, judge
+from engine.crashcheck import Effort, check, configuration, configurations, explore, judge
 from engine.crashcheck.exploration import safe_models
 from engine.crashcheck.reference_run import story
 from engine.crashcheck.states import drawn
@@ -156,7 +156,7 @@ def lines_that_ask():
     """Return every line of the protocol that asks for a flush or a fence in training or recovery."""
     seen = set()
     for of in ("undo", "redo-late"):
-        exploration(of, lambda media: Without(media, "", ("", 0), seen), ("adr",), Effort(20, 0, 1, 1, 1))
+        explore(of, lambda media: Without(media, "", ("", 0), seen), ("adr",), Effort(20, 0, 1, 1, 1))
     return sorted(seen)
 
 
@@ -171,7 +171,7 @@ def test_I8_no_flush_and_no_fence_of_the_protocol_could_be_left_out():
     for kind, line in asked:
         efforts = [(of, effort) for effort in (Effort(150, 1, 4, 4, 2), Effort(1500, 2, 12, 10, 4)) for of in PLACES]
         for of, effort in efforts:
-            if exploration(of, lambda media, k=kind, at=line: Without(media, k, at, set()), ("adr",), effort).inconsistent:
+            if explore(of, lambda media, k=kind, at=line: Without(media, k, at, set()), ("adr",), effort).inconsistent:
                 break
         else:
             useless.append((kind, line))

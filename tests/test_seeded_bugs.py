@@ -8,7 +8,7 @@ from ladder import RUNGS, ladder, table
 from seeded_bugs import BUGS as ALL
 from seeded_bugs.broken_media import Through
 
-from engine.crashcheck import Effort, exploration, hunt, read, replay, timeout
+from engine.crashcheck import Effort, explore, hunt, read, replay, timeout
 from engine.crashcheck import exploration as search
 from engine.crashcheck.bugs import broken, seeded
 from engine.persistence import records
@@ -45,9 +45,9 @@ def test_a_change_that_is_no_bug_is_not_called_one_in_any_state(changed):
     wrap, install = (changed, nullcontext) if changed in WRAPS else (None, changed)
     with install():
         for of in ("undo-tiny", "redo-late-tiny"):
-            report = exploration(of, wrap, ("adr",), Effort(10_000, None, 2, 5, 1))
+            report = explore(of, wrap, ("adr",), Effort(10_000, None, 2, 5, 1))
             assert report.inconsistent == 0 and "adr" not in report.cut_short and report.unique_states > 200
-        assert exploration("undo-relaxed", wrap, effort=Effort(60, 2, 1, 4, 0)).inconsistent == 0
+        assert explore("undo-relaxed", wrap, effort=Effort(60, 2, 1, 4, 0)).inconsistent == 0
 
 
 def test_a_medium_that_spins_without_end_is_stopped_and_caught(monkeypatch):
@@ -57,7 +57,7 @@ def test_a_medium_that_spins_without_end_is_stopped_and_caught(monkeypatch):
                 self.count += 1
 
     monkeypatch.setattr(search, "PATIENCE", 0.2)
-    report = exploration("undo", Spins, effort=Effort(2))
+    report = explore("undo", Spins, effort=Effort(2))
     assert "does not end" in report.failures[0].problem and report.seconds < 5
 
 
@@ -66,7 +66,7 @@ def exits_when_made(media):
 
 
 def test_a_medium_that_wants_to_leave_is_caught_and_does_not_end_the_check():
-    report = exploration("undo", exits_when_made, ("adr",), Effort(2))
+    report = explore("undo", exits_when_made, ("adr",), Effort(2))
     assert "SystemExit" in report.failures[0].problem
 
 

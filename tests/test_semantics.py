@@ -28,10 +28,10 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.timeline import timeline
 from engine.service import computations
 from engine.service.dispatch import Feed
-from engine.service.queue import tend
 from engine.service.service import status, submit
 from engine.simulate import untrained
 from engine.store.database import opened
+from engine.store.requests import tend
 from engine.systems.steps import shared
 from engine.systems.system import Recovery, ways
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths

@@ -20,7 +20,7 @@ from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.store.kept import result_text
 from engine.store.trainings import from_text, text
-from engine.training import train
+from engine.training import loop
 
 SHORT = {"run.batches": 12, "run.evaluations": 3, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}
 EXACT = ("power_loss", "gpu_crash", "host_crash", "memory_reset", "link_down", "torn_write", "correlated_shock", "log_full")
@@ -55,8 +55,8 @@ def span(system: str) -> float:
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the training steps that really run."""
-    done, real = [], train.step
-    monkeypatch.setattr(train, "step", lambda *given: (done.append(1), real(*given))[1])
+    done, real = [], loop.step
+    monkeypatch.setattr(loop, "step", lambda *given: (done.append(1), real(*given))[1])
     return done
 
 

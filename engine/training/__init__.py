@@ -2,7 +2,7 @@
 
 Read in this order: `shape` and `twin` (what is trained), `rows`, `guide` and `weights` (the state), `lookup`,
 `interaction`, `mlp`, `loss` and `update` (the pieces), `step` (one batch, on one screen), `evaluate`, `revert`,
-and `fold` (many batches).
+and `loop` (many batches).
 
     seen = touched([*batches, held_out])
     shape = twin(scenario, seen)
@@ -11,12 +11,12 @@ and `fold` (many batches).
 
 from .evaluate import Evaluation, auc, evaluate
 from .lookup import LocalBatch, Uses, localise, look_up, uses
+from .loop import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
 from .revert import revert, revert_mlp
 from .rows import rows_of
 from .scaled_model import full, scale_note, scaled
 from .shape import Shape
 from .step import Early, Step, step
-from .train import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
 from .weights import Layer, Weights, copy, initial, layers, local
 
 __all__ = [
