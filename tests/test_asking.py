@@ -158,7 +158,7 @@ def test_a_long_sweep_of_estimates_that_is_interrupted_goes_on_where_it_was(
     assert main([*words, str(tmp_path / "forgotten.csv")]) == 0 and not store.exists()
     monkeypatch.setattr(sweep, "KEPT_SECONDS", 0.0)
     with monkeypatch.context() as early:
-        early.setattr(sweep.surveying, "survey", interrupted)
+        early.setattr(sweep.sweep_tables, "survey", interrupted)
         assert main([*words, str(tmp_path / "table.csv")]) == 130
     assert ask(store, "SELECT count(*) FROM claims") == [(3,)]
     assert main([*words, str(tmp_path / "table.csv")]) == 0

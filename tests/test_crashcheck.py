@@ -186,7 +186,7 @@ def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
 
     report = check(300, ("adr",), told=interrupted)
     assert report.interrupted and 0 < len(report.configurations) < 96
-    monkeypatch.setattr("engine.commands.crashcheck.bar.draw", interrupted)
+    monkeypatch.setattr("engine.commands.crashcheck.progress_bar.draw", interrupted)
     assert main(["crashcheck", "--states", "300", "--model", "adr"]) == 130
     assert "Interrupted" in capsys.readouterr().out
 

@@ -35,7 +35,7 @@ from engine.store.requests import tend
 from engine.systems.steps import shared
 from engine.systems.system import Recovery, ways
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
-from engine.training import scaled_model
+from engine.training import scaled
 from engine.workload.source import source
 
 REDO = [name for name in SYSTEMS if load("systems", name).ways.log == "redo"]
@@ -70,7 +70,7 @@ def kaggle(**model: object) -> Scenario:
 )
 def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model: dict[str, object], inputs: int) -> None:
     asked = kaggle(**model)
-    assert top_widths(asked) == scaled_model(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
+    assert top_widths(asked) == scaled(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
     work = shared.top(asked, ()).demands[0].work
     assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), asked.model.num_tables + 1, 16)  # the dense one too
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.registry import CONSTANT
+from engine.registry import CONSTANT, TABLES
 
 ROOT = Path(__file__).parent.parent
 USERS = ("app", "pages", "scripts")
@@ -168,6 +168,7 @@ def _class(module: str, owner: ast.ClassDef) -> dict[Name, Mentions]:
 def _roots(folders: Iterable[str]) -> set[Name]:
     theirs = {name for name in _pieces() if name[0].split(".")[0] in folders}
     variants = {(module, CONSTANT[kind]) for module in _trees() for kind in CONSTANT if kind in module.split(".")[1:-1]}
+    variants |= {(f"engine.{place}", table) for place, table in TABLES.values()}
     return theirs | {name for name in _pieces() if name in variants or (name[0].startswith(COMMANDS) and name[1] in ENTRIES)}
 
 
