@@ -20,7 +20,7 @@ from engine.persistence.layout import DATA, Slot
 from engine.persistence.media import LINE, Media, octets
 from engine.persistence.pending_writes import Write
 from engine.persistence.protocol import Rows
-from engine.persistence.records import Kind, Record
+from engine.persistence.records import Record, RecordKind
 from engine.persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
 
 
@@ -71,7 +71,7 @@ class Trace:
     checked: object = None
     masked: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     said: tuple[int, ...] = ()
-    digests: dict[tuple[Kind, int], tuple[Rows, NDArray[np.uint64]]] = field(default_factory=dict)
+    digests: dict[tuple[RecordKind, int], tuple[Rows, NDArray[np.uint64]]] = field(default_factory=dict)
 
     def begin(self, media: CrashMedia) -> None:
         """Look at the whole medium once."""
@@ -124,8 +124,8 @@ class Trace:
     def _settle(self) -> None:
         """Choose the records as recovery does, and take the rows that enter or leave the logs' set into account."""
         tale = self.tale
-        rows = survey(self.live.values(), (ROW_LOG[tale.log], Kind.ROWS_CHECKPOINT))
-        mlps = survey(self.live.values(), (Kind.MLP, Kind.MLP_CHECKPOINT))
+        rows = survey(self.live.values(), (ROW_LOG[tale.log], RecordKind.ROWS_CHECKPOINT))
+        mlps = survey(self.live.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
         try:
             chosen, mlp = choose(rows, mlps, tale.bound)
         except CannotRun:

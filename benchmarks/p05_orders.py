@@ -12,7 +12,7 @@ from engine.core.threads import single_thread
 from engine.results.undisturbed import planned
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.evaluate import RUNS, Point, each, ready
+from engine.schedule.evaluate import RUNS, DesignPoint, each, ready
 from engine.schedule.machine import schedule
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
@@ -38,12 +38,12 @@ def run() -> tuple[float, float, bool]:
     return median(times), peer * len(points) / SAMPLE, equal
 
 
-def _elapsed(points: list[Point]) -> list[float]:
+def _elapsed(points: list[DesignPoint]) -> list[float]:
     return each(points, lambda point, seen: seen.whole.elapsed, RUNS)
 
 
-def _by_simpy(point: Point) -> tuple[float, float]:
-    line = schedule(point.machinery, point.plan.amounts)
+def _by_simpy(point: DesignPoint) -> tuple[float, float]:
+    line = schedule(point.machine, point.plan.amounts)
     start = process_time()
     finished = ends(line.graph, line.template.durations)
     return process_time() - start, float(finished.max())

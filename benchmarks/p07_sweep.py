@@ -15,7 +15,7 @@ from engine.core import memo
 from engine.full_runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import machinery, schedule
+from engine.schedule.machine import machine_of, schedule
 from engine.schedule.settle import settle
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
@@ -71,7 +71,7 @@ def measure() -> Measured:
 
 def _by_peers(asked: Scenario, path: Path, lookups: int, elapsed: float | None) -> tuple[float, float, bool]:
     """Return the peers' seconds for the cache and for the schedule of one point, and whether both say what we say."""
-    m = machinery(settle(asked).scenario)
+    m = machine_of(settle(asked).scenario)
     amounts, rows = counted(m.scenario, asked.system), int(m.system.cache.rows(m.scenario)) if m.system.cache else 0
     start = process_time()
     (missed,) = misses(path, lookups, "lru", [rows])

@@ -8,7 +8,7 @@ from .results.report import Report
 from .results.result import Result
 from .results.tables import device_rows, timeline_rows
 from .scenario.scenario import Scenario
-from .schedule.evaluate import Misfit, Refused
+from .schedule.evaluate import Misfit, RefusedScenario
 from .schedule.settle import expected_line
 
 
@@ -18,7 +18,7 @@ def estimate(scenario: Scenario) -> Result:
     What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
     """
     (found,) = reports([scenario], _whole)
-    if isinstance(found, Refused):
+    if isinstance(found, RefusedScenario):
         raise found.error
     return cannot_run(found.asked, found.problems) if isinstance(found, Misfit) else found
 
@@ -29,5 +29,5 @@ def _whole(asked: Scenario, report: Report) -> Result:
         breakdown=report.steady.rows,
         devices=device_rows(report),
         books=report.books.rows,
-        timeline=timeline_rows(expected_line(report.machinery)),
+        timeline=timeline_rows(expected_line(report.machine)),
     )

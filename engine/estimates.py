@@ -17,10 +17,10 @@ from .results.metric import measure
 from .results.report import Report
 from .results.result import Result
 from .scenario.scenario import Scenario
-from .schedule.evaluate import Misfit, Observed, Plan, Point, Refused, Told, each, plan, ready
+from .schedule.evaluate import DesignPoint, Misfit, Observed, PlannedBatches, RefusedScenario, Told, each, plan, ready
 from .schedule.settle import window
 from .schedule.steady_state import Steady
-from .systems.system import ways
+from .systems.system import log_policy
 from .systems.traffic import steady as repeated
 
 blas.spare()
@@ -31,7 +31,7 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [unmade(one) if isinstance(one, Misfit | Refused) else one for one in reports(scenarios, told)]
+    return [unmade(one) if isinstance(one, Misfit | RefusedScenario) else one for one in reports(scenarios, told)]
 
 
 def told(asked: Scenario, report: Report) -> Result:
@@ -45,25 +45,25 @@ def notes(asked: Scenario) -> tuple[str, ...]:
     return (*((guessed,) if asked.data.digest else ()), *passes(asked))
 
 
-def reports(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Misfit | Refused]:
+def reports(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Misfit | RefusedScenario]:
     """Return what is to be told of each scenario's steady state, or why it cannot run, or the error that refuses it."""
     asked = (ready(scenario, _planned) for scenario in scenarios)
     return each(asked, lambda point, seen: tell(point.asked, _report(point, seen)))
 
 
 @remembered(most=256)
-def _planned(s: Scenario, system: str) -> Plan:
+def _planned(s: Scenario, system: str) -> PlannedBatches:
     amounts = expected_amounts(s, system)
-    batches = window(ways(s, load("systems", system)))
+    batches = window(log_policy(s, load("systems", system)))
     return plan(s, system, amounts, repeated(amounts, batches))
 
 
-def _report(point: Point, seen: Observed) -> Report:
+def _report(point: DesignPoint, seen: Observed) -> Report:
     """Scale the steady state to the scenario's number of batches."""
-    m, amounts, average = point.machinery, point.plan.amounts, seen.average
+    m, amounts, average = point.machine, point.plan.amounts, seen.average
     batches = m.scenario.run.batches
     return Report(
-        machinery=m,
+        machine=m,
         steady=average,
         batches=batches,
         elapsed=average.step * batches,
@@ -72,7 +72,7 @@ def _report(point: Point, seen: Observed) -> Report:
         busy={name: seconds * batches for name, seconds in average.busy.items()},
         pmem_written=average.written * batches,
         pmem_media_written=average.media_written * batches,
-        staleness=seen.stale if m.ways.log else None,
+        staleness=seen.stale if m.log_policy.log else None,
         books=_books(average, batches),
         hit_rate=amounts.hit_rate if m.system.cache else None,
         drives_share=amounts.drives_share if m.system.caches else None,

@@ -13,7 +13,7 @@ from .results.result import Result
 from .results.undisturbed import calm, planned, told
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
-from .schedule.evaluate import RUNS, TIMELINES, Misfit, Observed, Point, Refused, each, ready
+from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, Misfit, Observed, RefusedScenario, each, ready
 from .simulate import simulate
 
 
@@ -25,7 +25,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     """
     meter = Meter(progress, sum(scenario.run.batches for scenario in scenarios))
 
-    def asked(scenario: Scenario) -> Point | Result | Misfit | Refused:
+    def asked(scenario: Scenario) -> DesignPoint | Result | Misfit | RefusedScenario:
         try:
             if goes_along(scenario):
                 return ready(scenario, lambda s, system: planned(s, system, hear=meter.step))
@@ -33,15 +33,15 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
         except Cancelled:
             raise
         except EmberpoolError as error:
-            return Refused(scenario, error)
+            return RefusedScenario(scenario, error)
 
-    def tell(point: Point, seen: Observed) -> Result:
+    def tell(point: DesignPoint, seen: Observed) -> Result:
         return told(point, seen) if calm(point, seen) else simulate(point.asked, progress=progress)
 
     with single_thread():
         what = TIMELINES if tables else RUNS
         found = each(map(asked, scenarios), tell, what, lambda: meter.step("scheduling", False))
-    return [_settled(one) if isinstance(one, Misfit | Refused) else one for one in found]
+    return [_settled(one) if isinstance(one, Misfit | RefusedScenario) else one for one in found]
 
 
 def goes_along(scenario: Scenario) -> bool:
@@ -49,7 +49,7 @@ def goes_along(scenario: Scenario) -> bool:
     return not scenario.run.training and not scenario.data.digest
 
 
-def _settled(one: Misfit | Refused) -> Result:
-    if isinstance(one, Refused) and isinstance(one.error, CannotRun):
+def _settled(one: Misfit | RefusedScenario) -> Result:
+    if isinstance(one, RefusedScenario) and isinstance(one.error, CannotRun):
         return cannot_run(one.asked, (str(one.error),))
     return unmade(one)

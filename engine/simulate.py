@@ -18,11 +18,11 @@ from .run.crash_recovery import in_miniature
 from .run.functional_class import functional_class, strikes_matter
 from .run.outage import Outage
 from .run.progress import Meter, Watcher
-from .run.run import Found, Machinery, Resolve, Run, Segment, machinery, run
-from .run.shared_training import Shelf, shared
+from .run.run import Machine, Resolve, Resumption, Run, Segment, machine_of, run
+from .run.shared_training import TrainingShelf, shared
 from .run.training_curve import Learned, first_lesson, follow, learned
 from .scenario.scenario import Scenario, with_values
-from .schedule.evaluate import TIMELINES, Point, alone
+from .schedule.evaluate import TIMELINES, DesignPoint, alone
 from .schedule.settle import settle
 from .schedule.steady_state import steady
 from .systems.traffic import Traffic
@@ -32,7 +32,9 @@ from .workload.source import Source, num_batches, source
 blas.spare()
 
 
-def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | None = None, shelf: Shelf | None = None) -> Result:
+def simulate(
+    scenario: Scenario, data: Path | None = None, progress: Watcher | None = None, shelf: TrainingShelf | None = None
+) -> Result:
     """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
 
     `data` is a Criteo file. `progress` is told now and then, and stops the run by answering True (Cancelled). With a
@@ -43,7 +45,7 @@ def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | N
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
     settled = settle(scenario)
-    ready = machinery(settled.scenario)
+    ready = machine_of(settled.scenario)
     if settled.problems:
         return cannot_run(scenario, settled.problems)
     try:
@@ -53,7 +55,9 @@ def simulate(scenario: Scenario, data: Path | None = None, progress: Watcher | N
         return cannot_run(scenario, (str(error),))
 
 
-def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: Watcher | None, shelf: Shelf | None) -> Result:
+def _simulate(
+    asked: Scenario, m: Machine, file: CriteoFile | None, progress: Watcher | None, shelf: TrainingShelf | None
+) -> Result:
     given, batches = source(m.scenario, file), num_batches(m.scenario, file)
     meter, one = Meter(progress, batches), functional_class(m.scenario)
     known = bool(shelf is not None and one and shelf.get(one.name))
@@ -63,7 +67,7 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
         meter.step(note, counts=finishes and not trains)
 
     if not m.scenario.run.training:
-        point = Point(asked, m, planned(m.scenario, asked.system, file, hear))
+        point = DesignPoint(asked, m, planned(m.scenario, asked.system, file, hear))
         seen = alone(point, TIMELINES)
         if calm(point, seen):
             return told(point, seen, _notes(asked, given))
@@ -81,13 +85,13 @@ def _simulate(asked: Scenario, m: Machinery, file: CriteoFile | None, progress: 
     return tell(asked, done, accounts, learns.rows, _notes(asked, given, learns.note))
 
 
-def _untrained_to_its_end(m: Machinery, amounts: Traffic) -> Run | None:
+def _untrained_to_its_end(m: Machine, amounts: Traffic) -> Run | None:
     """Return the run without training; None where it comes to no end, or what struck it may change what is trained."""
     try:
         done, _ = run(m, amounts, None, untrained(m))
     except CannotRun:
         return None  # training may fail before
-    other = (done.crashes or done.strikes) and strikes_matter(m.scenario, m.ways)
+    other = (done.crashes or done.strikes) and strikes_matter(m.scenario, m.log_policy)
     return done if done.completed and not other else None
 
 
@@ -98,15 +102,15 @@ def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:
     return tuple(filter(None, (*others, short if size > samples else "")))
 
 
-def untrained(m: Machinery) -> Resolve[None]:
+def untrained(m: Machine) -> Resolve[None]:
     """Return what follows and recovers segments without training; a system without a log starts again at batch 0."""
 
-    def resolve(segment: Segment, down: Outage | None, state: None) -> tuple[Found, None]:
+    def resolve(segment: Segment, down: Outage | None, state: None) -> tuple[Resumption, None]:
         if down is None:
-            return Found(segment.last, segment.last), None
+            return Resumption(segment.last, segment.last), None
         try:
-            return Found(*in_miniature(m, segment, down)) if m.ways.log else Found(0, 0), None
+            return Resumption(*in_miniature(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
         except CannotRun as error:
-            return Found(0, 0, str(error)), None
+            return Resumption(0, 0, str(error)), None
 
     return resolve

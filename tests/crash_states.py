@@ -10,7 +10,7 @@ from engine.persistence import CrashMedia, Power, PowerLost, records, recover
 from engine.persistence.layout import DATA
 from engine.persistence.media import LINE
 
-LOG_KINDS = (records.Kind.UNDO_ROWS, records.Kind.REDO_ROWS, records.Kind.MLP)
+LOG_KINDS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.RecordKind.MLP)
 
 
 def crashes(tale, start, first, acknowledged=0):

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.amounts.counted import counted as count
 from engine.registry import load, names
-from engine.run.run import Machinery, machinery, schedule
+from engine.run.run import Machine, machine_of, schedule
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.timeline import Timeline
@@ -20,7 +20,7 @@ from engine.workload.accesses import expected
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
 PRESETS = tuple(name for name in preset_names() if preset(name).scenario.system in SYSTEMS)
-LOGGING = tuple(name for name in SYSTEMS if load("systems", name).ways.log)
+LOGGING = tuple(name for name in SYSTEMS if load("systems", name).log_policy.log)
 STRICT = tuple(name for name in LOGGING if name != "cxl")
 # What stresses a schedule: slow and torn-apart logs, slow links, work on the GPU instead of beside the memory.
 KNOBS: tuple[dict[str, Any], ...] = (
@@ -68,9 +68,9 @@ def uneven(amounts: Traffic, seed: int = 1) -> Traffic:
     return replace(amounts, rows=amounts.rows * factors, misses=amounts.misses * factors, cold=amounts.cold * factors)
 
 
-def ready(asked: Scenario) -> Machinery:
-    """Return the scenario's machinery."""
-    return machinery(fit(asked).scenario)
+def ready(asked: Scenario) -> Machine:
+    """Return the scenario's machine."""
+    return machine_of(fit(asked).scenario)
 
 
 def line(asked: Scenario, batches: int = 20) -> Timeline:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from engine.core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
 from engine.hardware.device import Device, joules, seconds, stored
-from engine.persistence.layout import DATA, Layout
+from engine.persistence.layout import DATA, MediumLayout
 from engine.persistence.media import LINE, Media, Octets
 from engine.persistence.protocol import LogName
 
 
-def region(layout: Layout, address: int) -> str:
+def region(layout: MediumLayout, address: int) -> str:
     """Name the region that holds an address: superblock, data, flags, row log or mlp log."""
     if address < DATA:
         return "superblock"
@@ -24,7 +24,7 @@ def region(layout: Layout, address: int) -> str:
 class CountingMedia:
     """Passes everything on, and keeps the bytes written and flushed per region, and the number of fences."""
 
-    def __init__(self, media: Media, layout: Layout) -> None:
+    def __init__(self, media: Media, layout: MediumLayout) -> None:
         self.load, self.poisoned = media.load, media.poisoned
         self._media, self._layout = media, layout
         self.written: Counter[str] = Counter()
@@ -61,7 +61,7 @@ class TimedMedia:
     Reading flags, and waiting for a fence with nothing to write, costs nothing here, as it costs nothing in the schedule.
     """
 
-    def __init__(self, memory: Device, layout: Layout, log: LogName) -> None:
+    def __init__(self, memory: Device, layout: MediumLayout, log: LogName) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.joules: defaultdict[str, float] = defaultdict(float)
         self.stored: defaultdict[str, float] = defaultdict(float)

@@ -19,7 +19,7 @@ from engine.errors import BadInput, Cancelled
 from engine.results.result import Result
 from engine.run.functional_class import functional_class
 from engine.run.progress import Progress, Watcher
-from engine.run.shared_training import Shelf, Training
+from engine.run.shared_training import Training, TrainingShelf
 from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
@@ -41,7 +41,7 @@ service.serve = functools.partial(service.serve, compute="{COMPUTE}"); sys.exit(
 """
 
 
-def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
+def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:
     """Take `faults.detect_seconds`, telling progress; die, break, refuse or not fit where the seed says so."""
     seed = scenario.data.seed
     if seed == KILLER:
@@ -63,7 +63,7 @@ def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, 
     return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": seed / 7, "AUC": None})
 
 
-def learning(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
+def learning(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:
     """Take `faults.detect_seconds` unless the class is on the shelf; then leave it there, and note it in LEARNED_IN."""
     one = functional_class(scenario)
     if shelf is not None and one and not shelf.get(one.name):

@@ -16,15 +16,15 @@ from engine.__main__ import main
 from engine.errors import BadFile, BadInput
 from engine.training import initial, rows_of, scaled, train
 from engine.validation.studies import accuracy, findings, kept, paired
-from engine.validation.studies.accuracy import Plan, Score, Seed
+from engine.validation.studies.accuracy import AccuracyPlan, Score, Seed
 from engine.workload.source import source
 
 ROOT = Path(__file__).parent.parent
-SMALL = Plan("tiny", batches=60, crash_at=40, held_out_samples=400, staleness=(0, 1, 30))
+SMALL = AccuracyPlan("tiny", batches=60, crash_at=40, held_out_samples=400, staleness=(0, 1, 30))
 WORDS = ["--preset", "tiny", "--batches", "60", "--crash-at", "40", "--held-out", "400", "--staleness", "0,1,30"]
 
 
-def struck(plan: Plan):
+def struck(plan: AccuracyPlan):
     """Train as far as a study does before it recovers; returns shape, first weights, source and what was trained."""
     scenario = accuracy.scenario_of(plan, 1)
     given, b = source(scenario), plan.crash_at
@@ -92,7 +92,7 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
         scores = {0: Score(0.70 + lift, 75 + 100 * lift, 0.5), 10: Score(0.69 + lift, 74.9 + 100 * lift, 0.51)}
         return Seed(number, "", scores, scores)
 
-    plan = Plan("tiny", 60, 40, 400, (0, 10))
+    plan = AccuracyPlan("tiny", 60, 40, 400, (0, 10))
     found = findings.findings(kept.Study(plan, "2026-11-21", "0.1", {2: seed(2, 0.05), 1: seed(1, 0.0)}))
     means = {(one.moment, one.measure): one.difference.mean for one in found}
     assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.1)
@@ -112,14 +112,14 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
 def test_the_sentence_says_for_which_ages_the_bound_holds(loss_at_end, words):
     at_end = {0: Score(0.7, 75.0, 0.5), **{g: Score(0.7, 75 - loss, 0.5) for g, loss in zip((10, 300), loss_at_end, strict=True)}}
     seeds = {n: Seed(n, "", at_end, at_end) for n in (1, 2)}
-    said = findings.sentence(kept.Study(Plan("tiny", 60, 40, 400, (0, 10, 300)), "2026-11-21", "0.2", seeds))
+    said = findings.sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10, 300)), "2026-11-21", "0.2", seeds))
     assert said.startswith("20 batches after recovery") and words in said
 
 
 def test_the_sentence_does_not_decide_what_the_interval_leaves_open():
     scores = [{0: Score(0.7, 75.0, 0.5), 10: Score(0.7, 75 - loss, 0.5)} for loss in (0.0, 0.03)]
     seeds = {n: Seed(n, "", one, one) for n, one in enumerate(scores)}
-    said = findings.sentence(kept.Study(Plan("tiny", 60, 40, 400, (0, 10)), "2026-11-21", "0.2", seeds))
+    said = findings.sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10)), "2026-11-21", "0.2", seeds))
     assert "is neither confirmed nor refuted for 10. An" in said and "-0.015 ± 0.191" in said
 
 
@@ -159,7 +159,7 @@ def test_another_plan_is_not_mixed_into_a_file(tmp_path):
     with pytest.raises(
         BadFile, match=r"holds another study, of `.* --preset tiny --batches 60 --crash-at 40 .*give another --out"
     ):
-        kept.begin(out, Plan("tiny", 61, 40, 400, (0, 1, 30)), "2026-11-21")
+        kept.begin(out, AccuracyPlan("tiny", 61, 40, 400, (0, 1, 30)), "2026-11-21")
     out.write_text("AUC\n1\n")
     with pytest.raises(BadFile, match="is not the file of an accuracy study"):
         kept.read(out)
@@ -178,10 +178,10 @@ def test_another_plan_is_not_mixed_into_a_file(tmp_path):
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_remedy(changes, sentence):
     with pytest.raises(BadInput, match=sentence):
-        accuracy.check(Plan(**{**vars_of(SMALL), **changes}))
+        accuracy.check(AccuracyPlan(**{**vars_of(SMALL), **changes}))
 
 
-def vars_of(plan: Plan) -> dict:
+def vars_of(plan: AccuracyPlan) -> dict:
     return {name: getattr(plan, name) for name in plan.__dataclass_fields__}
 
 
@@ -191,7 +191,7 @@ def stored() -> kept.Study:
 
 def test_the_stored_result_is_the_full_study():
     study = stored()
-    assert study.plan == Plan() and len(study.seeds) >= 20 and study.date >= "2026-11-21"
+    assert study.plan == AccuracyPlan() and len(study.seeds) >= 20 and study.date >= "2026-11-21"
     assert {seed.twin for seed in study.seeds.values()} == {""}
     assert all(set(seed.at_end) == set(seed.at_recovery) == set(study.plan.staleness) for seed in study.seeds.values())
     assert kept._text(study) == kept.STORED.read_text()

@@ -15,7 +15,7 @@ from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import shared_training
 from engine.service import dask_pool, service
 from engine.service.queue import turns
-from engine.service.worker import Chunk, Ended
+from engine.service.worker import Chunk, ChunkEnd
 from engine.store import trainings
 from engine.store.database import opened
 from tests.service_fakes import COMPUTE, ROOT, ask, scenarios
@@ -139,7 +139,7 @@ def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Pat
 
 def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence() -> None:
     with pytest.raises(BadFile, match="install the same"):
-        service._sound(Ended(trouble="install the same"))
+        service._sound(ChunkEnd(trouble="install the same"))
 
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

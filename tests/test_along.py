@@ -13,7 +13,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, dispatch, worker
 from engine.service.chunks import MOST, Along, kind
-from engine.service.queue import Point, Turn, open_points
+from engine.service.queue import OpenPoint, Turn, open_points
 from engine.simulate import simulate
 from engine.store import kept, requests
 from engine.store.database import opened
@@ -85,7 +85,7 @@ def turn(how="full", data=None, **base):
 
 
 def point(number=0, **changes):
-    return Point(str(number), json.dumps(changes), None, number)
+    return OpenPoint(str(number), json.dumps(changes), None, number)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_as_many_points_with_like_batches_go_together_as_take_a_moment(tmp_path)
         assert len(sizes.choose(asked, longer + links)) == 1
         chunk = worker.Chunk("", 1, "full", None, asked.base, (("a", links[0].changes),))
         sizes.begin(asked, chunk)
-        sizes.note(worker.Ended(chunk.keys, 8, 8 * pace))
+        sizes.note(worker.ChunkEnd(chunk.keys, 8, 8 * pace))
     assert not sizes.flying
     assert len(Along().choose(asked, links)) == 1, "how long one takes is not known yet"
 
@@ -130,6 +130,6 @@ def test_the_feed_sends_calm_runs_together_and_leaves_none_out(tmp_path, monkeyp
             feeding.taken.update(chunk.keys)
             chunks.append(chunk)
             computations.close(store, [(name, "kept", "{}") for name in computations.claim(store, chunk.request, chunk.keys)])
-            feeding.note(worker.Ended(chunk.keys, len(chunk.keys), 1e-3 * len(chunk.keys)))
+            feeding.note(worker.ChunkEnd(chunk.keys, len(chunk.keys), 1e-3 * len(chunk.keys)))
     assert [len(chunk.keys) for chunk in chunks] == [1, 4, 16, 9, 1, 4, 16, 9]
     assert sorted(name for chunk in chunks for name in chunk.keys) == sorted(key(one, "full") for one in asked)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.campaign.accounts import BUCKETS, closed
 from engine.campaign.fold import Blow, Terms, fold
-from engine.campaign.protection import LOSSES, Plan, Protection
+from engine.campaign.protection import LOSSES, Protection, ProtectionPlan
 from tests.oracles import batch_by_batch
 
 KEEPS = {**dict.fromkeys(LOSSES, "exact"), "line": "lossy", "media": "lost", "bits": "older"}
@@ -19,7 +19,7 @@ WAYS = {
     "media": frozenset({"media"}),
     "bits": frozenset({"bits"}),
 }
-PROTECTION = Protection("Test", "For tests.", KEEPS, lambda site: Plan(1.0, 1.0))
+PROTECTION = Protection("Test", "For tests.", KEEPS, lambda site: ProtectionPlan(1.0, 1.0))
 
 
 def terms_of(plan, useful=None, detect=3.0, restart=5.0, fresh=0.0):
@@ -36,7 +36,7 @@ def campaigns(draw):
     every, step = draw(st.integers(0, 5)), draw(st.integers(2, 8)) / 4
     pause = draw(grain) if every else 0.0
     drain = min(draw(grain), every * step)
-    plan = Plan(
+    plan = ProtectionPlan(
         step, 7.0 * step, every, pause, drain, 11.0, restore=draw(grain), restore_joules=13.0, partial=draw(st.booleans())
     )
     plan = replace(plan, backup_every=draw(st.integers(0, 7)), backup_drain=draw(grain))
@@ -98,7 +98,7 @@ def test_I10_one_more_fault_never_raises_useful_work(drawn, data):
 
 
 def test_I10_without_faults_time_is_exactly_that_of_training_and_its_checkpoints():
-    plan = Plan(0.25, 1.0, every=8, pause=0.5)
+    plan = ProtectionPlan(0.25, 1.0, every=8, pause=0.5)
     state, counts = fold(terms_of(plan), [], 1000 * plan.cycle)
     seconds = closed(state.ledger.seconds)
     assert (counts, seconds["useful"], seconds["checkpoint"]) == (8000, 2000.0, 500.0)
@@ -106,7 +106,7 @@ def test_I10_without_faults_time_is_exactly_that_of_training_and_its_checkpoints
 
 
 def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts():
-    plan = Plan(1.0, 1.0, every=10, restore=4.0)
+    plan = ProtectionPlan(1.0, 1.0, every=10, restore=4.0)
     blows = [Blow(25.5, "gpu", WAYS["gpu"]), Blow(30.0, "media", WAYS["media"]), Blow(34.0, "gpu", WAYS["gpu"])]
     state, counts = fold(terms_of(replace(plan, read={"ssd": 1.0}), fresh=2.0), blows, 100.0)
     (recovery,) = state.recoveries
@@ -117,7 +117,7 @@ def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts()
 
 
 def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
-    plan = Plan(1.0, 1.0, every=10, restore=4.0, partial=True)
+    plan = ProtectionPlan(1.0, 1.0, every=10, restore=4.0, partial=True)
     state, counts = fold(terms_of(plan), [Blow(25.5, "line", WAYS["line"])], 100.0)
     (recovery,) = state.recoveries
     assert (recovery.embedding_batches, recovery.mlp_batches, recovery.replay) == (5, 0, 0.0)
@@ -128,34 +128,34 @@ def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
 
 def test_what_once_counted_counts_still_after_a_partial_recovery():
     """The copy that drained while a fault cut its batch is not undone with that batch."""
-    plan = Plan(1.0, 1.0, every=2, drain=1.5, partial=True)
+    plan = ProtectionPlan(1.0, 1.0, every=2, drain=1.5, partial=True)
     blows = [Blow(3.75, "line", WAYS["line"]), Blow(12.0, "gpu", WAYS["gpu"])]
     state, _ = fold(terms_of(plan), blows, 30.0)
     assert [recovery.embedding_batches for recovery in state.recoveries] == [1, 1]
 
 
 def test_a_rare_copy_is_gone_back_to_where_the_newest_is_lost():
-    plan = Plan(1.0, 1.0, every=1, backup_every=10, backup_drain=4.0)
+    plan = ProtectionPlan(1.0, 1.0, every=1, backup_every=10, backup_drain=4.0)
     for at, batch in ((13.5, 0), (14.0, 10), (33.9, 20)):
         state, _ = fold(terms_of(plan), [Blow(at, "bits", WAYS["bits"])], at + 0.5)
         assert (state.batch, state.outage.keeps, state.outage.reached) == (batch, "older", int(at))
 
 
 def test_a_checkpoint_counts_only_once_it_has_drained():
-    plan = Plan(1.0, 1.0, every=10, pause=2.0, drain=3.0)
+    plan = ProtectionPlan(1.0, 1.0, every=10, pause=2.0, drain=3.0)
     for at, batch in ((14.9, 0), (15.0, 10), (26.9, 10), (27.0, 20)):
         state, _ = fold(terms_of(plan), [Blow(at, "gpu", WAYS["gpu"])], at + 0.5)
         assert state.batch == batch, at
 
 
 def test_an_old_mlp_is_told_apart_from_the_embeddings():
-    plan = Plan(1.0, 1.0, every=1, stale=30)
+    plan = ProtectionPlan(1.0, 1.0, every=1, stale=30)
     state, _ = fold(terms_of(plan), [Blow(50.5, "line", WAYS["line"])], 100.0)
     assert (state.recoveries[0].embedding_batches, state.recoveries[0].mlp_batches) == (0, 30)
 
 
 def test_a_slow_stretch_costs_its_share_and_destroys_nothing():
-    plan = Plan(1.0, 1.0)
+    plan = ProtectionPlan(1.0, 1.0)
     slow = Blow(10.0, "fail-slow", frozenset(), slow=30.0, factor=10.0)
     state, counts = fold(terms_of(plan), [slow], 100.0)
     assert counts == pytest.approx(10 + 3 + 60)

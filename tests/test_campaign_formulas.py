@@ -5,7 +5,7 @@ import pytest
 
 from engine.campaign.closed_form import CUSTOMARY, batches_between, daly, effective, young
 from engine.campaign.fold import Blow, fold
-from engine.campaign.protection import Plan
+from engine.campaign.protection import ProtectionPlan
 from tests.oracles.renewal import uptime_share
 from tests.some import one_in
 from tests.test_campaign import WAYS, terms_of
@@ -28,7 +28,7 @@ def drawn(number):
     every = max(1, round(train / step))
     pause, drain = train * rng.choice([0, 0.02, 0.3]), train * rng.choice([0, 0.1, 0.9])
     down = mtbf * 10 ** rng.uniform(-3, -0.3)
-    return Plan(step, 1.0, every, pause, drain, restore=0.5 * down), mtbf, down
+    return ProtectionPlan(step, 1.0, every, pause, drain, restore=0.5 * down), mtbf, down
 
 
 @pytest.mark.parametrize("number", one_in(4, range(100)))
@@ -46,7 +46,7 @@ def test_I10_the_best_period_of_a_sweep_is_daly_s_within_a_fifth_of_a_point(paus
     struck, end = blows(mtbf, 7)
 
     def share(period):
-        plan = Plan(0.1, 1.0, round(period / 0.1), pause, restore=10.0)
+        plan = ProtectionPlan(0.1, 1.0, round(period / 0.1), pause, restore=10.0)
         return fold(terms_of(plan), struck, end)[1] * 0.1 / end
 
     best = daly(pause, mtbf)
@@ -62,7 +62,7 @@ def test_daly_approaches_young_for_short_pauses_and_stops_at_the_mtbf():
 
 
 def test_without_faults_the_closed_form_is_the_share_of_training():
-    assert effective(Plan(2.0, 1.0, every=10, pause=5.0), 1.5, float("inf"), 99.0) == 15 / 25
+    assert effective(ProtectionPlan(2.0, 1.0, every=10, pause=5.0), 1.5, float("inf"), 99.0) == 15 / 25
 
 
 class Machine:

@@ -19,7 +19,7 @@ from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.hardware.devices.pmem import MEDIA
 from engine.registry import every, load
-from engine.scenario.machine import Machine
+from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.sweep.axes import parse
@@ -253,7 +253,7 @@ def test_a_file_in_the_wrong_place_or_with_a_missing_relation_is_refused(name, t
 def test_a_gpu_without_a_known_fabric_is_refused_also_where_no_network_is(shelf):
     shelf("gpu/b200", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"))
     with pytest.raises(BadFile, match="names the fabric 'nvlnk-2'"):
-        load("devices", "gpu").build(Machine(gpu="b200"))
+        load("devices", "gpu").build(MachineKnobs(gpu="b200"))
 
 
 def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_never_breaks_the_engine(shelf, tmp_path, monkeypatch):

@@ -6,14 +6,14 @@ from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Poo
 from engine.hardware.cluster import folded, nodes
 from engine.hardware.device import joules, seconds
 from engine.registry import load
-from engine.scenario.machine import Machine
+from engine.scenario.machine import MachineKnobs
 
 GB, US = 1e9, 1e-6
 FABRIC, NET, START, HOP = 0.667 * 300 * GB, 0.56 * 22.5 * GB, 10 * US, 20 * US
 
 
 def network(gpus, **more):
-    return load("devices", "network").build(Machine(num_gpus=gpus, **more))
+    return load("devices", "network").build(MachineKnobs(num_gpus=gpus, **more))
 
 
 def exactly(value):
@@ -32,7 +32,7 @@ def exactly(value):
     ],
 )
 def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of_four(name, work, share):
-    one = load("devices", name).build(Machine(pmem_capacity_GiB=100.0))
+    one = load("devices", name).build(MachineKnobs(pmem_capacity_GiB=100.0))
     four = folded(one, 4)
     assert seconds(four, work) == exactly(seconds(one, share))
     assert joules(four, work) == exactly(4 * joules(one, share))
@@ -42,19 +42,19 @@ def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of
 
 
 def test_what_a_memory_stores_does_not_depend_on_how_many_share_it():
-    one = load("devices", "pmem").build(Machine(pmem_capacity_GiB=100.0))
+    one = load("devices", "pmem").build(MachineKnobs(pmem_capacity_GiB=100.0))
     work = RowUpdates(4e6, 64)
     assert folded(one, 4).stored[RowUpdates](work) == exactly(one.stored[RowUpdates](work))
 
 
 def test_one_part_is_itself():
-    one = load("devices", "gpu").build(Machine())
+    one = load("devices", "gpu").build(MachineKnobs())
     assert folded(one, 1) is one
 
 
 @pytest.mark.parametrize(("gpus", "in_node", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (16, 8, 2), (3, 1, 3)])
 def test_nodes_are_as_many_as_the_gpus_fill(gpus, in_node, expected):
-    assert nodes(Machine(num_gpus=gpus, gpus_per_node=in_node)) == expected
+    assert nodes(MachineKnobs(num_gpus=gpus, gpus_per_node=in_node)) == expected
 
 
 def test_an_all_to_all_inside_a_node_sends_all_but_a_gpus_own_share_over_the_fabric():

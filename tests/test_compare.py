@@ -12,7 +12,7 @@ from engine.core.graph import STAGES
 from engine.estimate import estimate
 from engine.registry import load, names
 from engine.sweep import links
-from engine.systems.system import Ways
+from engine.systems.system import LogPolicy
 from pages.common import estimates, palette, tables
 from pages.compare import compare_charts, compare_tables, comparison
 from pages.sidebar import knob_widgets
@@ -129,10 +129,10 @@ def test_the_finding_names_the_fastest_and_whom_it_beats(systems, own, sentence)
 @pytest.mark.parametrize(
     ("ways", "words"),
     [
-        (Ways("", 0, False), "starts again"),
-        (Ways("redo", 0, False), "loses the batch"),
-        (Ways("undo", 0, True), "loses the batch, equal up to rounding"),
-        (Ways("undo", 7, True), "loses the batch, and up to 7 batches of the MLP"),
+        (LogPolicy("", 0, False), "starts again"),
+        (LogPolicy("redo", 0, False), "loses the batch"),
+        (LogPolicy("undo", 0, True), "loses the batch, equal up to rounding"),
+        (LogPolicy("undo", 7, True), "loses the batch, and up to 7 batches of the MLP"),
     ],
 )
 def test_policies_say_what_a_power_loss_loses(ways, words):

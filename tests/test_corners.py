@@ -5,7 +5,7 @@ import pytest
 
 from engine.estimate import estimate
 from engine.results.report import report
-from engine.run.run import machinery, run, schedule
+from engine.run.run import machine_of, run, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.energy import fraction_done
@@ -24,8 +24,8 @@ def tiny(**changes):
 
 
 def lasting(scenario, batches):
-    """Return the machinery of a scenario and the timeline of `batches` equal batches of ten rows."""
-    m = machinery(fit(scenario).scenario)
+    """Return the machine of a scenario and the timeline of `batches` equal batches of ten rows."""
+    m = machine_of(fit(scenario).scenario)
     rows = np.full(batches, 10.0)
     return m, schedule(m, traffic(m.scenario, rows, *(0 * rows,) * 4))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.__main__ import main
 from engine.crashcheck import Effort, check, configuration, configurations, explore, read, replay, states
 from engine.crashcheck.reference_run import Configuration, story
-from engine.crashcheck.states import Point
+from engine.crashcheck.states import CrashPoint
 from engine.crashcheck.visit import observed
 from engine.errors import BadInput
 
@@ -58,7 +58,7 @@ def test_the_choices_of_a_level_are_all_those_that_differ_from_none_or_all_in_so
 
 
 def test_an_image_holds_the_durable_bytes_and_a_prefix_of_each_stream():
-    point = Point(3, bytes(8), (5, -1), (((0, b"ab"), (2, b"c")), ((4, b"x"),)), 0)
+    point = CrashPoint(3, bytes(8), (5, -1), (((0, b"ab"), (2, b"c")), ((4, b"x"),)), 0)
     assert point.image((1, 1)) == b"ab\0\0x\0\0\0"
     assert point.name((1, 0)) == "5=1" and point.name((2, 1)) == "all" and point.name((0, 0)) == "none"
     assert point.counts({5: 9, 7: 1}) == (2, 0)

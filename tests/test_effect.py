@@ -9,7 +9,7 @@ import pytest
 from machines import counted, ready
 
 from engine.estimate import estimate
-from engine.insight.knob_effect import NOTHING, STUCK, Effect, effect, moved, same
+from engine.insight.knob_effect import NOTHING, STUCK, KnobEffect, effect, moved, same
 from engine.registry import load, names
 from engine.scenario.knobs import knob
 from engine.scenario.presets import preset, preset_names
@@ -49,7 +49,7 @@ def shows_in_an_estimate(path, wrap=lambda scenario: scenario):
         (with_values(preset(name).scenario, {**changes, "system": system}) for name, changes, system in changed),
         (preset(name).scenario for name in preset_names()),
     )
-    return any(effect(wrap(base), path) == Effect(True) for base in bases)
+    return any(effect(wrap(base), path) == KnobEffect(True) for base in bases)
 
 
 @cache
@@ -177,7 +177,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     ],
 )
 def test_a_knob_without_effect_says_why(changes, path, sentence):
-    assert effect(with_values(preset("tiny").scenario, changes), path) == Effect(False, sentence)
+    assert effect(with_values(preset("tiny").scenario, changes), path) == KnobEffect(False, sentence)
 
 
 def test_a_knob_that_only_refuses_says_with_which_words():
@@ -193,7 +193,7 @@ def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
 
 def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
     small = with_values(preset("tiny").scenario, {"system": "pmem", "machine.pmem_capacity_GiB": 1e6})
-    assert effect(small, "model.num_embeddings") == Effect(True)
+    assert effect(small, "model.num_embeddings") == KnobEffect(True)
 
 
 @dataclass(frozen=True)

@@ -121,12 +121,12 @@ def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_n
     assert before_last > home
 
 
-def price(machinery, line):
+def price(machine, line):
     """Return joules beyond static power, (batches, tasks): amounts, and the swing of a device while it works."""
     found = np.zeros(line.start.shape)
     for k, task in enumerate(line.graph.tasks):
         for demand in task.demands:
-            device = machinery.devices[demand.device]
+            device = machine.devices[demand.device]
             swing = 0.0 if demand.lane in ("drain", "copy engine") else device.busy_watts
             found[:, k] += joules(device, demand.work) + swing * seconds(device, demand.work)
     return found
@@ -134,24 +134,24 @@ def price(machinery, line):
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
-    machinery = ready(MACHINES[name])
-    line = schedule(machinery, uneven(flow(MACHINES[name], BATCHES)))
-    each = np.where(np.isnan(line.end), 0.0, price(machinery, line))
-    spent = sum(energy.dynamic(line, machinery.devices, line.makespan).values())
-    under_way = np.nansum(price(machinery, line)[np.isnan(line.end) & ~np.isnan(line.start)])
+    machine = ready(MACHINES[name])
+    line = schedule(machine, uneven(flow(MACHINES[name], BATCHES)))
+    each = np.where(np.isnan(line.end), 0.0, price(machine, line))
+    spent = sum(energy.dynamic(line, machine.devices, line.makespan).values())
+    under_way = np.nansum(price(machine, line)[np.isnan(line.end) & ~np.isnan(line.start)])
     assert each.sum() * (1 - 1e-9) <= spent <= (each.sum() + under_way) * (1 + 1e-9)
-    average = steady(line, machinery.devices)
-    watts = sum(device.idle_watts for device in machinery.devices.values())
+    average = steady(line, machine.devices)
+    watts = sum(device.idle_watts for device in machine.devices.values())
     assert sum(average.static.values()) == pytest.approx(watts * average.step, **same)
     assert under_way or sum(average.dynamic.values()) == pytest.approx(each[2:].sum() / (BATCHES - 2), **same)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
-    machinery = ready(scenario("trainingcxl-rm1", system))
-    line = schedule(machinery, flow(scenario("trainingcxl-rm1", system), BATCHES))
+    machine = ready(scenario("trainingcxl-rm1", system))
+    line = schedule(machine, flow(scenario("trainingcxl-rm1", system), BATCHES))
     instants = np.linspace(0, line.makespan, 40)
-    spent = [sum(energy.dynamic(line, machinery.devices, at).values()) for at in instants]
+    spent = [sum(energy.dynamic(line, machine.devices, at).values()) for at in instants]
     assert spent[0] == 0
     assert (np.diff(spent) >= 0).all()
     assert spent[20] / spent[-1] == pytest.approx(0.5, abs=0.1)
@@ -160,8 +160,8 @@ def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
 @pytest.mark.parametrize(("system", "logs"), [("cxl-d", 1), ("cxl-b", 1), ("pmem", 1), ("dram", 0)])
 def test_pmem_is_written_with_updates_logs_and_flags(system, logs):
     asked = scenario("trainingcxl-rm1", system)
-    machinery, amounts = ready(asked), flow(asked, BATCHES)
-    line = schedule(machinery, amounts)
+    machine, amounts = ready(asked), flow(asked, BATCHES)
+    line = schedule(machine, amounts)
     rows, row = amounts.rows.sum(), amounts.row_bytes
     expected = logs * (rows * row + rows * (row + 8) + BATCHES * (amounts.mlp_bytes + 4 * 64))
     assert energy.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
@@ -185,10 +185,10 @@ def struck(system, instants, **knobs):
     span = schedule(ready(plain), amounts).makespan
     at = tuple(sorted(span * x for x in instants))
     faults = {"faults.power_loss_at_seconds": at, "faults.detect_seconds": 0.02, "faults.restart_seconds": 0.03}
-    machinery = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
+    machine = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
 
-    done, _ = run(machinery, amounts, None, untrained(machinery))
-    return done, report(done, steady(done.planned, machinery.devices), 20, Scores())
+    done, _ = run(machine, amounts, None, untrained(machine))
+    return done, report(done, steady(done.planned, machine.devices), 20, Scores())
 
 
 @settings(max_examples=60)
@@ -200,7 +200,7 @@ def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(
     down = sum(crash.resumed - crash.at for crash in done.crashes)
     assert done.elapsed == pytest.approx(trained + down, **same)
     assert accounts.joules == pytest.approx(sum(accounts.static.values()) + sum(accounts.dynamic.values()), **same)
-    watts = sum(device.idle_watts for device in done.machinery.devices.values())
+    watts = sum(device.idle_watts for device in done.machine.devices.values())
     assert sum(accounts.static.values()) == pytest.approx(watts * done.elapsed, **same)
     for before, crash, after in zip(done.segments, done.crashes, done.segments[1:], strict=False):
         assert before.begin + before.length == pytest.approx(crash.at, **same)
@@ -226,7 +226,7 @@ def test_every_batch_begun_is_committed_once_or_lost(system, instants):
 @pytest.mark.parametrize("system", LOGGING)
 def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
     done, _ = struck(system, [0.5])
-    crash, devices, amounts = done.crashes[0], done.machinery.devices, flow(scenario("trainingcxl-rm4", system), 20)
+    crash, devices, amounts = done.crashes[0], done.machine.devices, flow(scenario("trainingcxl-rm4", system), 20)
     memory, rows, row, mlp = devices["ssd" if system == "ssd" else "pmem"], amounts.rows[0], amounts.row_bytes, amounts.mlp_bytes
     over_link = seconds(devices["pcie"], Copy(mlp, handoffs=1)) if "pcie" in devices else seconds(devices["cxl"], Move(mlp))
     read, back = seconds(memory, Stream(rows * (row + 8), write=False)), seconds(memory, RowUpdates(rows, row))

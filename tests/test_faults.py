@@ -109,7 +109,7 @@ def test_without_training_the_same_happens_at_the_same_times(system):
 
 
 def cut_while(system, *tasks, **knobs):
-    """Return the machinery of a run, its batches, and an instant at which these tasks of one batch are under way."""
+    """Return the machine of a run, its batches, and an instant at which these tasks of one batch are under way."""
     m = ready(timed(system, **knobs))
     amounts = counted(timed(system, **knobs), 40)
     line = schedule(m, amounts)
@@ -230,7 +230,7 @@ def test_a_flip_in_a_log_is_seen_by_its_checksum_if_the_log_is_needed_and_else_d
     assert not needed.ran and "no complete checkpoint" in needed.outcome
     later = simulate(tiny("cxl-b", **flip, gpu_crash_at_seconds=(at + 3 * span("cxl-b") / 40,)))
     assert later.ran and learned(later) == learned(quiet("cxl-b")), "the log was written anew since"
-    assert m.ways.log == "undo"
+    assert m.log_policy.log == "undo"
 
 
 @pytest.mark.parametrize("system", FEW)

@@ -5,14 +5,14 @@ import pytest
 from engine.core.work import BottomMLP, Copy, HostRows, RowReads, RowUpdates, Software, TopPart, mlp_parameters
 from engine.hardware.device import joules, seconds
 from engine.registry import load
-from engine.scenario.machine import Machine
+from engine.scenario.machine import MachineKnobs
 
 GB, US, NS, MS = 1e9, 1e-6, 1e-9, 1e-3
 MOVED = 0.78 * 2039 * GB  # an A100's share of its bandwidth
 
 
 def device(name, **knobs):
-    return load("devices", name).build(Machine(**knobs))
+    return load("devices", name).build(MachineKnobs(**knobs))
 
 
 def exactly(value):

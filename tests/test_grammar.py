@@ -12,7 +12,7 @@ from engine.run.run import schedule
 from engine.scenario.scenario import with_values
 from engine.schedule import evaluate
 from engine.systems.steps import shared
-from engine.systems.system import System, Ways
+from engine.systems.system import LogPolicy, System
 
 IDLE = (Demand("pmem", Stream(0.0)),)
 
@@ -157,7 +157,7 @@ def test_the_points_of_a_sweep_refuse_a_wrong_system_as_a_run_does(monkeypatch):
 def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log):
     asked = with_values(scenario("tiny", "cxl-d"), {"policy.log": log})
     m, amounts = ready(asked), flow(asked, 4)
-    graph = m.system.plan(m.scenario, m.ways, amounts)
+    graph = m.system.plan(m.scenario, m.log_policy, amounts)
     check(graph, frozenset(m.devices), log)
     with pytest.raises(ValueError, match="never does"):
         check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
@@ -182,6 +182,8 @@ def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_
 
 
 def test_a_system_that_has_no_link_to_load_its_mlps_over_is_told_to_say_how_it_recovers():
-    own = System("Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: TaskGraph(()), Ways("", 0, False))
+    own = System(
+        "Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: TaskGraph(()), LogPolicy("", 0, False)
+    )
     with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which the system does not have"):
         shared.recover(own, scenario("tiny", "dram"), RECOVERY)

@@ -124,7 +124,7 @@ def test_I7_there_are_never_two_live_logs_for_one_batch(explored):
     tale = story(configuration("undo"))
     media = FunctionalMedia(tale.layout.nbytes)
     for slot in tale.layout.row_slots:
-        records.seal(media, records.begin(media, [slot], records.Kind.UNDO_ROWS, 1), records.Stamp(0, (0, 0), 0))
+        records.seal(media, records.begin(media, [slot], records.RecordKind.UNDO_ROWS, 1), records.Stamp(0, (0, 0), 0))
     assert "two live logs" in judge.two_live_logs(tale, media.durable.tobytes())
 
 

@@ -23,7 +23,7 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.schedule.kernels.events import advance
-from engine.schedule.machine import machinery
+from engine.schedule.machine import machine_of
 from engine.schedule.settle import expected_line, settle
 from engine.schedule.steady_state import steady
 from engine.schedule.timeline import timeline
@@ -88,7 +88,7 @@ def test_an_estimate_is_the_average_of_its_timeline_simulated_batch_by_batch(nam
     if settled.problems:
         assert not estimates([scenario])[0].ran
         return
-    m = machinery(settled.scenario)
+    m = machine_of(settled.scenario)
     line = expected_line(m)
     line = replace(line, state=batch_by_batch(line.template))
     average, (found,) = steady(line, m.devices), estimates([scenario])
@@ -113,7 +113,7 @@ def same(leaping, plain):
 def test_turns_that_are_leapt_over_are_filled_in_as_if_simulated(name, scenario):
     settled = settle(scenario)
     if not settled.problems:
-        line = expected_line(machinery(settled.scenario))
+        line = expected_line(machine_of(settled.scenario))
         same(line.state, batch_by_batch(line.template))
 
 

@@ -9,7 +9,7 @@ from engine.core.work import HomeWrites, RowUpdates
 from engine.estimate import estimate
 from engine.insight.data_movement import moves, payload
 from engine.registry import names
-from engine.run.run import machinery
+from engine.run.run import machine_of
 from engine.simulate import simulate
 from engine.units import GB
 from engine.workload.accesses import expected
@@ -105,7 +105,7 @@ def test_a_power_loss_loses_in_a_run_what_the_policies_say(system):
         scenario("tiny", system, **{"run.training": False, "run.batches": 60, "faults.power_loss_at_seconds": (half,)})
     )
     fault, recovered = lost.events
-    says = machinery(asked).ways.loses
+    says = machine_of(asked).log_policy.loses
     assert (recovered["Batch"] == 0) == (says == "starts again") and fault["Batch"] > 2
     if says != "starts again":
         assert fault["Batch"] - 1 <= recovered["Batch"] <= fault["Batch"] + 1

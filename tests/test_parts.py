@@ -3,7 +3,7 @@
 import pytest
 
 from engine.registry import every, names
-from engine.scenario.machine import Machine
+from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
 from engine.systems.powered import constants, powered, readers
@@ -26,7 +26,7 @@ MACHINE = [path for path in KNOBS if path.startswith("machine.")]
 class Watched:
     """A machine that notes which of its knobs are read."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: MachineKnobs) -> None:
         self.machine, self.read = machine, set()
 
     def __getattr__(self, name):

@@ -21,7 +21,7 @@ from engine.core.work import (
 )
 from engine.hardware.device import joules, seconds, stored
 from engine.registry import load, names
-from engine.scenario.machine import Machine
+from engine.scenario.machine import MachineKnobs
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128e9 / GiB  # GiB of one Optane module
@@ -29,7 +29,7 @@ MODULE = 128e9 / GiB  # GiB of one Optane module
 
 def device(name, **knobs):
     """Return a device of the default machine with some knobs changed."""
-    return load("devices", name).build(Machine(**{"pmem_capacity_GiB": MODULE, **knobs}))
+    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GiB": MODULE, **knobs}))
 
 
 def exactly(value):

@@ -8,10 +8,10 @@ from engine.errors import BadInput
 from engine.training import initial, localise, rows_of, scaled, train
 from engine.validation.studies import accuracy, effects, kept, protections
 from engine.validation.studies.findings import MOMENTS
-from engine.validation.studies.protections import SHARDS, Plan, rounded
+from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
 from engine.workload.source import source
 
-SMALL = Plan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
+SMALL = ProtectionsPlan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
 WORDS = ["--preset", "tiny", "--batches", "40", "--crash-at", "30", "--held-out", "400", "--variants", "cpr-10,bits-3,mlp-10"]
 
 
@@ -75,7 +75,7 @@ def test_rounding_keeps_a_row_s_ends_and_errs_by_half_a_step_at_most():
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_remedy(changes, sentence):
     with pytest.raises(BadInput, match=sentence):
-        protections.check(Plan(**{**vars(SMALL), **changes}))
+        protections.check(ProtectionsPlan(**{**vars(SMALL), **changes}))
 
 
 def test_the_command_keeps_seeds_in_a_file_that_does_not_depend_on_processes(tmp_path, capsys):
@@ -93,7 +93,7 @@ def test_differences_are_the_variant_s_less_its_pair_s():
         scores = {"none": accuracy.Score(0.7 + lift, 75.0, 0.5), "bits-4": accuracy.Score(0.69 + lift, 74.5, 0.52)}
         return accuracy.Seed(number, "", scores, scores)
 
-    study = kept.Study(Plan(variants=("bits-4",)), "2026-11-21", "0.3", {1: seed(1, 0.0), 2: seed(2, 0.05)})
+    study = kept.Study(ProtectionsPlan(variants=("bits-4",)), "2026-11-21", "0.3", {1: seed(1, 0.0), 2: seed(2, 0.05)})
     means = {(one.moment, one.measure): one.difference.mean for one in effects.effects(study)}
     assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.5)
     assert means["at_end", "loss"] == pytest.approx(0.02)
@@ -101,7 +101,7 @@ def test_differences_are_the_variant_s_less_its_pair_s():
 
 def test_the_stored_result_is_the_full_study():
     study = kept.read(kept.STORED_PROTECTIONS)
-    assert study.plan == Plan() and len(study.seeds) >= 10
+    assert study.plan == ProtectionsPlan() and len(study.seeds) >= 10
     assert {seed.twin for seed in study.seeds.values()} == {""}
     assert kept._text(study) == kept.STORED_PROTECTIONS.read_text()
 

@@ -15,7 +15,7 @@ from engine.scenario.scenario import with_values
 from engine.validation import validate
 from engine.validation.claims import Claim
 from engine.validation.studies import findings, kept
-from engine.validation.validate import Verdict
+from engine.validation.validate import ClaimVerdict
 from pages.common import downloads
 from pages.explore import constants_panel
 from pages.reproduce import study_panel, verdict_charts, verdict_tables, verdicts
@@ -53,7 +53,7 @@ def opened(query=None, page="reproduce"):
 
 
 def verdict(ours, **changes):
-    return Verdict("trainingcxl-rm1", replace(CLAIM, **changes), ours)
+    return ClaimVerdict("trainingcxl-rm1", replace(CLAIM, **changes), ours)
 
 
 def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
@@ -69,7 +69,7 @@ def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
 def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
     app = opened()
     text = app.markdown[0].value.replace("\\", "")
-    words = app.dataframe[-1].value["Verdict"].value_counts()
+    words = app.dataframe[-1].value["ClaimVerdict"].value_counts()
     assert "outside it: " in text and "Step time, cxl [ms] of TrainingCXL RM4, prototype" in text
     assert words["✗ outside"] > 30 and words["prediction"] >= 14
 
@@ -138,7 +138,7 @@ def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
 def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
     monkeypatch.setattr(kept, "STORED", tmp_path / "none.jsonl")
     app = opened()
-    assert not app.exception and "cannot be read" in app.error[0].value and "Verdict" in app.dataframe[-1].value
+    assert not app.exception and "cannot be read" in app.error[0].value and "ClaimVerdict" in app.dataframe[-1].value
 
 
 @pytest.mark.parametrize(("name", "calibrated"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])

@@ -16,8 +16,8 @@ from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, queue, service
 from engine.service.dispatch import Feed
-from engine.service.pool import Patience, Pool
-from engine.service.worker import Chunk, Ended
+from engine.service.pool import Patience, WorkerPool
+from engine.service.worker import Chunk, ChunkEnd
 from engine.store import requests
 from engine.store.database import opened
 from engine.store.requests import AT_ONCE, Limit
@@ -39,7 +39,7 @@ class Fed:
     def __init__(self, store: Path, slots: int) -> None:
         self.opened = opened(store)
         self.feed = Feed(self.opened.__enter__(), store, COMPUTE)
-        self.pool = Pool(lambda: slots, None, lambda _, chunk: chunk, None, None)  # type: ignore[arg-type, return-value]
+        self.pool = WorkerPool(lambda: slots, None, lambda _, chunk: chunk, None, None)  # type: ignore[arg-type, return-value]
         self.tasks = self.feed.tasks(self.pool)
 
     def next(self) -> Chunk | None:
@@ -50,7 +50,7 @@ class Fed:
     def done(self, chunk: Chunk) -> None:
         computations.claim(self.feed.store, chunk.request, chunk.keys)
         computations.close(self.feed.store, [(name, "kept", "{}") for name in chunk.keys])
-        self.feed.note(Ended(chunk.keys, len(chunk.keys), 0.01))
+        self.feed.note(ChunkEnd(chunk.keys, len(chunk.keys), 0.01))
 
 
 def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -> None:

@@ -13,7 +13,7 @@ from engine.results.report import report
 from engine.run.run import run
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import machinery
+from engine.schedule.machine import machine_of
 from engine.schedule.settle import settle
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
@@ -35,7 +35,7 @@ def same(found, wanted):
 
 def by_timeline(asked):
     """Return the result as runs with faults make it: from a timeline of each batch, its books closed batch by batch."""
-    m = machinery(settle(asked).scenario)
+    m = machine_of(settle(asked).scenario)
     amounts = counted.counted(m.scenario, asked.system)
     (done, _), near = run(m, amounts, None, untrained(m)), (amounts.hit_rate if m.system.cache else None,)
     near += (amounts.drives_share if m.system.caches else None,)

@@ -10,7 +10,7 @@ from engine.core.graph import check
 from engine.core.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.registry import load
-from engine.run.run import machinery, schedule
+from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.settle import settle
@@ -51,9 +51,9 @@ def small(system, **knobs):
 
 
 def planned(scenario, batches=12):
-    """Return the scenario's machinery, expected batches, and task graph by name of task."""
-    m, t = machinery(settle(scenario).scenario), flow(scenario, batches)
-    graph = m.system.plan(m.scenario, m.ways, t)
+    """Return the scenario's machine, expected batches, and task graph by name of task."""
+    m, t = machine_of(settle(scenario).scenario), flow(scenario, batches)
+    graph = m.system.plan(m.scenario, m.log_policy, t)
     check(graph, frozenset(m.devices))
     return m, t, {task.name: task for task in graph.tasks}
 
@@ -97,7 +97,7 @@ def test_mtrains_reads_each_missing_row_as_one_block_and_writes_one_out_with_com
     asked = small("mtrains", **{"policy.prefetch": prefetch})
     m, t, tasks = planned(asked)
     uneven = replace(t, rows=t.rows * np.arange(1.0, 13.0), levels=t.levels * np.arange(1.0, 13.0)[:, None])
-    tasks = {task.name: task for task in m.system.plan(m.scenario, m.ways, uneven).tasks}
+    tasks = {task.name: task for task in m.system.plan(m.scenario, m.log_policy, uneven).tasks}
     level = levels(m.scenario, cached_rows(m.scenario), scm_rows(m.scenario))
     fetch = tasks["Prefetch" if prefetch else "Fetch rows"]
     read = {device: work.rows.sum() for device, work in works(fetch, RowReads)}
@@ -173,7 +173,7 @@ def test_proactive_hides_exactly_the_reads_that_fit_into_exchanges():
 def test_proactive_without_prefetch_is_its_baseline_to_the_byte():
     off = small("proactive", **{"policy.prefetch": False})
     m, t, _ = planned(off)
-    assert repr(m.system.plan(off, m.ways, t)) == repr(load("systems", "cold-in-dram").plan(off, m.ways, t))
+    assert repr(m.system.plan(off, m.log_policy, t)) == repr(load("systems", "cold-in-dram").plan(off, m.log_policy, t))
 
 
 # Counted elsewhere: 63 to 66 % (Kaggle), 59 to 70 % (1TB); our tails lie 2.7 and 2.6 points above.
@@ -237,7 +237,7 @@ def test_a_power_loss_without_a_log_starts_again_and_the_energy_adds_up(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_counted_batches_make_a_legal_graph(system):
     asked = small(system)
-    m = machinery(settle(asked).scenario)
+    m = machine_of(settle(asked).scenario)
     line = schedule(m, counted(asked, 4))
     assert np.all(np.isfinite(line.end))
     assert np.all(np.diff(line.batch_ends) > 0)

@@ -22,7 +22,7 @@ BENCH = {"bench": Device("bench", "A bench", {Stream: lambda work: work.nbytes})
 
 
 def plan(name):
-    """Return the machinery of a scenario and uneven batches for it."""
+    """Return the machine of a scenario and uneven batches for it."""
     asked = MACHINES[name]
     return ready(asked), uneven(flow(asked, BATCHES))
 
@@ -36,9 +36,9 @@ def agree(line, oracle):
 
 @every
 def test_every_start_and_end_is_the_independent_models(name):
-    machinery, amounts = plan(name)
-    line = schedule(machinery, amounts)
-    oracle = simpy_machine.schedule(line.graph, simpy_machine.durations(line.graph, machinery.devices, BATCHES))
+    machine, amounts = plan(name)
+    line = schedule(machine, amounts)
+    oracle = simpy_machine.schedule(line.graph, simpy_machine.durations(line.graph, machine.devices, BATCHES))
     agree(line, oracle)
 
 
@@ -174,9 +174,9 @@ def test_who_is_ready_first_is_served_first(name):
 
 @every
 def test_foreground_work_takes_exactly_its_time_and_background_work_waits_only_for_the_lane(name):
-    machinery, amounts = plan(name)
-    line = schedule(machinery, amounts)
-    times = simpy_machine.durations(line.graph, machinery.devices, BATCHES)
+    machine, amounts = plan(name)
+    line = schedule(machine, amounts)
+    times = simpy_machine.durations(line.graph, machine.devices, BATCHES)
     for k, task in enumerate(line.graph.tasks):
         if task.during:
             continue

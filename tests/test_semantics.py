@@ -20,10 +20,10 @@ from engine.run.cut import cut
 from engine.run.learner import crash
 from engine.run.outage import Outage
 from engine.run.progress import Meter
-from engine.run.run import Found, Machinery, Segment, run
+from engine.run.run import Machine, Resumption, Segment, run
 from engine.run.training_curve import first_lesson
 from engine.scenario.keys import key
-from engine.scenario.machine import Machine
+from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.timeline import timeline
 from engine.service import computations
@@ -33,18 +33,18 @@ from engine.simulate import untrained
 from engine.store.database import opened
 from engine.store.requests import tend
 from engine.systems.steps import shared
-from engine.systems.system import Recovery, ways
+from engine.systems.system import RecoveryWork, log_policy
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
 from engine.training import scaled
 from engine.workload.source import source
 
-REDO = [name for name in SYSTEMS if load("systems", name).ways.log == "redo"]
-LOGGING = [name for name in SYSTEMS if load("systems", name).ways.log]
+REDO = [name for name in SYSTEMS if load("systems", name).log_policy.log == "redo"]
+LOGGING = [name for name in SYSTEMS if load("systems", name).log_policy.log]
 
 
 def test_the_hosts_mlp_costs_two_operations_a_weight_forward_and_four_backward() -> None:
     """10 samples through 4-3-2: 5 × 3 + 4 × 2 = 23 weights with biases; backward, weights and inputs get a gradient each."""
-    device = host.DEVICE.build(Machine(host="trainingcxl"))
+    device = host.DEVICE.build(MachineKnobs(host="trainingcxl"))
     rate = next(one.value for one in device.constants if one.name == "fp32 layer rate") * 1e12
     forward, backward = (seconds(device, BottomMLP(10, (4, 3, 2), way)) for way in ("forward", "backward"))
     assert forward == pytest.approx(2 * 10 * 23 / rate)
@@ -84,16 +84,19 @@ def test_the_mlp_log_holds_a_word_for_each_weight_and_one_more_for_adagrads_sum(
 
 def test_trainingcxl_lets_the_mlp_log_be_100_batches_old_and_looks_up_early() -> None:
     asked = Scenario(system="cxl")
-    assert (ways(asked, load("systems", "cxl")).bound, ways(asked, load("systems", "cxl")).relaxed_lookup) == (100, True)
+    assert (log_policy(asked, load("systems", "cxl")).bound, log_policy(asked, load("systems", "cxl")).relaxed_lookup) == (
+        100,
+        True,
+    )
     for strict in ("cxl-b", "cxl-d", "pcie"):
-        assert ways(replace(asked, system=strict), load("systems", strict)).strict
+        assert log_policy(replace(asked, system=strict), load("systems", strict)).strict
 
 
 @pytest.mark.parametrize("system", REDO)
 def test_a_redo_log_is_written_over_only_once_the_rows_of_the_batch_before_are_home(system: str) -> None:
     """Until then it is the only copy of them; here each piece of work takes a second, and going home a hundred."""
     m = ready(scenario("tiny", system))
-    graph = m.system.plan(m.scenario, m.ways, flow(m.scenario, 4))
+    graph = m.system.plan(m.scenario, m.log_policy, flow(m.scenario, 4))
     works = {type(demand.work) for task in graph.tasks for demand in task.demands}
     takes = {work: lambda _: np.ones(4) for work in works} | {HomeWrites: lambda _: np.full(4, 100.0)}
     slow = timeline(graph, {name: Device(name, name, takes) for name in m.devices}, 4)
@@ -106,7 +109,7 @@ def relaxed() -> tuple[dict[str, object], Traffic]:
     """Return the work of a relaxed lookup by task, and its batches, no two alike."""
     m = ready(scenario("tiny", "cxl"))
     amounts = replace(uneven(flow(m.scenario, 6)), raw_share=np.linspace(0.1, 0.6, 6))
-    graph = m.system.plan(m.scenario, m.ways, amounts)
+    graph = m.system.plan(m.scenario, m.log_policy, amounts)
     return {task.name: task.demands[0].work for task in graph.tasks}, amounts
 
 
@@ -135,7 +138,7 @@ def test_a_commit_that_ends_in_the_instant_of_the_fault_is_durable_and_one_an_in
     assert flags[0] == [1.0] and flags[1][0] < 1.0
 
 
-def struck(name: str, **knobs: object) -> tuple[Machinery, Segment, Outage]:
+def struck(name: str, **knobs: object) -> tuple[Machine, Segment, Outage]:
     """Return a run of 8 batches that loses power as the fifth ends: its machine, the stretch that was cut, the outage."""
     asked = scenario(name, "cxl-b", **{"run.batches": 8, **knobs})
     m = ready(with_values(asked, {"faults.power_loss_at_seconds": (float(line(asked, 8).batch_ends[4]),)}))
@@ -165,9 +168,9 @@ def test_a_recovery_in_miniature_writes_as_much_as_a_failing_flush_can_lose(
     m, segment, down = struck(name, **{"machine.persistence_model": model})
     seen: list[Before] = []
 
-    def survived(m: object, segment: object, down: object, before: Before, *more: object) -> Found:
+    def survived(m: object, segment: object, down: object, before: Before, *more: object) -> Resumption:
         seen.append(before)
-        return Found(0, 0)
+        return Resumption(0, 0)
 
     monkeypatch.setattr(sys.modules[in_miniature.__module__], "survived", survived)
     in_miniature(m, segment, down)
@@ -211,7 +214,7 @@ def test_a_media_error_anywhere_strikes_tables_row_log_and_mlp_log_by_their_byte
     """Two slots of rows with 8 bytes of number each, three of MLPs: of 16, 2 × 24 and 16 bytes a row of the tables."""
     asked = scenario("tiny", "cxl-b", **{"faults.media_error_where": "anywhere"})
     rows = num_rows(asked)
-    down = Outage((), (), Recovery(rows, 16, 0.0, 16 * rows / 3), line(asked, 2), 0.0)
+    down = Outage((), (), RecoveryWork(rows, 16, 0.0, 16 * rows / 3), line(asked, 2), 0.0)
     strikes = (Strike(float(second), "media-error", 0, 0.0, 0.0) for second in range(1000))
     where = [poisoned(asked, strike, down).where for strike in strikes]
     assert where.count("row log") == pytest.approx(600, abs=60)

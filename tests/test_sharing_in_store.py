@@ -20,7 +20,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.service import service
 from engine.service.dispatch import Feed
 from engine.service.pool import Task, local
-from engine.service.worker import COMPUTE, Chunk, Ended, compute_chunk, nap
+from engine.service.worker import COMPUTE, Chunk, ChunkEnd, compute_chunk, nap
 from engine.simulate import simulate
 from engine.store import kept
 from engine.store.database import opened
@@ -131,7 +131,7 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Feed) -> N
 def leave_nothing(store: Path, feed: Feed, chunk: Chunk) -> None:
     with opened(store) as connection:
         kept.keep(connection, [(chunk.points[0][0], "{}")])
-    feed.note(Ended(chunk.keys, 1, 0.1))
+    feed.note(ChunkEnd(chunk.keys, 1, 0.1))
 
 
 def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(store: Path, feed: Feed) -> None:

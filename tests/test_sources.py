@@ -12,7 +12,7 @@ from engine.core.work import Persist, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
 from engine.registry import every, load
-from engine.scenario.machine import Machine
+from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import KNOBS
 from engine.sweep.links import link, read
 
@@ -29,7 +29,7 @@ SWITCHES = sorted({one.switch for *_, one in DISPUTED})
 
 def device(name, **knobs):
     """Return a device of the default machine with one PMEM module and some knobs changed."""
-    return load("devices", name).build(Machine(**{"pmem_capacity_GiB": MODULE, **knobs}))
+    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GiB": MODULE, **knobs}))
 
 
 @pytest.mark.parametrize("switch", SWITCHES)

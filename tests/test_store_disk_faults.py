@@ -16,7 +16,7 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.keys import key
 from engine.service import history, pool, service
-from engine.service.pool import Pool
+from engine.service.pool import WorkerPool
 from engine.store import kept, quota
 from engine.store.database import opened
 from engine.store.owner import AlreadyOwned
@@ -37,7 +37,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def call(tasks: Iterable[Any]) -> Iterator[Any]:
         return (function(*given, **named) for function, given, named in tasks)
 
-    def inline(path: Path, n_jobs: int) -> Pool:
+    def inline(path: Path, n_jobs: int) -> WorkerPool:
         given = {"parallel": lambda note: nullcontext(call), "close": lambda: None, "prompt": False}
         return replace(pool.local(path, n_jobs), **given)
 

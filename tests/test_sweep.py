@@ -10,7 +10,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.sweep import links
 from engine.sweep.axes import parse
-from engine.sweep.sweep import KINDS, TOGETHER, Refused, Sampling, Sweep, sampling
+from engine.sweep.sweep import KINDS, TOGETHER, RefusedPlace, Sampling, Sweep, sampling
 
 BOX = tuple(map(parse, ("machine.cxl_bandwidth_GBps=0.5:64:4:log", "system=cxl-d,cxl-b,cxl", "data.batch_size=16:4096:5:log")))
 FITS = "model.embedding_dim=16,32"  # 32 contradicts the bottom MLP of the default model
@@ -52,7 +52,7 @@ def test_a_combination_that_no_scenario_can_take_is_a_sentence_beside_the_others
         "At system=cxl, model.embedding_dim=32: model.bottom_mlp ends in 16",
         "At system=pmem, model.embedding_dim=32: model.bottom_mlp ends in 1",
     ]
-    assert [isinstance(point, Refused) for point in found.points()] == [False, True, False, True]
+    assert [isinstance(point, RefusedPlace) for point in found.points()] == [False, True, False, True]
     assert found.refused[0].place == {"system": "cxl", "model.embedding_dim": 32}
 
 

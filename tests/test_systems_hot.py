@@ -9,7 +9,7 @@ from engine.core.graph import check
 from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
 from engine.registry import load
-from engine.run.run import machinery, schedule
+from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.steady_state import steady
@@ -26,10 +26,10 @@ def kaggle(system, **knobs):
 
 
 def planned(asked, popular=0.0, batches=8):
-    """Return the machinery of a scenario, and its graph and timeline for equal batches with this popular share."""
-    m = machinery(fit(asked).scenario)
+    """Return the machine of a scenario, and its graph and timeline for equal batches with this popular share."""
+    m = machine_of(fit(asked).scenario)
     amounts = traffic(m.scenario, *(np.full(batches, each) for each in (9000.0, 0.5, 0.0, 3000.0, popular)))
-    return m, m.system.plan(m.scenario, m.ways, amounts), schedule(m, amounts)
+    return m, m.system.plan(m.scenario, m.log_policy, amounts), schedule(m, amounts)
 
 
 def demands(graph, name):
@@ -103,7 +103,7 @@ def test_without_a_log_a_power_loss_starts_training_again(system) -> None:
     whole = simulate(with_values(preset("tiny").scenario, knobs))
     at = whole.results["Elapsed [s]"] / 2
     struck = simulate(with_values(preset("tiny").scenario, {**knobs, "faults.power_loss_at_seconds": (at,)}))
-    assert load("systems", system).ways.log == "" and struck.events[1]["Batch"] == 0
+    assert load("systems", system).log_policy.log == "" and struck.events[1]["Batch"] == 0
     assert struck.results["Elapsed [s]"] > whole.results["Elapsed [s]"] + at + 150
 
 
@@ -178,7 +178,7 @@ def test_a_system_known_by_its_headline_alone_says_so_where_systems_are_listed(c
 
 
 def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None:
-    bench = machinery(fit(with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl"})).scenario)
+    bench = machine_of(fit(with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl"})).scenario)
     assert "ssd" in bench.devices and not {"gatherer", "network"} & set(bench.devices)
 
 

@@ -12,7 +12,7 @@ from engine.core.work import Copy, Direct, Fetch, HostRows
 from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.registry import load
-from engine.run.run import machinery, schedule
+from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
@@ -44,10 +44,10 @@ def small(system, **knobs):
 
 @cache
 def planned(asked):
-    """Return the machinery, the expected traffic and the graph of a scenario."""
-    m = machinery(fit(asked).scenario)
+    """Return the machine, the expected traffic and the graph of a scenario."""
+    m = machine_of(fit(asked).scenario)
     amounts = expected_amounts(m.scenario, m.scenario.system)
-    return m, amounts, m.system.plan(m.scenario, m.ways, amounts)
+    return m, amounts, m.system.plan(m.scenario, m.log_policy, amounts)
 
 
 def takes(asked, *names):

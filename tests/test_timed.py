@@ -7,7 +7,7 @@ from metered_media import TimedMedia
 
 from engine.core.work import written
 from engine.hardware.device import joules, seconds, stored
-from engine.persistence import Layout, redo, undo
+from engine.persistence import MediumLayout, redo, undo
 from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes
@@ -25,7 +25,7 @@ def charged(machine, amounts):
     """Return (seconds, joules, bytes, stored) that the schedule asks of the memory for each region, one batch."""
     system: System = machine.system
     found = {}
-    for task in system.plan(machine.scenario, machine.ways, amounts).tasks:
+    for task in system.plan(machine.scenario, machine.log_policy, amounts).tasks:
         for demand in task.demands:
             if task.persists and demand.device == system.memory:
                 device, work = machine.devices[demand.device], demand.work
@@ -36,12 +36,12 @@ def charged(machine, amounts):
 
 def protocol_batches(machine, amounts, batches=3):
     """Run batches of the protocol with as many rows as the first one touches; return the medium and the last one's costs."""
-    traffic, log = amounts, {"undo": undo, "redo": redo}[machine.ways.log]
+    traffic, log = amounts, {"undo": undo, "redo": redo}[machine.log_policy.log]
     touched, total = int(traffic.rows[0]), int(num_rows(machine.scenario))
     checks = machine.scenario.policy.row_checksums
-    place = Layout(total, traffic.row_bytes - 8 * checks, int(traffic.mlp_bytes), touched, checks)
+    place = MediumLayout(total, traffic.row_bytes - 8 * checks, int(traffic.mlp_bytes), touched, checks)
     assert place.num_rows * place.stored_bytes == table_bytes(machine.scenario)
-    media = TimedMedia(machine.devices[machine.system.memory], place, machine.ways.log)
+    media = TimedMedia(machine.devices[machine.system.memory], place, machine.log_policy.log)
     rows = np.sort(np.random.default_rng(1).choice(total, touched, replace=False))
     values, mlp = np.zeros((touched, place.row_bytes), np.uint8), np.zeros(place.mlp_bytes, np.uint8)
     for batch in range(batches):
@@ -84,7 +84,7 @@ def test_a_batch_of_the_protocol_costs_what_the_schedule_charges_the_memory(name
         assert spent[region][0] == pytest.approx(time, rel=1e-9), region
         assert spent[region][1] == pytest.approx(energy, rel=1e-9), region
         assert spent[region][3] == pytest.approx(wear, rel=1e-9), region
-        if region != "data" or machine.ways.log == "undo":
+        if region != "data" or machine.log_policy.log == "undo":
             assert spent[region][2] == pytest.approx(nbytes, rel=1e-9), region
     assert set(asked_of_memory) == {"row log", "mlp log", "flags", "data"}
 

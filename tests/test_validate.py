@@ -11,14 +11,14 @@ from engine.__main__ import main
 from engine.errors import BadFile, CannotRun
 from engine.registry import names
 from engine.results.result import Result
-from engine.run.run import machinery
+from engine.run.run import machine_of
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.systems.capacity import fit
 from engine.validation import claims as published
 from engine.validation import validate
 from engine.validation.claims import Claim, claims
-from engine.validation.validate import Point, Verdict, measure
+from engine.validation.validate import ClaimPoint, ClaimVerdict, measure
 
 GOOD: Mapping[str, Any] = {
     "metric": "Step time [ms]",
@@ -46,7 +46,7 @@ PROTOTYPES = tuple(f"trainingcxl-rm{number}" for number in (1, 2, 3, 4))
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> tuple[Verdict, ...]:
+def verdicts() -> tuple[ClaimVerdict, ...]:
     """Every claim of every preset, run for real once."""
     return validate.validate()
 
@@ -67,7 +67,7 @@ def giving(monkeypatch):
     """Return `put(numbers)`, which lets each preset and system give a number for every result."""
 
     def put(numbers: Mapping[tuple[str, str], float | None]) -> None:
-        def run(point: Point) -> Result:
+        def run(point: ClaimPoint) -> Result:
             value = numbers[point.preset, point.system]
             stages = tuple({"Stage": "Transfer", "Exposed [s]": half} for half in (value / 2e3, value / 2e3)) if value else ()
             return Result(Scenario(), True, "", {"Step time [ms]": value}, breakdown=stages)
@@ -163,14 +163,14 @@ def test_a_tolerance_that_tells_nothing_apart_is_refused(claiming, tolerance) ->
 
 
 def test_a_claim_passes_exactly_up_to_its_tolerance() -> None:
-    told = {ours: Verdict("tiny", CLAIM, ours).passed for ours in (4.4, 4.5, 5.0, 5.5, 5.6, 0.0, float("nan"), float("inf"))}
+    told = {ours: ClaimVerdict("tiny", CLAIM, ours).passed for ours in (4.4, 4.5, 5.0, 5.5, 5.6, 0.0, float("nan"), float("inf"))}
     assert list(told.values()) == [False, True, True, True, False, False, False, False]
     percent = replace(CLAIM, published=-40.0, tolerance=None, tolerance_percent=10.0)
-    assert [Verdict("tiny", percent, ours).passed for ours in (-44.0, -36.0, -44.1, 40.0)] == [True, True, False, False]
+    assert [ClaimVerdict("tiny", percent, ours).passed for ours in (-44.0, -36.0, -44.1, 40.0)] == [True, True, False, False]
 
 
 def test_a_prediction_neither_passes_nor_fails_nor_has_an_error() -> None:
-    told = Verdict("tiny", replace(CLAIM, published=None, tolerance=None), 7.0).as_json()
+    told = ClaimVerdict("tiny", replace(CLAIM, published=None, tolerance=None), 7.0).as_json()
     assert told["ours"] == 7.0
     assert [told[name] for name in ("published", "error_percent", "passed", "tolerance")] == [None] * 4
 
@@ -198,7 +198,7 @@ def test_a_preset_that_does_not_fit_its_machine_says_so_instead_of_failing_a_cla
         small = with_values(preset("optane-rm2").scenario, {"machine.dram_capacity_GiB": 8.0})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(validate, "preset", lambda name: replace(preset(name), scenario=small))
-            validate.run(Point("optane-rm2", "dram"))
+            validate.run(ClaimPoint("optane-rm2", "dram"))
 
 
 def test_the_command_ends_with_3_when_a_claim_fails_and_names_it(verdicts, claiming, capsys) -> None:
@@ -227,9 +227,9 @@ def test_json_has_the_promised_fields_and_its_numbers_agree_with_each_other(verd
 
 def test_a_counterfactual_passes_on_its_side_of_the_limit_alone() -> None:
     upper = replace(CLAIM, kind="counterfactual", published=None, tolerance=None, at_most=1.5)
-    assert [Verdict("tiny", upper, ours).passed for ours in (1.4, 1.5, 1.6)] == [True, True, False]
+    assert [ClaimVerdict("tiny", upper, ours).passed for ours in (1.4, 1.5, 1.6)] == [True, True, False]
     lower = replace(upper, at_most=None, at_least=1.5)
-    assert [Verdict("tiny", lower, ours).passed for ours in (1.4, 1.5, 1.6)] == [False, True, True]
+    assert [ClaimVerdict("tiny", lower, ours).passed for ours in (1.4, 1.5, 1.6)] == [False, True, True]
 
 
 def test_knobs_of_a_claim_reach_both_sides_and_those_of_the_baseline_one(claiming) -> None:
@@ -253,5 +253,5 @@ def test_an_unknown_preset_is_refused_before_anything_runs(capsys) -> None:
 def test_nothing_is_calibrated_on_real_devices(name) -> None:
     for system in names("systems"):
         scenario = with_values(preset(name).scenario, {"system": system, "machine.all_powered": True})
-        devices = machinery(fit(scenario).scenario).devices.values()
+        devices = machine_of(fit(scenario).scenario).devices.values()
         assert [c.name for device in devices for c in device.constants if c.confidence == "calibrated"] == []

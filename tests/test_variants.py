@@ -12,7 +12,7 @@ from engine.__main__ import main
 from engine.crashcheck.exploration import safe_models
 from engine.estimate import estimate
 from engine.faults.fault import Fault
-from engine.persistence.models import Domain, in_order
+from engine.persistence.models import PersistenceModel, in_order
 from engine.registry import names
 from engine.results.metric import Metric, metrics
 from engine.scenario import presets, scenario
@@ -77,7 +77,7 @@ ROWS = {
     "faults": {
         "table-knocked": Fault("F99", "Table knocked", "Beads fly.", "fail-stop", frozenset({"gpu"}), "the table was knocked")
     },
-    "domains": {"stone-tablet": Domain("Stone tablet", "What is carved stays.", in_order, at_once=True)},
+    "domains": {"stone-tablet": PersistenceModel("Stone tablet", "What is carved stays.", in_order, at_once=True)},
 }
 PRESET = """
 title = "Beads"

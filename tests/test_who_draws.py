@@ -31,11 +31,11 @@ MACHINES = [
 
 def free_work(asked):
     """Yield (device, kind of work) for each demand of the schedule that costs neither joules nor busy watts."""
-    machinery = ready(asked)
-    line = schedule(machinery, flow(asked, 4))
+    machine = ready(asked)
+    line = schedule(machine, flow(asked, 4))
     for task in line.graph.tasks:
         for demand in task.demands:
-            device = machinery.devices[demand.device]
+            device = machine.devices[demand.device]
             watts = 0.0 if demand.beside else device.busy_watts
             if watts == 0 and not np.any(joules(device, demand.work) > 0):
                 part = f" {asked.machine.gpu}" if demand.device == "gpu" else ""

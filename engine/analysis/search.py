@@ -17,7 +17,7 @@ from ..errors import BadInput
 from ..results.result import Result
 from ..scenario.scenario import Scenario, known
 from ..sweep.axes import Axis
-from ..sweep.sweep import Refused, made
+from ..sweep.sweep import RefusedPlace, made
 from .choice import kept
 from .evaluated import evaluated, number
 from .objective import NUMERIC, Array, Constraint, Objective
@@ -32,7 +32,7 @@ Place = tuple[float, ...]  # per axis the index of a listed value, or a number o
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchedPoints:
     """All points that a search has estimated, in the order in which it came to them; `interrupted` before the last one."""
 
     wanted: tuple[Objective, ...]
@@ -65,7 +65,7 @@ def search(
     evaluations: int = 500,
     settings: Sequence[tuple[str, Any]] = (),
     watch: Watch | None = None,
-) -> Found:
+) -> SearchedPoints:
     """Search the box of the axes with so many estimates at most, drawn by the data seed; `watch` hears how many there were.
 
     A range is searched anywhere between its ends. Combinations that no scenario can have cost no estimate. An interrupt ends
@@ -74,7 +74,7 @@ def search(
     if not axes or not wanted:
         raise BadInput("A search needs an axis to move along and an objective; give --axis and --objective.")
     seed = int(dict(settings).get("data.seed", base.data.seed))
-    tried: dict[Place, Result | Refused] = {}
+    tried: dict[Place, Result | RefusedPlace] = {}
     study, in_vain = _study(len(wanted), evaluations, seed), 0
     interrupted = False
     try:
@@ -94,8 +94,8 @@ def search(
     if interrupted and not found:
         raise KeyboardInterrupt
     if not found:
-        raise BadInput(next(one.sentence for one in tried.values() if isinstance(one, Refused)))
-    return Found(tuple(wanted), tuple(bounds), found, interrupted)
+        raise BadInput(next(one.sentence for one in tried.values() if isinstance(one, RefusedPlace)))
+    return SearchedPoints(tuple(wanted), tuple(bounds), found, interrupted)
 
 
 def _study(objectives: int, evaluations: int, seed: int) -> Any:
@@ -126,7 +126,7 @@ def _suggested(trial: Any, axis: Axis) -> float:
 
 def _tried(
     base: Scenario, axes: Sequence[Axis], settings: Sequence[tuple[str, Any]], places: Sequence[Place]
-) -> dict[Place, Result | Refused]:
+) -> dict[Place, Result | RefusedPlace]:
     """Estimate the places together; two that round to one scenario are one estimate."""
     points = {place: made(base, _values(axes, place), settings) for place in places}
     scenarios = list(dict.fromkeys(point for point in points.values() if isinstance(point, Scenario)))
@@ -138,12 +138,12 @@ def _values(axes: Sequence[Axis], place: Place) -> dict[str, Any]:
     return {axis.path: axis.value(number) for axis, number in zip(axes, place, strict=True)}
 
 
-def _estimates(tried: dict[Place, Result | Refused]) -> int:
+def _estimates(tried: dict[Place, Result | RefusedPlace]) -> int:
     return sum(isinstance(one, Result) for one in tried.values())
 
 
 def _tell(
-    study: Any, trial: Any, ended: Result | Refused | None, wanted: Sequence[Objective], bounds: Sequence[Constraint]
+    study: Any, trial: Any, ended: Result | RefusedPlace | None, wanted: Sequence[Objective], bounds: Sequence[Constraint]
 ) -> None:
     """Tell the numbers of a point; one that has none is worst in everything and far from all bounds."""
     results = [ended] if isinstance(ended, Result) and ended.ran else []

@@ -6,7 +6,7 @@ from ..registry import every
 from ..systems.system import Cache
 
 
-class Policy(NamedTuple):
+class CachePolicy(NamedTuple):
     """A policy as `list caches` shows it: its name there, a title, and which rows it lets go."""
 
     name: str
@@ -15,16 +15,16 @@ class Policy(NamedTuple):
 
 
 POLICIES = {
-    "frequency": Policy("frequency", "By frequency", "The row that is rarest in the data goes."),
-    "lfu": Policy("lfu", "LFU", "The row used in the fewest batches since it came in goes; counts do not age."),
-    "lfu in sets": Policy(
+    "frequency": CachePolicy("frequency", "By frequency", "The row that is rarest in the data goes."),
+    "lfu": CachePolicy("lfu", "LFU", "The row used in the fewest batches since it came in goes; counts do not age."),
+    "lfu in sets": CachePolicy(
         "set-associative-lfu",
         "Set-associative LFU",
         "A row may only stand in one set of 32, and only in place of one looked up no more often; counts do not age.",
     ),
-    "look-ahead": Policy("look-ahead", "Look-ahead", "A row stays if one of the next batches uses it."),
-    "lru": Policy("lru", "LRU", "The row that has not been used for longest goes."),
-    "lru in sets": Policy(
+    "look-ahead": CachePolicy("look-ahead", "Look-ahead", "A row stays if one of the next batches uses it."),
+    "lru": CachePolicy("lru", "LRU", "The row that has not been used for longest goes."),
+    "lru in sets": CachePolicy(
         "set-associative",
         "Set-associative",
         "A row may only stand in one set of 32, where the one not used for longest goes.",

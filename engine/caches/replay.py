@@ -11,7 +11,7 @@ from ..systems.capacity import too_small
 from ..systems.system import Cache, cache_policy
 from ..workload.source import Source
 from . import batch_cache, frequency_rank
-from .batch_cache import Moves
+from .batch_cache import CacheMoves
 from .batch_lru import admit, lru
 from .inclusive_lru import no_rows
 from .inclusive_lru import serve as use
@@ -19,13 +19,13 @@ from .policies import lfu, set_associative, set_associative_lfu
 from .row_index import COUNTS, EVICTED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, with_room
 from .warm_start import before
 
-Server = Callable[[int, Ints], Moves]
-NOTHING = Moves(0, 0, 0, 0)
+Server = Callable[[int, Ints], CacheMoves]
+NOTHING = CacheMoves(0, 0, 0, 0)
 RECENT = ("lru", "lru in sets")
 PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
 
 
-def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[Moves]:
+def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[CacheMoves]:
     """Yield what each batch moves; batches fetched together move all their rows with the first of them.
 
     Raises CannotRun where a batch has more unique rows than a cache that must hold them.
@@ -53,7 +53,7 @@ def _long_begun(s: Scenario, serve: Server, capacity: int, at_once: int) -> Serv
     """Let rows that were held before the run come in just before their first batch; every miss then pushes one out."""
     guess, known = before(s, tuple(range(s.model.num_tables)), (float(capacity),), at_once), no_rows(())
 
-    def begun(n: int, ids: Ints) -> Moves:
+    def begun(n: int, ids: Ints) -> CacheMoves:
         nonlocal known
         known = with_room(known, len(ids))
         fresh = use(*known, ids, np.zeros(1, dtype=np.int64))
@@ -73,7 +73,7 @@ def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Server:
     if policy == "lfu":
         return _count(capacity, relabel, held.rows)
 
-    def serve(n: int, ids: Ints) -> Moves:
+    def serve(n: int, ids: Ints) -> CacheMoves:
         nonlocal held
         held, moves = batch_cache.by_frequency(held, capacity, relabel(ids))
         return moves
@@ -84,7 +84,7 @@ def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Server:
 def _look_ahead(s: Scenario, capacity: float) -> Server:
     held = batch_cache.most_frequent(0)
 
-    def serve(n: int, ids: Ints) -> Moves:
+    def serve(n: int, ids: Ints) -> CacheMoves:
         nonlocal held
         held, moves = batch_cache.look_ahead(held, s.policy.look_ahead_batches, n, ids)
         return moves
@@ -95,7 +95,7 @@ def _look_ahead(s: Scenario, capacity: float) -> Server:
 def _sets(s: Scenario, capacity: float) -> Server:
     held, used, clock = set_associative.empty(int(capacity))
 
-    def serve(n: int, ids: Ints) -> Moves:
+    def serve(n: int, ids: Ints) -> CacheMoves:
         nonlocal clock
         counts = np.zeros(COUNTS, dtype=np.int64)
         clock = set_associative.serve(ids, held, used, clock, counts)
@@ -107,7 +107,7 @@ def _sets(s: Scenario, capacity: float) -> Server:
 def _sets_by_count(s: Scenario, capacity: float) -> Server:
     cache = set_associative_lfu.no_rows(int(capacity))
 
-    def serve(n: int, ids: Ints) -> Moves:
+    def serve(n: int, ids: Ints) -> CacheMoves:
         nonlocal cache
         counts = np.zeros(COUNTS, dtype=np.int64)
         cache = set_associative_lfu.served(cache, ids, counts)
@@ -120,7 +120,7 @@ def _count(capacity: float, relabel: frequency_rank.Relabel, preloaded: Ints) ->
     cache = with_room(lfu.no_rows(int(capacity)), len(preloaded))
     lfu.serve(*cache, preloaded[::-1].copy(), np.zeros(COUNTS, dtype=np.int64))  # the rarest may go first
 
-    def serve(n: int, ids: Ints) -> Moves:
+    def serve(n: int, ids: Ints) -> CacheMoves:
         nonlocal cache
         cache, counts = with_room(cache, len(ids)), np.zeros(COUNTS, dtype=np.int64)
         unique = lfu.serve(*cache, relabel(ids), counts)
@@ -129,19 +129,19 @@ def _count(capacity: float, relabel: frequency_rank.Relabel, preloaded: Ints) ->
     return serve
 
 
-def _moves(counts: Ints) -> Moves:
+def _moves(counts: Ints) -> CacheMoves:
     names = (MISSED_LOOKUPS, MISSES, EVICTED, UNIQUE, REFUSED)
-    return Moves(*(counts[name] for name in names))
+    return CacheMoves(*(counts[name] for name in names))
 
 
 def _recency(s: Scenario, capacity: float) -> Server:
     cache = lru(capacity)
 
-    def serve(n: int, ids: Ints) -> Moves:
+    def serve(n: int, ids: Ints) -> CacheMoves:
         nonlocal cache
         before = cache.ends[2]
         cache, misses, missed_lookups = admit(cache, ids)
-        return Moves(missed_lookups, misses, misses - float(cache.ends[2] - before), 0)
+        return CacheMoves(missed_lookups, misses, misses - float(cache.ends[2] - before), 0)
 
     return serve
 

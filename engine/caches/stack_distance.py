@@ -22,7 +22,7 @@ ENDLESS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class HitCurve:
     """`hits[c]` of the `lookups` find their row in an LRU cache of c rows, empty at first; c runs up to all different rows."""
 
     lookups: int
@@ -39,7 +39,7 @@ class Curve:
         return np.asarray(self.lookups - self.hits[held])
 
 
-def curve(batches: Iterable[Ints], unseen: int = 0) -> Curve:
+def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
     """Return the hits at every capacity; the first `unseen` batches fill the caches and are not counted."""
     if isinstance(batches, Sequence) and (rows := dense_rows(batches)):
         return _of_few(np.concatenate(batches), rows, sum(map(len, batches[:unseen])))
@@ -54,13 +54,13 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> Curve:
                 line = _squeezed(held)
             counts = np.concatenate((counts, np.zeros(max(0, len(held.cell) + 1 - len(counts)), dtype=np.int64)))
             _measure(part, *held, *line, counts, int(n >= unseen))
-    return Curve(lookups, np.cumsum(counts[: int(held.state[FILLED]) + 1]))
+    return HitCurve(lookups, np.cumsum(counts[: int(held.state[FILLED]) + 1]))
 
 
-def _of_few(ids: Ints, rows: int, first: int) -> Curve:
+def _of_few(ids: Ints, rows: int, first: int) -> HitCurve:
     counts, last = np.zeros(rows + 1, dtype=np.int64), np.full(rows, NONE, dtype=np.int32)
     seen = _measure_few(ids, first, last, *line_of_time(0, len(ids)), counts)
-    return Curve(len(ids) - first, np.cumsum(counts[: seen + 1]))
+    return HitCurve(len(ids) - first, np.cumsum(counts[: seen + 1]))
 
 
 @njit(cache=True, nogil=True)

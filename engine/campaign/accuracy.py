@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from ..registry import load
 from ..validation.studies import effects, kept
-from ..validation.studies.effects import Effect
+from ..validation.studies.effects import StudyEffect
 from ..validation.studies.findings import findings
 from ..validation.studies.protections import parsed
-from .protection import Plan, Protection
+from .protection import Protection, ProtectionPlan
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class AccuracyEffect:
     protection: str
     exact: bool
     said: str
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[StudyEffect, ...] = ()
 
 
-def accuracy_effect(protection: str, plan: Plan | None = None) -> AccuracyEffect:
+def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> AccuracyEffect:
     """Return what one recovery by a protection costs; with a plan, the measured variant nearest to what it gives back."""
     chosen: Protection = load("protections", protection)
     if "lossy" not in chosen.keeps.values():
@@ -51,7 +51,7 @@ def _stale(protection: str, age: int) -> AccuracyEffect:
     ages = sorted(set(study.plan.staleness) - {0})
     best = min(ages, key=lambda one: abs(one - age))
     rows = (one for one in findings(study) if one.staleness == best)
-    found = tuple(Effect(f"mlp-{best}", one.moment, one.measure, one.difference, one.spread) for one in rows)
+    found = tuple(StudyEffect(f"mlp-{best}", one.moment, one.measure, one.difference, one.spread) for one in rows)
     return AccuracyEffect(
         protection, False, f"Measured: {effects.told(f'mlp-{best}')}; the log here is up to {age:,} old.", found
     )

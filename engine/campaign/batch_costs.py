@@ -10,12 +10,12 @@ from ..errors import CannotRun
 from ..scenario.scenario import Scenario, with_values
 from ..schedule import energy
 from ..schedule.fail_slow import slow_devices
-from ..schedule.machine import Machinery, machinery
+from ..schedule.machine import Machine, machine_of
 from ..schedule.settle import expected_line, settle
 from ..schedule.steady_state import steady
 from ..schedule.timeline import timeline
 from ..systems.steps import shared
-from ..systems.system import Recovery, System, Ways
+from ..systems.system import LogPolicy, RecoveryWork, System
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
 from ..workload.accesses import expected
 from .protection import Pace
@@ -26,11 +26,11 @@ class Unlogged:
     """A system's plan, under the policies in force, without the tasks that only its log needs."""
 
     system: System
-    ways: Ways
+    log_policy: LogPolicy
 
-    def __call__(self, s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+    def __call__(self, s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
         """Plan the batch, then take the log out."""
-        return without_log(self.system.plan(s, self.ways, t))
+        return without_log(self.system.plan(s, self.log_policy, t))
 
 
 def without_log(graph: TaskGraph) -> TaskGraph:
@@ -52,10 +52,10 @@ def _logs(task: Task) -> bool:
     return task.stage == "Checkpoint" or task.name.startswith("Checkpoint")
 
 
-def ready(scenario: Scenario) -> Machinery:
+def ready(scenario: Scenario) -> Machine:
     """Settle a scenario and build its machine; raises CannotRun where it does not fit."""
     settled = settle(scenario)
-    m = machinery(settled.scenario)
+    m = machine_of(settled.scenario)
     if settled.problems:
         raise CannotRun(" ".join(settled.problems))
     return m
@@ -89,9 +89,9 @@ def _bare(scenario: Scenario) -> Pace:
     return _pace(_unlogged(scenario))
 
 
-def _unlogged(scenario: Scenario) -> Machinery:
+def _unlogged(scenario: Scenario) -> Machine:
     m = ready(scenario)
-    return replace(m, system=replace(m.system, plan=Unlogged(m.system, m.ways)), ways=replace(m.ways, log=""))
+    return replace(m, system=replace(m.system, plan=Unlogged(m.system, m.log_policy)), log_policy=replace(m.log_policy, log=""))
 
 
 @lru_cache(maxsize=256)
@@ -101,13 +101,13 @@ def _logged(scenario: Scenario) -> Pace:
     line, paced = expected_line(m), _pace(m)
     rows = float(expected(m.scenario).unique_rows.sum())
     logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
-    work = Recovery(rows, row_bytes(m.scenario), logs, mlp)
+    work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp)
     again = timeline(shared.recover(m.system, m.scenario, work), m.devices, 1)
     joules = sum(energy.dynamic(again, m.devices, again.makespan).values())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)
 
 
-def _pace(m: Machinery) -> Pace:
+def _pace(m: Machine) -> Pace:
     average = steady(expected_line(m), m.devices)
     return Pace(average.step, average.energy, average.busy.get("network", 0.0), average.media_written)

@@ -6,7 +6,7 @@ exponential and may strike in training, in a checkpoint and in a recovery, which
 
 from math import exp, expm1, inf, sqrt
 
-from .protection import Plan, Site
+from .protection import ProtectionPlan, Site
 
 # Without faults no period is best; this one is Check-N-Run's default (NSDI'22).
 CUSTOMARY = 1800.0
@@ -34,7 +34,7 @@ def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
     return max(1, round((best if site.period is None else site.period) / step), -int(-drain // step))
 
 
-def effective(plan: Plan, useful: float, mtbf: float, down: float) -> float:
+def effective(plan: ProtectionPlan, useful: float, mtbf: float, down: float) -> float:
     """Return the long-run share of time spent on `useful` seconds of each batch, with `down` seconds for an undisturbed recovery.
 
     With cycles of C seconds whose checkpoints count w seconds after their end, a fault follows a mean of

@@ -125,7 +125,7 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-class Point(NamedTuple):
+class PeriodPoint(NamedTuple):
     """One checkpoint period in seconds of training: the share of useful time as simulated, and by the closed form or None."""
 
     period: float
@@ -134,17 +134,17 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Curve:
+class PeriodCurve:
     """Useful time against checkpoint period; `young` and `daly` are their best periods, None where no fault is random."""
 
-    points: tuple[Point, ...]
+    points: tuple[PeriodPoint, ...]
     young: float | None
     daly: float | None
 
 
 def period_curve(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], periods: Sequence[float], seed: int = 1
-) -> Curve:
+) -> PeriodCurve:
     """Return the share of useful time at each period, all under the same faults, some hundreds of them."""
     if not load("protections", protection).periodic:
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
@@ -155,9 +155,9 @@ def period_curve(
     for period in periods:
         terms, site = terms_of(scenario, protection, mtbf, period)
         share = struck(terms, site, protection, blows, end, seed).ettr
-        points.append(Point(terms.plan.every * terms.plan.step, share, closed_form(terms, hazards, mtbf)))
+        points.append(PeriodPoint(terms.plan.every * terms.plan.step, share, closed_form(terms, hazards, mtbf)))
     pause = terms.plan.pause
-    return Curve(tuple(points), young(pause, mtbf) if mtbf else None, daly(pause, mtbf) if mtbf else None)
+    return PeriodCurve(tuple(points), young(pause, mtbf) if mtbf else None, daly(pause, mtbf) if mtbf else None)
 
 
 def closed_form(terms: Terms, hazards: Mapping[str, Hazard], mtbf: float | None) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .accounts import Ledger
-from .protection import KEEPS, Keeps, Plan, Protection
+from .protection import KEEPS, Keeps, Protection, ProtectionPlan
 from .stretch import Done, done, until, whole
 
 
@@ -35,7 +35,7 @@ class Event(NamedTuple):
     fault: str = ""
 
 
-class Recovery(NamedTuple):
+class CampaignRecovery(NamedTuple):
     """One recovery: what came back, how many batches embeddings and MLP lost, and seconds until nothing is missing.
 
     `again` is how often it was begun again; the seconds are those of its last attempt, `replay` those of training again.
@@ -62,7 +62,7 @@ class Terms:
     """
 
     protection: Protection
-    plan: Plan
+    plan: ProtectionPlan
     useful: float
     useful_joules: float
     watts: float
@@ -73,7 +73,7 @@ class Terms:
 
 
 @dataclass
-class Outage:
+class CampaignOutage:
     """A recovery under way: the first fault, the worst that comes back, how far training had come, whether it goes back.
 
     `did` is what the stretch before it has done, without the batch that was cut.
@@ -89,7 +89,7 @@ class Outage:
 
 
 @dataclass
-class State:
+class CampaignState:
     """Where a campaign stands: the batch it last began at, the furthest ever reached, seconds trained since, and its books.
 
     `kept` is the batch of the newest checkpoint that counted when a fault last struck, `backup` that of the newest rare copy.
@@ -104,15 +104,15 @@ class State:
     slow_until: float = 0.0
     factor: float = 1.0
     slowed_by: str = ""
-    outage: Outage | None = None
+    outage: CampaignOutage | None = None
     ledger: Ledger = field(default_factory=Ledger)
     events: list[Event] = field(default_factory=list)
-    recoveries: list[Recovery] = field(default_factory=list)
+    recoveries: list[CampaignRecovery] = field(default_factory=list)
 
 
-def fold(terms: Terms, blows: Iterable[Blow], end: float) -> tuple[State, float]:
+def fold(terms: Terms, blows: Iterable[Blow], end: float) -> tuple[CampaignState, float]:
     """Run a campaign of `end` seconds over faults in rising order; return its last state and the batches that count then."""
-    state = State()
+    state = CampaignState()
     for blow in blows:
         if blow.at >= end:
             break
@@ -127,7 +127,7 @@ def fold(terms: Terms, blows: Iterable[Blow], end: float) -> tuple[State, float]
     return state, _finish(terms, state)
 
 
-def _advance(terms: Terms, state: State, to: float) -> None:
+def _advance(terms: Terms, state: CampaignState, to: float) -> None:
     """Go on until `to`: with the recovery under way, then with training, slowly where a fault says so."""
     if state.outage and not _come_back(terms, state, state.outage, to):
         return
@@ -143,7 +143,7 @@ def _advance(terms: Terms, state: State, to: float) -> None:
             state.now = last
 
 
-def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
+def _come_back(terms: Terms, state: CampaignState, outage: CampaignOutage, to: float) -> bool:
     """Book detection, restart and restore as far as they get until `to`; return whether training can go on."""
     plan = terms.plan
     far = plan.batch_written.get("remote", 0.0) * plan.backup_every
@@ -169,12 +169,12 @@ def _come_back(terms: Terms, state: State, outage: Outage, to: float) -> bool:
     mlp, replay = behind + (plan.stale if outage.keeps == "lossy" else 0), until(plan, behind)
     behind = behind if outage.rewinds else old
     times = (terms.detect, terms.restart, restore, replay)
-    state.recoveries.append(Recovery(outage.at, outage.fault, outage.keeps, behind, mlp, *times, outage.again))
+    state.recoveries.append(CampaignRecovery(outage.at, outage.fault, outage.keeps, behind, mlp, *times, outage.again))
     state.outage = None
     return True
 
 
-def _strike(terms: Terms, state: State, blow: Blow) -> None:
+def _strike(terms: Terms, state: CampaignState, blow: Blow) -> None:
     """Cut the batch or pause under way, and begin to recover, from the start if a recovery was under way."""
     keeps = terms.protection.gives_back(blow.destroys)
     if state.outage:
@@ -187,12 +187,12 @@ def _strike(terms: Terms, state: State, blow: Blow) -> None:
         _book(terms, state, did.less(left), 0.0)
         state.kept = max(state.kept, state.batch + did.durable)
         state.backup = max(state.backup, _backup(terms.plan, state, seconds))
-        state.outage = Outage(blow.at, blow.fault, keeps, state.batch + did.whole, left)
+        state.outage = CampaignOutage(blow.at, blow.fault, keeps, state.batch + did.whole, left)
     state.outage.rewinds |= not (terms.plan.partial and keeps == "lossy")
     state.events.append(Event(blow.at, "fault", 0.0, state.outage.reached, blow.fault))
 
 
-def _rewind(terms: Terms, state: State, outage: Outage) -> None:
+def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:
     """Go back to the newest checkpoint, or to the first batch; a partial recovery goes on where training was."""
     if not outage.rewinds:
         return
@@ -202,7 +202,7 @@ def _rewind(terms: Terms, state: State, outage: Outage) -> None:
     state.batch, state.trained = state.kept, 0.0
 
 
-def _backup(plan: Plan, state: State, seconds: float) -> int:
+def _backup(plan: ProtectionPlan, state: CampaignState, seconds: float) -> int:
     """Return the batch of the newest rare copy that counts after so many seconds of this stretch."""
     if not plan.backup_every or seconds < plan.backup_drain:
         return 0
@@ -210,7 +210,7 @@ def _backup(plan: Plan, state: State, seconds: float) -> int:
     return reached // plan.backup_every * plan.backup_every
 
 
-def _book(terms: Terms, state: State, did: Done, counted: float) -> None:
+def _book(terms: Terms, state: CampaignState, did: Done, counted: float) -> None:
     """Book a stretch: batches that are new, batches trained again, the one that was cut, logs and checkpoints."""
     plan, ledger = terms.plan, state.ledger
     again = min(max(state.furthest - state.batch, 0.0), counted)
@@ -225,7 +225,7 @@ def _book(terms: Terms, state: State, did: Done, counted: float) -> None:
     state.furthest = max(state.furthest, state.batch + int(counted))
 
 
-def _finish(terms: Terms, state: State) -> float:
+def _finish(terms: Terms, state: CampaignState) -> float:
     """Book the last stretch, and as lost what was undone and not trained again; return the batches that count."""
     if state.outage:
         _rewind(terms, state, state.outage)

@@ -40,7 +40,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Path:
+class StatePath:
     """Where state can be read from and written to, over all nodes: bytes per second each way, joules per byte."""
 
     write: float
@@ -66,10 +66,10 @@ class Site:
     mlp: float
     nodes: int
     shards: int
-    home: Path
-    remote: Path
-    ssd: Path
-    network: Path
+    home: StatePath
+    remote: StatePath
+    ssd: StatePath
+    network: StatePath
     ssd_watts: float = 0.0
     in_dram: bool = False
     pmem: bool = False
@@ -83,7 +83,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProtectionPlan:
     """What a protection does on one machine, in seconds, joules and bytes.
 
     Each batch takes `step` seconds and `joules`. Every `every` batches (0: never) training stands for `pause` seconds;
@@ -134,7 +134,7 @@ class Protection:
     title: str
     summary: str
     keeps: Mapping[str, Keeps]
-    plan: Callable[[Site], Plan]
+    plan: Callable[[Site], ProtectionPlan]
     log: Callable[[Scenario], Mapping[str, Any] | None] = undisturbed
     periodic: bool = False
     constants: tuple[Constant, ...] = ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..core.constants import Constant
 from ..units import HOUR
 from .closed_form import daly, effective
-from .protection import Plan
+from .protection import ProtectionPlan
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def llama() -> Prediction:
     """Predict Llama 3's effective training time: blocking full checkpoints at Daly's period, exponential faults."""
     pause = LLAMA_STATE / LLAMA_STORE
     period = daly(pause, LLAMA_MTBF)
-    plan = Plan(1.0, 1.0, max(1, round(period)), pause)
+    plan = ProtectionPlan(1.0, 1.0, max(1, round(period)), pause)
     downs = (DETECT.value + RESTART.value, DETECT.low + RESTART.low, DETECT.high + RESTART.high)
     usual, best, worst = (effective(plan, 1.0, LLAMA_MTBF, down + pause) for down in downs)
     return Prediction(usual, best, worst, pause, period)

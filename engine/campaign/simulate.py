@@ -11,8 +11,8 @@ from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs, fault_stream
 from .accounts import closed
-from .fold import Blow, Event, Recovery, State, Terms, fold
-from .protection import Plan, Protection, Site
+from .fold import Blow, CampaignRecovery, CampaignState, Event, Terms, fold
+from .protection import Protection, ProtectionPlan, Site
 from .site import site
 
 MOST_HOURS = 1e6
@@ -27,7 +27,7 @@ class Campaign:
     """
 
     protection: str
-    plan: Plan
+    plan: ProtectionPlan
     site: Site
     seed: int
     elapsed: float
@@ -38,7 +38,7 @@ class Campaign:
     read: Mapping[str, float]
     trained_written: float
     events: tuple[Event, ...]
-    recoveries: tuple[Recovery, ...]
+    recoveries: tuple[CampaignRecovery, ...]
     faults: int
 
     @property
@@ -125,7 +125,7 @@ def _seconds(hours: float) -> float:
     return hours * HOUR
 
 
-def _closed(terms: Terms, where: Site, protection: str, state: State, batches: float, seed: int, faults: int) -> Campaign:
+def _closed(terms: Terms, where: Site, protection: str, state: CampaignState, batches: float, seed: int, faults: int) -> Campaign:
     ledger = state.ledger
     return Campaign(
         protection=protection,

@@ -12,11 +12,11 @@ from ..hardware.device import Device
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
 from ..scenario.scenario import Scenario
-from ..schedule.machine import Machinery
+from ..schedule.machine import Machine
 from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB
 from . import batch_costs
-from .protection import STORE, Pace, Path, Site
+from .protection import STORE, Pace, Site, StatePath
 
 PROBE = 1e9
 
@@ -39,45 +39,45 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
         nodes=keepers,
         shards=machine.num_gpus if m.system.memory == "hbm" else keepers,
         home=_home(m),
-        remote=Path(remote, remote, wire),
+        remote=StatePath(remote, remote, wire),
         ssd=_drives(m),
         ssd_watts=0.0 if "ssd" in m.devices else _drive_watts(m),
         in_dram=m.system.memory == "dram" and "cxl" not in m.devices,
         pmem="pmem" in m.devices,
-        network=Path(network, network, wire),
+        network=StatePath(network, network, wire),
         mtbf=mtbf,
         period=period,
     )
 
 
-def _drawn(m: Machinery) -> float:
+def _drawn(m: Machine) -> float:
     """Return what a device's joule costs at the meter."""
     return float(np.prod([device.drawn_per_joule for device in m.devices.values()]))
 
 
-def _drives(m: Machinery) -> Path:
+def _drives(m: Machine) -> StatePath:
     """Return the drives of all nodes; a machine without any is given those that its knobs name."""
     machine = m.scenario.machine
     drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds * nodes(machine)
     write, read = count * drive.write.value * GB, count * drive.read.value * GB
-    return Path(write, read, _drawn(m) * count * (drive.active.value - drive.idle.value) / write)
+    return StatePath(write, read, _drawn(m) * count * (drive.active.value - drive.idle.value) / write)
 
 
-def _drive_watts(m: Machinery) -> float:
+def _drive_watts(m: Machine) -> float:
     machine = m.scenario.machine
     return _drawn(m) * machine.num_ssds * nodes(machine) * assumed(machine, "ssd", DRIVES[machine.ssd]).idle.value
 
 
-def _home(m: Machinery) -> Path:
+def _home(m: Machine) -> StatePath:
     """Return how fast all tables can be read and written where they lie: every memory at once, so as fast as the slowest."""
     held = m.system.places(m.scenario) if m.system.places else {m.system.memory: table_bytes(m.scenario)}
     rates = {place: _rates(m, place) for place, nbytes in held.items() if nbytes > 0}
     total = sum(held[place] for place in rates)
     slowest = [max(held[place] / rates[place][way] for place in rates) for way in (0, 1)]
-    return Path(total / slowest[0], total / slowest[1], sum(held[place] * rates[place][2] for place in rates) / total)
+    return StatePath(total / slowest[0], total / slowest[1], sum(held[place] * rates[place][2] for place in rates) / total)
 
 
-def _rates(m: Machinery, place: str) -> tuple[float, float, float]:
+def _rates(m: Machine, place: str) -> tuple[float, float, float]:
     """Return bytes per second written and read, and joules per byte read, of one memory and of the links before it."""
     ways = [
         (_rate(device, work(True)), _rate(device, work(False)), _joules(device, work(False))) for device, work in _on(m, place)
@@ -86,7 +86,7 @@ def _rates(m: Machinery, place: str) -> tuple[float, float, float]:
     return min(write), min(read), sum(joules)
 
 
-def _on(m: Machinery, place: str) -> Iterator[tuple[Device, Callable[[bool], Work]]]:
+def _on(m: Machine, place: str) -> Iterator[tuple[Device, Callable[[bool], Work]]]:
     """Yield the devices that state passes on its way out of a memory."""
     if place == "hbm":
         yield m.devices["pcie"], lambda write: Copy(PROBE)

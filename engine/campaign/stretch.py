@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import floor
 
-from .protection import Plan
+from .protection import ProtectionPlan
 
 # A share of a batch or a cycle that is nothing but rounding.
 GRAIN = 1e-9
@@ -31,7 +31,7 @@ class Done:
         return Done(self.batches - before.batches, self.stood - before.stood, 0, self.written - before.written)
 
 
-def done(plan: Plan, seconds: float) -> Done:
+def done(plan: ProtectionPlan, seconds: float) -> Done:
     """Return what `seconds` of training under a plan have done, begun with a checkpoint just restored."""
     if not plan.every:
         return Done(seconds / plan.step, 0.0, 0, 0.0)
@@ -46,12 +46,12 @@ def done(plan: Plan, seconds: float) -> Done:
     )
 
 
-def whole(plan: Plan, did: Done, seconds: float) -> float:
+def whole(plan: ProtectionPlan, did: Done, seconds: float) -> float:
     """Return the seconds, which did this, without the batch or the pause that they end in: it has to be begun anew."""
     pauses = floor(did.stood / plan.pause + GRAIN) if plan.pause else 0
     return min(did.whole * plan.step + pauses * plan.pause, seconds)
 
 
-def until(plan: Plan, batches: float) -> float:
+def until(plan: ProtectionPlan, batches: float) -> float:
     """Return the seconds of training that so many batches take, pauses between them included."""
     return batches * plan.step + (floor(batches / plan.every) * plan.pause if plan.every else 0.0)

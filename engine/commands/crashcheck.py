@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from ..crashcheck import bugs, replay_line
-from ..crashcheck.report import Report
+from ..crashcheck.report import CrashReport
 from ..crashcheck.whole import check
 from ..persistence.models import domain
 from . import output, progress_bar
@@ -47,7 +47,7 @@ def call(arguments: argparse.Namespace) -> int:
     return _tell(arguments, check(arguments.states, models, arguments.seed, progress_bar.draw), {})
 
 
-def _tell(arguments: argparse.Namespace, report: Report, more: dict[str, Any]) -> int:
+def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, Any]) -> int:
     progress_bar.wipe()
     if arguments.json:
         output.write(arguments.json, json.dumps(report.as_json() | more, indent=1) + "\n")
@@ -58,7 +58,7 @@ def _tell(arguments: argparse.Namespace, report: Report, more: dict[str, Any]) -
     return INCONSISTENT if report.inconsistent else 0
 
 
-def words(report: Report, more: dict[str, Any]) -> str:
+def words(report: CrashReport, more: dict[str, Any]) -> str:
     """Write the report for people."""
     replay_line = [
         f"{report.unique_states} unique states of {report.raw_states} at {report.points} points in {report.seconds:.1f} s: "

@@ -10,7 +10,7 @@ from .. import registry
 from ..caches import policy
 from ..core import catalog
 from ..faults import published_rates
-from ..hardware.device import Kind
+from ..hardware.device import DeviceKind
 from ..scenario import knobs, presets
 from ..scenario.scenario import KNOBS
 from ..units import HOUR
@@ -92,7 +92,7 @@ def _devices() -> list[Entry]:
     ]
 
 
-def _constants(kind: Kind) -> list[Entry]:
+def _constants(kind: DeviceKind) -> list[Entry]:
     return [{"part": part, **asdict(constant)} for part, constants in kind.parts().items() for constant in constants]
 
 

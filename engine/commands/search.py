@@ -11,7 +11,7 @@ from ..analysis import cheapest, finding, knee, objective
 from ..analysis.evaluated import evaluated, number
 from ..analysis.objective import Constraint, Objective, constraint
 from ..analysis.over_weeks import WEEKS
-from ..analysis.search import Found, search
+from ..analysis.search import SearchedPoints, search
 from ..errors import BadInput, CannotRun
 from ..results import csv_table
 from ..results.result import Result
@@ -92,7 +92,7 @@ def _searched(
     axes: Sequence[Axis],
     wanted: Sequence[Objective],
     bounds: Sequence[Constraint],
-) -> Found:
+) -> SearchedPoints:
     def watch(done: int) -> None:
         progress_bar.draw(done / arguments.evaluations, f"{done:,} of {arguments.evaluations:,} estimates")
 
@@ -137,7 +137,7 @@ def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mappin
     return {**cells, "full run": full.outcome} if full else cells
 
 
-def _say(found: Found, axes: Sequence[Axis], full: Mapping[Scenario, Result], wanted: Sequence[Objective]) -> None:
+def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Result], wanted: Sequence[Objective]) -> None:
     best = knee(found.columns, found.wanted, found.rank)
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
     stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""

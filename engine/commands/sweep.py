@@ -32,7 +32,7 @@ MOST_HELD = 5000  # estimates that are remembered from the first look to the tab
 
 
 @dataclass(frozen=True)
-class Ended:
+class SweepEnd:
     """A sweep whose points all have an outcome: what a look at them found, how to look again, and who gave no result."""
 
     survey: sweep_tables.Survey
@@ -82,7 +82,7 @@ def _passing(arguments: argparse.Namespace, points: Sweep) -> bool:
     return arguments.store is None and arguments.cluster is None and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS
 
 
-def _estimated(points: Sweep, asked: sweep_arguments.Asked) -> Ended:
+def _estimated(points: Sweep, asked: sweep_arguments.Asked) -> SweepEnd:
     """Estimate all points here; rows of many are estimated again as they are written."""
     failed: list[str] = []
     held: dict[Scenario, Result] = {}
@@ -104,10 +104,10 @@ def _estimated(points: Sweep, asked: sweep_arguments.Asked) -> Ended:
         progress_bar.wipe()
     if survey is None:
         raise CannotRun("No point was estimated.")
-    return Ended(survey, again, tuple(failed))
+    return SweepEnd(survey, again, tuple(failed))
 
 
-def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: sweep_arguments.Asked) -> Ended:
+def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: sweep_arguments.Asked) -> SweepEnd:
     """Have the store complete every point: a row found damaged on reading is computed anew."""
     store = arguments.store = arguments.store or DEFAULT
 
@@ -119,7 +119,7 @@ def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | N
         survey = sweep_tables.survey(points, how, outcomes, asked)
         if survey:
             failures = service.failures(store, request)
-            return Ended(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
+            return SweepEnd(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
     raise CannotRun(service.status(store, request).note or "The store keeps losing points; check its disk.")
 
 
@@ -186,7 +186,7 @@ def _say_how_to_resume(now: service.Status, store: Path) -> None:
     )
 
 
-def _exit_status(ended: Ended, points: Sweep) -> int:
+def _exit_status(ended: SweepEnd, points: Sweep) -> int:
     """0 if every point has a result and any could run; the table says for each point how it ended."""
     sentences = [*(one.sentence for one in points.refused), *ended.failed]
     if sentences:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import BadKnob, nearest
 from ..scenario.presets import preset_names
 from ..validation.estimate_gap import Gap, gaps
-from ..validation.validate import Verdict, validate
+from ..validation.validate import ClaimVerdict, validate
 from . import output
 from .parser import Subparsers
 
@@ -56,7 +56,7 @@ def gap_table(found: Sequence[Gap]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(verdicts: Sequence[Verdict]) -> str:
+def table(verdicts: Sequence[ClaimVerdict]) -> str:
     """Write the verdicts for people: published, ours, error, verdict, kind."""
     width = max((len(verdict.claim.title) for verdict in verdicts), default=0)
     lines = [f"{'preset':17} {'claim':{width}} {'published':>9} {'ours':>9} {'error':>8}  verdict"]

@@ -143,7 +143,7 @@ def _check_log(graph: TaskGraph, log: str) -> None:
         if task.persists and task.persists not in STEPS[log]:
             raise ValueError(
                 f"{task.name} on {task.server[0]} persists {task.persists!r}, which {who} never does; clear its persists, "
-                "or change the log in the system's ways."
+                "or change the system's log_policy."
             )
     for step in STEPS[log]:
         found = [task for task in graph.tasks if task.persists == step]

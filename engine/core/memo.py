@@ -17,7 +17,7 @@ UNKNOWN = object()
 NOTHING: Mapping[str, Any] = {}
 
 
-class Notes(dict[str, Any]):
+class Reads(dict[str, Any]):
     """The dotted paths that were read, in order, while the stage was `open`."""
 
     open = True
@@ -29,7 +29,7 @@ class Seen:
     What has been read once is kept as an attribute, so that it is not asked for again.
     """
 
-    def __init__(self, of: Any, notes: Notes, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
+    def __init__(self, of: Any, notes: Reads, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
         self._of, self._notes, self._path, self._changes = of, notes, path, changes
 
     def __getattr__(self, name: str) -> Any:
@@ -63,7 +63,7 @@ class Seen:
             self._notes.update({self._path[:-1]: real} if self._path else {item.name: real for item in fields(real)})
         mine = {path.removeprefix(self._path): value for path, value in self._changes.items() if path.startswith(self._path)}
         inner = {name.partition(".")[0] for name in mine if "." in name}
-        parts = {name: Seen(getattr(real, name), Notes(), self._path + name + ".", self._changes).whole() for name in inner}
+        parts = {name: Seen(getattr(real, name), Reads(), self._path + name + ".", self._changes).whole() for name in inner}
         return replace(real, **parts, **{name: value for name, value in mine.items() if "." not in name})
 
     def __hash__(self) -> int:
@@ -90,7 +90,7 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
                 answer = answers.get(reads(scenario), UNKNOWN)
                 if answer is not UNKNOWN:
                     return answer
-            notes = Notes()
+            notes = Reads()
             answer = stage(Seen(scenario, notes), *others, **beside)
             notes.open = False
             if len(ways) >= MOST_WAYS:

@@ -9,15 +9,15 @@ from .bugs import broken, hunt
 from .exploration import explore
 from .reference_run import Configuration, configuration, configurations
 from .replay_line import read, replay
-from .report import Failure, Report
+from .report import CrashReport, Inconsistency
 from .visit import Effort
 from .whole import check
 
 __all__ = [
     "Configuration",
+    "CrashReport",
     "Effort",
-    "Failure",
-    "Report",
+    "Inconsistency",
     "broken",
     "check",
     "configuration",

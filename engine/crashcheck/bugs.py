@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import BadFile, BadInput
 from .exploration import explore
 from .reference_run import Configuration, Wrap, configuration, configurations
-from .report import Report
+from .report import CrashReport
 from .visit import Effort
 from .whole import Told
 
@@ -74,12 +74,12 @@ def hunt(
     steps: tuple[Effort, ...] = STEPS,
     seed: int = 0,
     told: Told = lambda share, what: None,
-) -> Report:
+) -> CrashReport:
     """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further.
 
     An interrupt ends the hunt with what has been explored so far.
     """
-    report = Report()
+    report = CrashReport()
     elsewhere = [one for one in _everywhere() if one not in bug.on]
     tries = [*product(steps, bug.on), *product(steps, elsewhere), *product([ROUGH], LARGE)]
     with bug.install(), suppress(KeyboardInterrupt):

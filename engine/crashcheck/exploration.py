@@ -15,8 +15,8 @@ from ..persistence.models import domain
 from ..registry import domain_names
 from . import second_crash, states
 from .reference_run import Configuration, Wrap, configuration, story
-from .report import Report
-from .states import Counts, Point
+from .report import CrashReport
+from .states import Counts, CrashPoint
 from .timeout import Stuck, patience
 from .visit import USUAL, Effort, Search, look, observed
 
@@ -35,7 +35,7 @@ def explore(
     effort: Effort = USUAL,
     seed: int = 0,
     bug: str = "",
-) -> Report:
+) -> CrashReport:
     """Explore a configuration's crash states; `wrap` puts a medium of one's own between the protocol and the bytes.
 
     `bug` is what replay lines call a broken protocol. A run that does not end counts as a failure.
@@ -67,7 +67,7 @@ def _explore(search: Search, model: str) -> None:
         search.fail(model, f"{points[-1].operation}:run", problem)
         return
     rng = Random(f"{search.tale.configuration.name} {model} {search.seed}")
-    chosen: list[tuple[Point, Counts]] = []
+    chosen: list[tuple[CrashPoint, Counts]] = []
     for point, counts in choices(points, effort.lines, rng, 4 * effort.states):
         if look(search, model, point, counts, f"{point.operation}:{point.name(counts)}"):
             chosen.append((point, counts))
@@ -86,7 +86,7 @@ def _explore(search: Search, model: str) -> None:
                 further(search, model, point, counts)
 
 
-def choices(points: list[Point], lines: int | None, rng: Random, most: int) -> Iterator[tuple[Point, Counts]]:
+def choices(points: list[CrashPoint], lines: int | None, rng: Random, most: int) -> Iterator[tuple[CrashPoint, Counts]]:
     """Yield what may be left, the simplest first; where `lines` would be too many, as many are drawn at random."""
     for apart in range(0, 3 if lines is None else lines + 1):
         number = sum(states.ways(point.sizes, apart) for point in points)

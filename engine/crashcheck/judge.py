@@ -18,11 +18,11 @@ from .reference_run import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, tra
 from .timeout import BREAKS, Leash, afresh
 
 Places = tuple[int, ...]
-LOGS = (records.Kind.UNDO_ROWS, records.Kind.REDO_ROWS, records.Kind.MLP)
+LOGS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.RecordKind.MLP)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CrashVerdict:
     """What recovery made of a state: the batch it went back to, or why it refused, and what is wrong with that."""
 
     batch: int | None
@@ -37,23 +37,23 @@ def judged(
     wrap: Wrap | None = None,
     announced: bool = False,
     lossy: bool = False,
-) -> Verdict:
+) -> CrashVerdict:
     """Recover a crash state. A shutdown that was `announced` as dirty must be reported; only where it was `lossy`, fenced
     lines having been lost, a refusal or an older exact state is honest."""
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
     if not lossy and (problem := two_live_logs(tale, image)):
-        return Verdict(None, f"I7: {problem}")
+        return CrashVerdict(None, f"I7: {problem}")
     try:
         found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound)
     except CannotRun as refusal:
-        return Verdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
+        return CrashVerdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
-        return Verdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
+        return CrashVerdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
     if announced and not found.dirty:
-        return Verdict(found.embedding_batch, "I5: a dirty shutdown was not reported")
+        return CrashVerdict(found.embedding_batch, "I5: a dirty shutdown was not reported")
     if found.damaged and not lossy:
-        return Verdict(found.embedding_batch, "I5: a flag under way was reported as damage")
-    return Verdict(found.embedding_batch, wrong(tale, found, 0 if lossy else acknowledged))
+        return CrashVerdict(found.embedding_batch, "I5: a flag under way was reported as damage")
+    return CrashVerdict(found.embedding_batch, wrong(tale, found, 0 if lossy else acknowledged))
 
 
 def leashed(tale: Story, media: Media, wrap: Wrap | None) -> Media:
@@ -90,21 +90,21 @@ def two_live_logs(tale: Story, image: bytes | bytearray) -> str:
     return f"two live logs among {names}" if len(names) > len(set(names)) else ""
 
 
-def resumed(tale: Story, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> Verdict:
+def resumed(tale: Story, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
     """Recover, train to the end from where the reader stands, lose power, recover: as if nothing had happened (I3)."""
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
         seen = leashed(tale, media, wrap)
         found = recover(seen, tale.layout, tale.log, tale.bound)
         if problem := wrong(tale, found, acknowledged):
-            return Verdict(found.embedding_batch, problem)
+            return CrashVerdict(found.embedding_batch, problem)
         train(tale, seen, found.reader_position // BATCH_SIZE, journal)
         if protocol.read_table(media, tale.layout).tobytes() != tale.images[0][-1]:
-            return Verdict(found.embedding_batch, "I3: the resumed run ends with other embeddings than the fault-free one")
+            return CrashVerdict(found.embedding_batch, "I3: the resumed run ends with other embeddings than the fault-free one")
     except BREAKS as error:
-        return Verdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
+        return CrashVerdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
     again = judged(tale, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
-    return Verdict(again.batch, again.problem and f"I3: after resuming, {again.problem}")
+    return CrashVerdict(again.batch, again.problem and f"I3: after resuming, {again.problem}")
 
 
 def in_use(tale: Story) -> Iterator[int]:
@@ -115,7 +115,7 @@ def in_use(tale: Story) -> Iterator[int]:
 
 def damaged(
     tale: Story, image: bytes | bytearray, acknowledged: int, poisons: Places = (), flips: Places = (), wrap: Wrap | None = None
-) -> Verdict:
+) -> CrashVerdict:
     """Recover with lines lost and bits (numbered over all bytes) flipped: exactly, or by a refusal (I5).
 
     Where it reports damaged records or a dirty shutdown, an older exact state is honest. Flips of rows are only seen by a
@@ -131,8 +131,8 @@ def damaged(
     try:
         found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound, scan)
     except CannotRun:
-        return Verdict(None, "", True)
+        return CrashVerdict(None, "", True)
     except BREAKS as error:
-        return Verdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
+        return CrashVerdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
     problem = wrong(tale, found, 0 if found.damaged or found.dirty else acknowledged)
-    return Verdict(found.embedding_batch, problem and f"I5: a damage passed in silence: {problem}")
+    return CrashVerdict(found.embedding_batch, problem and f"I5: a damage passed in silence: {problem}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
 from ..persistence import checksums, protocol
-from ..persistence.layout import Layout, layout
+from ..persistence.layout import MediumLayout, layout
 from ..persistence.media import Media, NearData, octets
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
@@ -73,7 +73,7 @@ class Story:
     """A fault-free run: `tables[b]` and `mlps[b]` are the state at the start of batch b, `rows[b]` what b changes."""
 
     configuration: Configuration
-    layout: Layout
+    layout: MediumLayout
     tables: tuple[NDArray[np.uint32], ...]
     mlps: tuple[NDArray[np.uint8], ...]
     rows: tuple[NDArray[np.int64], ...]
@@ -146,7 +146,7 @@ def train(tale: Story, media: Media, first: int, journal: Journal, most: int = 1
     log, place, ahead = LOGS[tale.log], tale.layout, 0 if tale.log == "undo" else 1
     table = checksums.table_digest(octets(tale.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
-    mlp_batch, late = first, Late()
+    mlp_batch, late = first, LateHomeWrites()
     for batch in range(first, min(first + most, tale.batches)):
         change = tale.change(batch)
         rows = log.log_rows(media, place, batch, change.rows, change.after if ahead else change.before)
@@ -169,7 +169,7 @@ def train(tale: Story, media: Media, first: int, journal: Journal, most: int = 1
 
 
 @dataclass
-class Late:
+class LateHomeWrites:
     """Home writes under way: those of one batch end before those of the next begin, with the release of its log."""
 
     change: BatchChange | None = field(default=None)

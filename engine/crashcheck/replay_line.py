@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from ..errors import BadInput
 from ..persistence.models import domain
 from . import judge, second_crash, visit
-from .judge import Verdict
+from .judge import CrashVerdict
 from .reference_run import Configuration, Wrap, configuration, story
-from .states import Counts, Point
+from .states import Counts, CrashPoint
 
 LINE = re.compile(
     r"v1:(?P<of>[a-z-]{3,60})~(?P<model>[a-z_]{2,20})(?P<grain>64|256)?(~(?P<bug>\w{1,80}))?"
@@ -25,7 +25,7 @@ EXAMPLE = "v1:undo~adr:0:37:65=3,66=8"
 
 
 @dataclass(frozen=True)
-class Choice:
+class CrashChoice:
     """What was left at one point: `words` is None for all, else words kept by stream; then what was damaged."""
 
     words: Mapping[int, int] | None
@@ -36,7 +36,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedState:
     """A replay line, read: which run, where power was lost, once or twice, and what was left each time."""
 
     configuration: Configuration
@@ -45,10 +45,10 @@ class Replay:
     bug: str
     seed: int
     operations: tuple[int, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[CrashChoice, ...]
 
 
-def read(line: str) -> Replay:
+def read(line: str) -> ReplayedState:
     """Read a replay line; raises BadInput with a sentence for what is none."""
     found = LINE.fullmatch(line.strip()) if len(line) <= 10_000 else None
     if found is None:
@@ -59,16 +59,18 @@ def read(line: str) -> Replay:
         raise BadInput(f"The replay line names {len(operations)} power losses and {len(choices)} choices; copy one whole.")
     domain(found["model"])
     grain = int(found["grain"] or 8)
-    return Replay(configuration(found["of"]), found["model"], grain, found["bug"] or "", int(found["seed"]), operations, choices)
+    return ReplayedState(
+        configuration(found["of"]), found["model"], grain, found["bug"] or "", int(found["seed"]), operations, choices
+    )
 
 
-def replay(line: str, wrap: Wrap | None = None) -> Verdict:
+def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
     """Replay a line and judge the state again; raises BadInput where its run has no such state."""
     asked = read(line)
     tale = story(asked.configuration, asked.seed)
     points, problem = visit.observed(tale, asked.model, asked.granularity, wrap)
     if asked.choices[0].run:
-        return Verdict(None, problem)
+        return CrashVerdict(None, problem)
     point, counts = _chosen(points, asked.operations[0], asked.choices[0])
     if len(asked.operations) == 2:
         inside = second_crash.after_recovery(tale, asked.model, point, counts, asked.granularity, wrap)
@@ -84,7 +86,7 @@ def replay(line: str, wrap: Wrap | None = None) -> Verdict:
     return judge.judged(tale, image, point.acknowledged, wrap, announced, lossy)
 
 
-def _choice(text: str) -> Choice:
+def _choice(text: str) -> CrashChoice:
     tokens = [TOKEN.fullmatch(word) for word in text.split(",")]
     if not all(tokens):
         raise BadInput(f"{text[:60]!r} is no choice of a replay line; write all, none or stream=words, such as 65=3.")
@@ -92,10 +94,10 @@ def _choice(text: str) -> Choice:
     names = {token[5] for token in found if token[5]}
     words = {int(token[1]): int(token[2]) for token in found if token[1]}
     places = {kind: tuple(int(token[4]) for token in found if token[3] == kind) for kind in "pf"}
-    return Choice(None if "all" in names else words, places["p"], places["f"], "resume" in names, "run" in names)
+    return CrashChoice(None if "all" in names else words, places["p"], places["f"], "resume" in names, "run" in names)
 
 
-def _chosen(points: list[Point], operation: int, choice: Choice) -> tuple[Point, Counts]:
+def _chosen(points: list[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
     for point in points:
         if point.operation == operation:
             return point, point.sizes if choice.words is None else point.counts(choice.words)

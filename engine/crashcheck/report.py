@@ -5,7 +5,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Inconsistency:
     """A state that broke an invariant: the line that replays it, and what was wrong."""
 
     line: str
@@ -13,7 +13,7 @@ class Failure:
 
 
 @dataclass
-class Report:
+class CrashReport:
     """Counts of an exploration; `points` are operations of the medium at which power was lost.
 
     `refused` recoveries said so where fenced lines were gone; `cut_short` names models whose states were not all visited.
@@ -31,10 +31,10 @@ class Report:
     models: set[str] = field(default_factory=set)
     configurations: set[str] = field(default_factory=set)
     cut_short: set[str] = field(default_factory=set)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[Inconsistency] = field(default_factory=list)
     interrupted: bool = False
 
-    def add(self, other: "Report") -> None:
+    def add(self, other: "CrashReport") -> None:
         """Take in another report."""
         for name in ("points", "raw_states", "unique_states", "inconsistent", "refused", "resumed", "damaged", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))

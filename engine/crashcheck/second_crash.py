@@ -12,14 +12,14 @@ from ..persistence.media import HEALTH
 from ..persistence.models import domain
 from . import judge, states
 from .reference_run import Journal, Story, Wrap, train
-from .states import Counts, Observer, Point
+from .states import Counts, CrashPoint, Observer
 from .timeout import BREAKS
 from .visit import Search, look, power
 
 AFTERWARDS = 1  # batches of training in which power may be lost the second time
 
 
-def again(search: Search, model: str, point: Point, counts: Counts) -> None:
+def again(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose power a second time: at every operation of the recovery (I6), and of the training after it."""
     points = after_recovery(search.tale, model, point, counts, search.effort.granularity, search.wrap)
     search.report.depth = 2
@@ -31,7 +31,9 @@ def again(search: Search, model: str, point: Point, counts: Counts) -> None:
             look(search, model, second, kept, where)
 
 
-def after_recovery(tale: Story, model: str, point: Point, counts: Counts, granularity: int, wrap: Wrap | None) -> list[Point]:
+def after_recovery(
+    tale: Story, model: str, point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
+) -> list[CrashPoint]:
     """Return the points inside the recovery of a state and in the training that follows; none where it refuses.
 
     What is wrong with that recovery itself has been judged before.
@@ -52,7 +54,7 @@ def after_recovery(tale: Story, model: str, point: Point, counts: Counts, granul
     return observer.points
 
 
-def resume(search: Search, model: str, point: Point, counts: Counts) -> None:
+def resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Train on to the end from a state (I3)."""
     if domain(model).announced:
         return
@@ -62,13 +64,13 @@ def resume(search: Search, model: str, point: Point, counts: Counts) -> None:
         search.fail(model, f"{point.operation}:{point.name(counts)},resume", verdict.problem)
 
 
-def lose_flag(search: Search, model: str, point: Point, counts: Counts) -> None:
+def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose each flag, and the dirty-shutdown counter, one at a time: nothing older must be taken for the newest (I5, I7)."""
     for address in (HEALTH, *(slot.header for slot in search.tale.layout.slots)):
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
 
-def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
+def damage(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose every line in use, and flip a bit in each, one at a time (I5); then lose the whole medium."""
     rng = Random(point.operation)
     lines = tuple(judge.in_use(search.tale))
@@ -80,23 +82,23 @@ def damage(search: Search, model: str, point: Point, counts: Counts) -> None:
     _damage(search, model, point, counts, ",".join(f"p{address}" for address in lines), poisons=lines)
 
 
-def _damage(search: Search, model: str, point: Point, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
+def _damage(search: Search, model: str, point: CrashPoint, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
     search.report.damaged += 1
     verdict = judge.damaged(search.tale, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
     if verdict.problem:
         search.fail(model, f"{point.operation}:{point.name(counts)},{name}", verdict.problem)
 
 
-def _simple(point: Point, rng: Random) -> Iterator[tuple[Point, Counts]]:
+def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts]]:
     """Yield what may be left at a point: all or nothing, then one stream apart from the others, shuffled."""
     yield from ((point, counts) for counts in states.deviating(point.sizes, 0))
     apart = list(states.deviating(point.sizes, 1))
     yield from ((point, counts) for counts in rng.sample(apart, len(apart)))
 
 
-def spread(chosen: list[tuple[Point, Counts]], number: int, rng: Random) -> list[tuple[Point, Counts]]:
+def spread(chosen: list[tuple[CrashPoint, Counts]], number: int, rng: Random) -> list[tuple[CrashPoint, Counts]]:
     """Return so many of the states, by turns from every point, so that no moment of the protocol is left out."""
-    groups: dict[int, list[tuple[Point, Counts]]] = {}
+    groups: dict[int, list[tuple[CrashPoint, Counts]]] = {}
     for point, counts in rng.sample(chosen, len(chosen)):
         groups.setdefault(point.operation, []).append((point, counts))
     turns = (one for turn in zip_longest(*groups.values()) for one in turn if one)

@@ -15,7 +15,7 @@ Patch = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CrashPoint:
     """A moment before pending writes become durable: the durable image, and the pending words of each stream, oldest first.
 
     What could be left at earlier moments since the last such point is among what can be left here, since of every stream
@@ -64,7 +64,7 @@ class Observer:
     """Collects the points of a run; to be the `watch` of a crash medium."""
 
     def __init__(self, acknowledged: Callable[[], int], after_loss: bool = False) -> None:
-        self.points: list[Point] = []
+        self.points: list[CrashPoint] = []
         self._acknowledged, self._after_loss = acknowledged, after_loss
 
     def __call__(self, media: CrashMedia) -> None:
@@ -76,13 +76,13 @@ class Observer:
         self.points.append(point(media, media.operations + 1, self._acknowledged(), self._after_loss))
 
 
-def point(media: CrashMedia, operation: int, acknowledged: int, after_loss: bool) -> Point:
+def point(media: CrashMedia, operation: int, acknowledged: int, after_loss: bool) -> CrashPoint:
     """Return what the medium could be left with now; a shutdown that the device would count is counted."""
     streams = media.streams()
     durable = media.durable.copy()
     announce(durable, media.domain)
     words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
-    return Point(operation, durable.tobytes(), tuple(streams), words, acknowledged, after_loss)
+    return CrashPoint(operation, durable.tobytes(), tuple(streams), words, acknowledged, after_loss)
 
 
 def deviating(sizes: Counts, lines: int) -> Iterator[Counts]:

@@ -14,9 +14,9 @@ from ..persistence import FunctionalMedia, records
 from ..persistence.layout import DATA
 from ..persistence.media import LINE
 from . import replay_line, states, visit
-from .judge import Verdict
+from .judge import CrashVerdict
 from .reference_run import Configuration, Story, story
-from .states import Counts, Point
+from .states import Counts, CrashPoint
 
 KEPT = {"nothing": "none", "everything": "all", "some": ""}
 SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class View:
+class CrashView:
     """A crash state: power is lost at the `number`th of `points` moments; `line` replays it."""
 
     line: str
@@ -40,7 +40,7 @@ class View:
     points: int
     acknowledged: int
     cells: tuple[Cell, ...]
-    verdict: Verdict
+    verdict: CrashVerdict
 
     def count(self, *found: str) -> int:
         """Return how many lines are in one of these states."""
@@ -49,7 +49,7 @@ class View:
 
 
 @lru_cache(maxsize=64)
-def moments(of: Configuration, model: str, granularity: int = 8, seed: int = 0) -> tuple[Point, ...]:
+def moments(of: Configuration, model: str, granularity: int = 8, seed: int = 0) -> tuple[CrashPoint, ...]:
     """Return the moments of a small run at which power can be lost with writes pending."""
     points, _ = visit.observed(story(of, seed), model, granularity, None)
     return tuple(point for point in points if point.streams)
@@ -62,7 +62,7 @@ def line_of(of: Configuration, model: str, number: int, kept: str, draw: int = 0
     return f"v1:{of.name}~{model}:0:{point.operation}:{choice}"
 
 
-def view(line: str) -> View:
+def view(line: str) -> CrashView:
     """Look at the state that a replay line of one power loss names; raises BadInput."""
     asked = replay_line.read(line)
     if len(asked.operations) != 1 or asked.choices[0].run or asked.bug:
@@ -77,10 +77,10 @@ def view(line: str) -> View:
     tale, point, words = story(asked.configuration, asked.seed), points[number], asked.choices[0].words
     counts = point.sizes if words is None else point.counts(words)
     verdict = replay_line.replay(line)
-    return View(line, number, len(points), point.acknowledged, tuple(_cells(tale, point, counts)), verdict)
+    return CrashView(line, number, len(points), point.acknowledged, tuple(_cells(tale, point, counts)), verdict)
 
 
-def _cells(tale: Story, point: Point, counts: Counts) -> Iterator[Cell]:
+def _cells(tale: Story, point: CrashPoint, counts: Counts) -> Iterator[Cell]:
     pending, kept = Counter[int](), Counter[int]()
     for words, count in zip(point.words, counts, strict=True):
         pending.update(address // LINE for address, _ in words)
@@ -108,7 +108,7 @@ def _lanes(tale: Story, image: FunctionalMedia) -> Iterator[tuple[str, int, int,
         yield lane, slot.header, slot.stop, told
 
 
-def said(found: View) -> str:
+def said(found: CrashView) -> str:
     """Return what recovery does from here, as a sentence."""
     on_way, survive = found.count("kept", "torn", "lost"), found.count("kept")
     torn = found.count("torn")

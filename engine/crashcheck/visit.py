@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from ..persistence import CrashMedia, FunctionalMedia, Power
 from ..persistence.models import domain
 from . import judge
-from .judge import Verdict
+from .judge import CrashVerdict
 from .reference_run import Journal, Story, Wrap, begin, train
-from .report import Failure, Report
-from .states import Counts, Observer, Point
+from .report import CrashReport, Inconsistency
+from .states import Counts, CrashPoint, Observer
 from .timeout import BREAKS
 
 CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium, so that its controllers share every structure
@@ -43,8 +43,8 @@ class Search:
     wrap: Wrap | None
     effort: Effort
     bug: str
-    report: Report = field(default_factory=Report)
-    seen: dict[bytes, Verdict] = field(default_factory=dict)
+    report: CrashReport = field(default_factory=CrashReport)
+    seen: dict[bytes, CrashVerdict] = field(default_factory=dict)
 
     def fail(self, model: str, where: str, problem: str) -> None:
         """Note a failure, with the line that replays it."""
@@ -52,7 +52,7 @@ class Search:
         if len(self.report.failures) < MOST_FAILURES:
             grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
             parts = [self.tale.configuration.name, model + grain, *([self.bug] if self.bug else [])]
-            self.report.failures.append(Failure(f"v1:{'~'.join(parts)}:{self.seed}:{where}", problem))
+            self.report.failures.append(Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{where}", problem))
 
     @property
     def failed(self) -> bool:
@@ -65,7 +65,7 @@ def power(model: str, granularity: int) -> Power:
     return Power(model, CONTROLLERS, INTERLEAVE, granularity)
 
 
-def observed(tale: Story, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[Point], str]:
+def observed(tale: Story, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[CrashPoint], str]:
     """Run the story and return its points, and a sentence if it did not come to its end."""
     start = FunctionalMedia(tale.layout.nbytes)
     begin(tale, start)
@@ -81,7 +81,7 @@ def observed(tale: Story, model: str, granularity: int, wrap: Wrap | None) -> tu
     return observer.points, problem
 
 
-def look(search: Search, model: str, point: Point, counts: Counts, where: str) -> bool:
+def look(search: Search, model: str, point: CrashPoint, counts: Counts, where: str) -> bool:
     """Judge a state unless its image has been judged; return whether it is new."""
     image = point.image(counts)
     key = bytes(image)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from .exploration import explore, safe_models
 from .reference_run import configurations
-from .report import Report
+from .report import CrashReport
 from .visit import Effort
 
 Told = Callable[[float, str], None]
@@ -18,11 +18,13 @@ def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
     return Effort(each, None, max(each // 50, 1), 2, 0), Effort(2 * each, 2, max(each // 25, 1), max(each // 10, 2), 1)
 
 
-def check(states: int, models: tuple[str, ...] | None = None, seed: int = 0, told: Told = lambda share, what: None) -> Report:
+def check(
+    states: int, models: tuple[str, ...] | None = None, seed: int = 0, told: Told = lambda share, what: None
+) -> CrashReport:
     """Explore all configurations; an interrupt ends it with what has been found so far."""
     every, chosen = configurations(), models or safe_models()
     tiny, small = efforts(states, len(every) * len(chosen))
-    report = Report()
+    report = CrashReport()
     try:
         for done, of in enumerate(every):
             told(done / len(every), f"{report.unique_states} states, {of.name}")

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ..core.constants import Constant
 from ..errors import BadKnob, nearest
-from ..scenario.machine import Machine
+from ..scenario.machine import MachineKnobs
 
 Part = TypeVar("Part")
 
@@ -23,7 +23,7 @@ def fields_of(part: object) -> tuple[Constant, ...]:
     return tuple([getattr(part, field) for field in getattr(part, "__dataclass_fields__", ())])
 
 
-def assumed(machine: Machine, device: str, part: Part) -> Part:
+def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
     """Return a part of `device` as the machine's sources and assumptions have it; an assumption beats every source."""
     given, changed = dict(machine.assume), {}
     for field in getattr(part, "__dataclass_fields__", ()):
@@ -37,7 +37,7 @@ def assumed(machine: Machine, device: str, part: Part) -> Part:
     return replace(part, **changed) if changed else part  # type: ignore[type-var]
 
 
-def check(machine: Machine, known: tuple[str, ...]) -> None:
+def check(machine: MachineKnobs, known: tuple[str, ...]) -> None:
     """Raise BadKnob for an assumption about a constant that is not among the `known` names."""
     for name, _ in machine.assume:
         if name not in known:

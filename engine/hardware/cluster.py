@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from ..scenario.machine import Machine
+from ..scenario.machine import MachineKnobs
 from .device import Device
 
 SHARED = ("rows", "nbytes", "lookups", "flags")
 
 
-def gpus(machine: Machine) -> int:
+def gpus(machine: MachineKnobs) -> int:
     """Return how many GPUs the machine has over all nodes."""
     return machine.num_gpus
 
 
-def gpus_in_node(machine: Machine) -> int:
+def gpus_in_node(machine: MachineKnobs) -> int:
     """Return how many GPUs work in the fullest node."""
     return min(machine.num_gpus, machine.gpus_per_node)
 
 
-def nodes(machine: Machine) -> int:
+def nodes(machine: MachineKnobs) -> int:
     """Return how many nodes hold the machine's GPUs."""
     return ceil(machine.num_gpus / machine.gpus_per_node)
 

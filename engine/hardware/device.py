@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.constants import Constant
 from ..core.work import Work
-from ..scenario.machine import Machine
+from ..scenario.machine import MachineKnobs
 
 Cost = Callable[[Any], Any]
 
@@ -41,7 +41,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Kind:
+class DeviceKind:
     """What a device file exports: how to build the device for a machine, and its constants by part.
 
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
@@ -51,10 +51,10 @@ class Kind:
     """
 
     title: str
-    build: Callable[[Machine], Device]
+    build: Callable[[MachineKnobs], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
     knobs: tuple[str, ...] = ()
-    copies: Callable[[Machine], int] = lambda machine: 1
+    copies: Callable[[MachineKnobs], int] = lambda machine: 1
     apart: bool = False
 
 

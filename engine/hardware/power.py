@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from ..scenario.machine import Machine
+from ..scenario.machine import MachineKnobs
 from .device import Cost, Device
 
 
-def counted(machine: Machine, device: Device, factor: float) -> Device:
+def counted(machine: MachineKnobs, device: Device, factor: float) -> Device:
     """Return a device with power and energy as the machine's knobs want them counted; times never change.
 
     `factor` is what each joule of a device costs at the meter.

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from ..core.graph import STAGES
 from ..errors import CannotRun
-from ..run.run import Machinery, machinery
+from ..run.run import Machine, machine_of
 from ..scenario.scenario import Scenario
 from ..schedule.settle import expected_line
 from ..schedule.steady_state import Steady, steady
@@ -14,40 +14,40 @@ from ..systems.capacity import fit
 
 
 @dataclass(frozen=True)
-class Cost:
+class BatchCost:
     """Seconds and joules of a steady batch; `stages` are its exposed seconds in the order of result.STAGES."""
 
     seconds: float
     joules: float
     stages: tuple[float, ...] = (0.0,) * len(STAGES)
 
-    def less(self, other: "Cost") -> "Cost":
+    def less(self, other: "BatchCost") -> "BatchCost":
         """Return the difference: what is saved by going from this to the other."""
         stages = tuple(mine - others for mine, others in zip(self.stages, other.stages, strict=True))
-        return Cost(self.seconds - other.seconds, self.joules - other.joules, stages)
+        return BatchCost(self.seconds - other.seconds, self.joules - other.joules, stages)
 
 
 @dataclass(frozen=True)
-class View:
-    """A scenario's machinery, its scheduled batches, and their steady state."""
+class SteadyView:
+    """A scenario's machine, its scheduled batches, and their steady state."""
 
-    machinery: Machinery
+    machine: Machine
     line: Timeline
     steady: Steady
 
 
-def view(scenario: Scenario, batches: int | None = None) -> View:
+def view(scenario: Scenario, batches: int | None = None) -> SteadyView:
     """Estimate a scenario and keep its timeline, of `batches` if given; raises CannotRun or BadKnob with the sentence."""
     settled = fit(scenario)
-    m = machinery(settled.scenario)
+    m = machine_of(settled.scenario)
     if settled.problems:
         raise CannotRun(settled.problems[0])
     line = expected_line(m, batches)
-    return View(m, line, steady(line, m.devices))
+    return SteadyView(m, line, steady(line, m.devices))
 
 
 @lru_cache(maxsize=8192)
-def cost(scenario: Scenario) -> Cost:
+def cost(scenario: Scenario) -> BatchCost:
     """Return what a steady batch costs; raises CannotRun or BadKnob with the sentence."""
     found = view(scenario).steady
-    return Cost(found.step, found.energy, tuple(found.stage(stage) for stage in STAGES))
+    return BatchCost(found.step, found.energy, tuple(found.stage(stage) for stage in STAGES))

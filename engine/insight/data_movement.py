@@ -26,7 +26,7 @@ from ..core.work import (
     Work,
     written,
 )
-from ..run.run import machinery
+from ..run.run import machine_of
 from ..scenario.scenario import Scenario
 from ..schedule.settle import expected_line, settle
 from ..schedule.steady_state import ran
@@ -54,7 +54,7 @@ def moves(scenario: Scenario) -> tuple[Moved, ...]:
     settled = settle(scenario)
     if settled.problems:
         return ()
-    line = expected_line(machinery(settled.scenario))
+    line = expected_line(machine_of(settled.scenario))
     batches = line.window()[2]
     shares = ran(line, batches)
     rows = []

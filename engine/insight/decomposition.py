@@ -12,7 +12,7 @@ from ..errors import EmberpoolError
 from ..registry import load
 from ..scenario.scenario import Scenario, with_values
 from ..systems.system import System
-from .cost import Cost, cost
+from .cost import BatchCost, cost
 
 BOUND, RELAXED, NEAR = "policy.mlp_staleness_bound_batches", "policy.relaxed_lookup", "machine.near_data_compute"
 START: Mapping[str, Any] = {"system": "pmem", "policy.log": None, BOUND: 0, RELAXED: False}
@@ -21,7 +21,7 @@ SWAPPED = (0, 3)  # steps that could come after their successor instead of befor
 
 
 @dataclass(frozen=True)
-class Step:
+class Change:
     """One change on the way: the scenario it leads to, what a batch cost before it and costs after it.
 
     A step that cannot be taken has its sentence in `refused`, and costs nothing. `swapped` is the same change in the other
@@ -31,13 +31,13 @@ class Step:
     name: str
     says: str
     scenario: Scenario
-    before: Cost
-    after: Cost
+    before: BatchCost
+    after: BatchCost
     refused: str = ""
-    swapped: "Step | None" = None
+    swapped: "Change | None" = None
 
     @property
-    def saved(self) -> Cost:
+    def saved(self) -> BatchCost:
         """What the step saves; negative where it costs."""
         return self.before.less(self.after)
 
@@ -47,11 +47,11 @@ class Step:
         return self.before.seconds / self.after.seconds
 
     @property
-    def mean(self) -> Cost:
+    def mean(self) -> BatchCost:
         """What the step saves on the mean of both orders."""
         other = (self.swapped or self).saved
         stages = tuple((mine + others) / 2 for mine, others in zip(self.saved.stages, other.stages, strict=True))
-        return Cost((self.saved.seconds + other.seconds) / 2, (self.saved.joules + other.joules) / 2, stages)
+        return BatchCost((self.saved.seconds + other.seconds) / 2, (self.saved.joules + other.joules) / 2, stages)
 
     @property
     def apart(self) -> float:
@@ -63,9 +63,9 @@ class Step:
 class Decomposition:
     """The steps from pmem to cxl; before the first, `start`, and after the last, `end`."""
 
-    steps: tuple[Step, ...]
-    start: Cost
-    end: Cost
+    steps: tuple[Change, ...]
+    start: BatchCost
+    end: BatchCost
 
     @property
     def speedup(self) -> float:
@@ -73,7 +73,7 @@ class Decomposition:
         return self.start.seconds / self.end.seconds
 
     @property
-    def saved(self) -> Cost:
+    def saved(self) -> BatchCost:
         """What all steps save together."""
         return self.start.less(self.end)
 
@@ -82,13 +82,16 @@ def asked_of_cxl(scenario: Scenario) -> tuple[int, bool]:
     """Return the staleness bound and the relaxed lookup that the scenario means for system cxl."""
     system: System = load("systems", "cxl")
     bound, relaxed = scenario.policy.mlp_staleness_bound_batches, scenario.policy.relaxed_lookup
-    return system.ways.bound if bound is None else bound, system.ways.relaxed_lookup if relaxed is None else relaxed
+    return (
+        system.log_policy.mlp_staleness_bound if bound is None else bound,
+        system.log_policy.relaxed_lookup if relaxed is None else relaxed,
+    )
 
 
 def decomposition(scenario: Scenario) -> Decomposition:
     """Take the steps from pmem to cxl, its policies as asked; raises CannotRun where not even pmem runs."""
     start = cost(with_values(scenario, START))
-    steps: list[Step] = []
+    steps: list[Change] = []
     changes = dict(START)
     for name, says, change, refused in _rungs(scenario):
         before = steps[-1].after if steps else start
@@ -134,17 +137,17 @@ def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
     )
 
 
-def _step(name: str, says: str, after: Scenario, before: Cost, refused: str) -> Step:
+def _step(name: str, says: str, after: Scenario, before: BatchCost, refused: str) -> Change:
     """Estimate a step; one that is refused stays where it was."""
     if refused:
-        return Step(name, says, after, before, before, refused)
+        return Change(name, says, after, before, before, refused)
     try:
-        return Step(name, says, after, before, cost(after))
+        return Change(name, says, after, before, cost(after))
     except EmberpoolError as error:
-        return Step(name, says, after, before, before, str(error))
+        return Change(name, says, after, before, before, str(error))
 
 
-def _swap(steps: list[Step], first: int, middle: Scenario) -> list[Step]:
+def _swap(steps: list[Change], first: int, middle: Scenario) -> list[Change]:
     """Add to a step and its successor the same changes the other way round, by way of `middle`."""
     one, two = steps[first], steps[first + 1]
     if one.refused or two.refused:

@@ -25,7 +25,7 @@ NOTHING, STUCK = "No effect here", "Nothing else is possible here"
 
 
 @dataclass(frozen=True)
-class Effect:
+class KnobEffect:
     """Whether moving a knob changes a result, when one has to run in full to see it, and why not where it does not."""
 
     acts: bool
@@ -33,25 +33,25 @@ class Effect:
 
 
 @lru_cache(maxsize=8192)
-def effect(scenario: Scenario, path: str) -> Effect:
+def effect(scenario: Scenario, path: str) -> KnobEffect:
     """Return what the knob at `path` does in this scenario; takes a few estimates where it does nothing."""
     knob = KNOBS[path]
     if knob.acts != "always":
         return _in_full(scenario, knob)
     others = list(moved(scenario, knob))
     if not others:
-        return Effect(True, "Moves only together with other knobs.")
+        return KnobEffect(True, "Moves only together with other knobs.")
     if absent := _absent(path, (scenario, *others)):
-        return Effect(False, f"{NOTHING}: {_missing(scenario, absent)}.")
+        return KnobEffect(False, f"{NOTHING}: {_missing(scenario, absent)}.")
     own, refusals = _outcome(scenario), []
     for other in others:
         found = _outcome(other)
         if isinstance(found, str):
             refusals.append(found)
         elif isinstance(own, str) or not same(own, found):
-            return Effect(True)
+            return KnobEffect(True)
     start = STUCK if len(refusals) == len(others) else NOTHING
-    return Effect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or _tried(knob)}")
+    return KnobEffect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or _tried(knob)}")
 
 
 def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
@@ -63,7 +63,7 @@ def _equal(one: float | None, other: float | None) -> bool:
     return one == other or (one is not None and other is not None and isclose(one, other, rel_tol=SAME))
 
 
-def _in_full(scenario: Scenario, knob: Knob) -> Effect:
+def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
     system = load("systems", scenario.system)
     filled = (system.caches and max(system.caches(scenario)) > 0) or (system.cache and warm(scenario, system.cache))
     off = {
@@ -74,7 +74,7 @@ def _in_full(scenario: Scenario, knob: Knob) -> Effect:
     }
     missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
     where = "a campaign, on the page Faults" if knob.acts == "campaign" else "a full run"
-    return Effect(not missing, f"{NOTHING}: {missing}" if missing else f"Acts in {where}, not in the estimate.")
+    return KnobEffect(not missing, f"{NOTHING}: {missing}" if missing else f"Acts in {where}, not in the estimate.")
 
 
 def _needed(scenario: Scenario, needs: str) -> str:

@@ -7,7 +7,7 @@ from math import isnan
 from ..amounts.expected import expected_traffic
 from ..core.arrays import Row
 from ..errors import CannotRun
-from ..run.run import Crash, Run, machinery, run, schedule
+from ..run.run import Crash, Run, machine_of, run, schedule
 from ..run.segment import Segment
 from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
@@ -39,7 +39,7 @@ def close_up(scenario: Scenario, share: float = 0.6) -> CloseUp:
     settled = settle(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False)))
     if settled.problems:
         raise CannotRun(settled.problems[0])
-    calm = machinery(replace(settled.scenario, faults=Faults()))
+    calm = machine_of(replace(settled.scenario, faults=Faults()))
     amounts = expected_traffic(calm.scenario, BATCHES)
     ends = schedule(calm, amounts).batch_ends
     step = float(ends[STRUCK] - ends[STRUCK - 1])
@@ -48,7 +48,7 @@ def close_up(scenario: Scenario, share: float = 0.6) -> CloseUp:
         detect_seconds=scenario.faults.detect_seconds,
         restart_seconds=scenario.faults.restart_seconds,
     )
-    m = machinery(replace(settled.scenario, faults=faults))
+    m = machine_of(replace(settled.scenario, faults=faults))
     done, _ = run(m, amounts, None, untrained(m))
     return CloseUp(tuple(_rows(done, 1.2 * step)), 1.2 * step / MS, done.crashes[0])
 

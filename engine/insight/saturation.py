@@ -7,7 +7,7 @@ import numpy as np
 from ..core.graph import Task
 from ..hardware.device import seconds
 from ..scenario.scenario import Scenario, with_values
-from .cost import View, cost, view
+from .cost import SteadyView, cost, view
 from .decomposition import BOUND, START, asked_of_cxl
 from .relaxation import LINK, WIDEST, relaxable
 
@@ -101,11 +101,11 @@ def _saturation(base: Scenario) -> Saturation:
     )
 
 
-def _short(found: View, device: str) -> str:
-    return found.machinery.devices[device].title.split(",")[0]
+def _short(found: SteadyView, device: str) -> str:
+    return found.machine.devices[device].title.split(",")[0]
 
 
-def _carried(found: View) -> tuple[Carried, ...]:
+def _carried(found: SteadyView) -> tuple[Carried, ...]:
     """Return the link's work by task, the longest first."""
     line = found.line
     tasks = [(k, task) for k, task in enumerate(line.graph.tasks) if any(demand.device == "cxl" for demand in task.demands)]
@@ -113,9 +113,9 @@ def _carried(found: View) -> tuple[Carried, ...]:
     return tuple(sorted((row for row in rows if row.busy > 0), key=lambda row: -row.busy))
 
 
-def _one(found: View, k: int, task: Task) -> Carried:
+def _one(found: SteadyView, k: int, task: Task) -> Carried:
     """Tell a task's work on the link apart: exposed only if the link sets the task's pace."""
-    mean = [(float(np.mean(seconds(found.machinery.devices[d.device], d.work))), d.device) for d in task.demands]
+    mean = [(float(np.mean(seconds(found.machine.devices[d.device], d.work))), d.device) for d in task.demands]
     ran = float(np.mean(~np.isnan(found.line.end[2:, k])))
     busy = ran * next(spent for spent, device in mean if device == "cxl")
     slowest = max(mean)[1]

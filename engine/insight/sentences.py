@@ -5,7 +5,7 @@ from math import isinf
 from ..core.graph import STAGES
 from ..registry import load
 from ..units import GB
-from .decomposition import SWAPPED, Decomposition, Step
+from .decomposition import SWAPPED, Change, Decomposition
 from .relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxation
 from .saturation import GAIN, LOWEST, Saturation
 
@@ -48,7 +48,7 @@ def order_matters(found: Decomposition) -> str:
     )
 
 
-def _pair(found: Decomposition, step: Step) -> tuple[Step, ...]:
+def _pair(found: Decomposition, step: Change) -> tuple[Change, ...]:
     """Return the step and the neighbour with which it can change places, in the order they are taken."""
     at = found.steps.index(step)
     first = at if at in SWAPPED else at - 1
@@ -66,7 +66,7 @@ def refusals(found: Decomposition) -> tuple[str, ...]:
     return tuple(f"{step.name} is not taken: {step.refused}" for step in found.steps if step.refused)
 
 
-def _moved(step: Step) -> str:
+def _moved(step: Change) -> str:
     """Return the exposed stages that a step changes, largest first."""
     moved = sorted(zip(STAGES, step.saved.stages, strict=True), key=lambda item: -abs(item[1]))
     seen = [(stage, saved) for stage, saved in moved if abs(saved) > 0.05 * abs(moved[0][1])]

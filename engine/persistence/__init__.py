@@ -6,7 +6,7 @@ the media: `functional` (bytes), `pending` and `crash` (bytes and what is on its
 """
 
 from .crash_media import CrashMedia, Power
-from .layout import Layout
+from .layout import MediumLayout
 from .media import FunctionalMedia, Media, NearData, PowerLost
 from .protocol import Position, format_media
 from .recovery import Recovered, recover
@@ -16,8 +16,8 @@ __all__ = [
     "BatchChange",
     "CrashMedia",
     "FunctionalMedia",
-    "Layout",
     "Media",
+    "MediumLayout",
     "NearData",
     "PersistEvent",
     "Position",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .media import HEALTH, LINE, WORD, FunctionalMedia, Octets, PowerLost
-from .models import Domain, domain
+from .models import PersistenceModel, domain
 from .pending_writes import Reach, Write, at_random, nothing, some
 
 INTERLEAVE = 4096  # bytes that one memory controller holds before the next one follows
@@ -211,7 +211,7 @@ class CrashMedia(FunctionalMedia):
             raise IndexError(f"bytes {address} to {address + nbytes} lie outside the medium of {self.durable.size} bytes.")
 
 
-def announce(image: Octets, model: Domain) -> None:
+def announce(image: Octets, model: PersistenceModel) -> None:
     """Count the shutdown as dirty, as the device does where fenced lines may be missing."""
     if model.announced:
         image[HEALTH : HEALTH + WORD].view("<u8")[0] += 1

@@ -31,7 +31,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Layout:
+class MediumLayout:
     """The map of one medium; made by `layout`. All sizes in bytes.
 
     Rows start on word borders, so that no atomic word ever holds pieces of two rows. With `row_checksums` one word follows
@@ -85,7 +85,7 @@ class Layout:
         return DATA + row * self.row_stride
 
 
-def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int, row_checksums: bool = False) -> Layout:
+def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int, row_checksums: bool = False) -> MediumLayout:
     """Return the map for a table of `num_rows` rows; `row_bytes` and `mlp_bytes` include optimizer state.
 
     `max_log_rows` is the largest number of rows that one batch touches. Raises CannotRun.
@@ -94,7 +94,7 @@ def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int, row
     for name, size in sizes.items():
         if size < 1:
             raise CannotRun(f"persistence.{name}={size} must be at least 1; a log needs rows and an MLP to protect.")
-    return Layout(num_rows, row_bytes, mlp_bytes, min(max_log_rows, num_rows), row_checksums)
+    return MediumLayout(num_rows, row_bytes, mlp_bytes, min(max_log_rows, num_rows), row_checksums)
 
 
 def _slots(start: int, capacity: int, count: int) -> tuple[Slot, ...]:

@@ -15,7 +15,7 @@ Stream = Callable[[int, bool, int], int]
 
 
 @dataclass(frozen=True)
-class Domain:
+class PersistenceModel:
     """A row of the table of persistence models. Of each stream a prefix of its pending words survives, streams being independent.
 
     A write reaches the medium with the next fence, or `at_once`. A fence may leave its last `buffered_lines` lines in a buffer
@@ -57,30 +57,36 @@ def in_order(address: int, device: bool, controller: int) -> int:
     return 0
 
 
-def domain(name: str) -> Domain:
+def domain(name: str) -> PersistenceModel:
     """Return a persistence model by name; raises BadInput."""
     if name not in domain_names():
         raise BadInput(f"persistence model {name!r} is not known; {nearest(name, domain_names())}")
-    found: Domain = load("domains", name.replace("_", "-"))
+    found: PersistenceModel = load("domains", name.replace("_", "-"))
     return found
 
 
 # What one Optane module holds that is fenced but not on the medium: 16 to 18 KiB (Yang et al., FAST'20).
 BUFFER = 16 * 1024
 
-MODELS: Mapping[str, Domain] = {
+MODELS: Mapping[str, PersistenceModel] = {
     # What has reached the memory controller is safe, caches are not.
-    "adr": Domain("ADR", "Flushed and fenced lines are durable; of others each keeps any prefix of its words.", by_line),
+    "adr": PersistenceModel(
+        "ADR", "Flushed and fenced lines are durable; of others each keeps any prefix of its words.", by_line
+    ),
     # Caches are flushed by stored energy; a store is torn at one word at most.
-    "eadr": Domain("eADR", "Every store is durable at once, in program order.", in_order, at_once=True),
+    "eadr": PersistenceModel("eADR", "Every store is durable at once, in program order.", in_order, at_once=True),
     # Every write, the host's too, passes the device's controllers.
-    "device-fifo": Domain("Controller queues", "Writes are durable first in, first out per memory controller.", by_controller),
+    "device-fifo": PersistenceModel(
+        "Controller queues", "Writes are durable first in, first out per memory controller.", by_controller
+    ),
     # No order at all between fences: the weakest that a fence allows.
-    "weak-word": Domain("Weak words", "Any subset of pending words may be durable.", by_word),
+    "weak-word": PersistenceModel("Weak words", "Any subset of pending words may be durable.", by_word),
     # CXL's: host caches and device buffers reach the medium before power is gone.
-    "gpf-ok": Domain("Global Persistent Flush", "Caches and buffers are flushed in time: program order.", in_order, at_once=True),
+    "gpf-ok": PersistenceModel(
+        "Global Persistent Flush", "Caches and buffers are flushed in time: program order.", in_order, at_once=True
+    ),
     # That, or ADR itself, fails: the device counts such a shutdown as dirty, and nothing else tells.
-    "gpf-fail": Domain(
+    "gpf-fail": PersistenceModel(
         "Global Persistent Flush fails",
         "Of the newest 16 KiB also fenced lines may be lost; only the dirty-shutdown counter tells.",
         each_line,
@@ -88,7 +94,7 @@ MODELS: Mapping[str, Domain] = {
         announced=True,
     ),
     # The control: fences promise nothing and nobody tells, so every protocol must fail here.
-    "volatile": Domain(
+    "volatile": PersistenceModel(
         "Volatile (control)",
         "Nothing that was written is safe, and nothing tells.",
         each_line,

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, CannotRun
 from . import checksums, records
-from .layout import DATA, Layout, Slot
+from .layout import DATA, MediumLayout, Slot
 from .media import HEALTH, LINE, WORD, Media, Octets, octets, put
-from .records import Kind, Pending, Stamp
+from .records import Pending, RecordKind, Stamp
 
 LogName = Literal["undo", "redo"]
 Rows = NDArray[np.int64]
@@ -43,7 +43,7 @@ class Position:
 
 
 def format_media(
-    media: Media, layout: Layout, table: bytes | NDArray[Any], mlp: bytes | NDArray[Any], position: Position
+    media: Media, layout: MediumLayout, table: bytes | NDArray[Any], mlp: bytes | NDArray[Any], position: Position
 ) -> None:
     """Write table, superblock and a complete first checkpoint; until it returns, the medium holds none."""
     clear(media, layout.slots)
@@ -54,16 +54,16 @@ def format_media(
     checkpoint(media, layout, octets(mlp), position, checksums.table_digest(values))
 
 
-def checkpoint(media: Media, layout: Layout, mlp: Octets, position: Position, table: int) -> None:
+def checkpoint(media: Media, layout: MediumLayout, mlp: Octets, position: Position, table: int) -> None:
     """Declare the table, which has the digest `table`, and `mlp` to be the state at `position`; release older records."""
-    rows = records.begin(media, layout.row_slots, Kind.ROWS_CHECKPOINT, position.batch)
-    parameters = records.begin(media, layout.mlp_slots, Kind.MLP_CHECKPOINT, position.mlp_batch)
+    rows = records.begin(media, layout.row_slots, RecordKind.ROWS_CHECKPOINT, position.batch)
+    parameters = records.begin(media, layout.mlp_slots, RecordKind.MLP_CHECKPOINT, position.mlp_batch)
     parameters = records.append(media, parameters, mlp)
     commit(media, layout, rows, parameters, Stamp(position.reader, position.seed, table))
     release(media, layout, rows, parameters)
 
 
-def log_rows(media: Media, layout: Layout, kind: Kind, batch: int, rows: Rows, values: NDArray[Any]) -> Pending:
+def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Rows, values: NDArray[Any]) -> Pending:
     """Write row numbers and their values, (rows, row_bytes), to a free slot; `batch` is the one to resume at."""
     if rows.size > layout.max_log_rows:
         raise CannotRun(
@@ -75,14 +75,19 @@ def log_rows(media: Media, layout: Layout, kind: Kind, batch: int, rows: Rows, v
 
 
 def log_mlp(
-    media: Media, layout: Layout, batch: int, mlp: bytes | NDArray[Any], stop: int | None = None, pending: Pending | None = None
+    media: Media,
+    layout: MediumLayout,
+    batch: int,
+    mlp: bytes | NDArray[Any],
+    stop: int | None = None,
+    pending: Pending | None = None,
 ) -> Pending:
     """Write the MLP's bytes up to `stop`, from where `pending` ended; a log in pieces may span batches."""
-    pending = pending or records.begin(media, layout.mlp_slots, Kind.MLP, batch)
+    pending = pending or records.begin(media, layout.mlp_slots, RecordKind.MLP, batch)
     return records.append(media, pending, octets(mlp)[pending.nbytes : stop])
 
 
-def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
+def commit(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
     """Set the flags of a row log and, where one is complete, of an MLP log: first the data, then the flags."""
     if mlp and mlp.nbytes != layout.mlp_bytes:
         raise CannotRun(
@@ -95,7 +100,7 @@ def commit(media: Media, layout: Layout, rows: Pending, mlp: Pending | None, sta
     media.fence()
 
 
-def release(media: Media, layout: Layout, rows: Pending, mlp: Pending | None) -> None:
+def release(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None) -> None:
     """Delete the checkpoint before a committed one, durably, so that no row changes while both exist.
 
     Else a later damage to the newer record would let recovery believe the older one.
@@ -112,7 +117,7 @@ def clear(media: Media, slots: Iterable[Slot]) -> None:
         records.drop(media, slot)
 
 
-def write_rows(media: Media, layout: Layout, rows: Rows, values: NDArray[Any]) -> None:
+def write_rows(media: Media, layout: MediumLayout, rows: Rows, values: NDArray[Any]) -> None:
     """Write rows at home in the table, and flush each line once; they are durable after the next fence."""
     if not rows.size:
         return
@@ -125,12 +130,12 @@ def write_rows(media: Media, layout: Layout, rows: Rows, values: NDArray[Any]) -
         media.flush(low * LINE, (high - low + 1) * LINE)
 
 
-def read_table(media: Media, layout: Layout) -> Octets:
+def read_table(media: Media, layout: MediumLayout) -> Octets:
     """Return the table as bytes, (num_rows, row_bytes)."""
     return _stored_table(media, layout)[:, : layout.row_bytes]
 
 
-def damaged(layout: Layout, rows: Rows, stored: Octets) -> NDArray[np.bool_]:
+def damaged(layout: MediumLayout, rows: Rows, stored: Octets) -> NDArray[np.bool_]:
     """Say of each row as it is stored, (rows, stored_bytes), whether its checksum is wrong; never, where it has none."""
     if not layout.row_checksums:
         return np.zeros(rows.size, np.bool_)
@@ -138,7 +143,7 @@ def damaged(layout: Layout, rows: Rows, stored: Octets) -> NDArray[np.bool_]:
     return np.asarray(kept != checksums.row_digests(rows, stored[:, : layout.row_bytes]))
 
 
-def verify(media: Media, layout: Layout, table: int) -> int:
+def verify(media: Media, layout: MediumLayout, table: int) -> int:
     """Read the whole table and raise CannotRun unless it has the digest `table`; return the bytes read."""
     stored = _stored_table(media, layout)
     bad = np.flatnonzero(damaged(layout, np.arange(layout.num_rows), stored))
@@ -164,7 +169,7 @@ def accept_dirty(media: Media) -> None:
     put(media, SEEN, octets(media.load(HEALTH, WORD)))
 
 
-def check_superblock(media: Media, layout: Layout) -> None:
+def check_superblock(media: Media, layout: MediumLayout) -> None:
     """Raise CannotRun unless the medium was formatted with this layout."""
     block = records.intact(media, 0, SUPERBLOCK.size)
     signature, *sizes = SUPERBLOCK.unpack(block) if block else (b"", 0)
@@ -177,11 +182,11 @@ def check_superblock(media: Media, layout: Layout) -> None:
         )
 
 
-def _sizes(layout: Layout) -> tuple[int, int, int, int, int]:
+def _sizes(layout: MediumLayout) -> tuple[int, int, int, int, int]:
     return layout.num_rows, layout.row_bytes, layout.mlp_bytes, layout.max_log_rows, int(layout.row_checksums)
 
 
-def _rows(layout: Layout, rows: Rows, values: NDArray[Any]) -> Octets:
+def _rows(layout: MediumLayout, rows: Rows, values: NDArray[Any]) -> Octets:
     """Return rows as they are stored, (rows, stored_bytes)."""
     plain = octets(values).reshape(rows.size, layout.row_bytes)
     if not layout.row_checksums:
@@ -189,7 +194,7 @@ def _rows(layout: Layout, rows: Rows, values: NDArray[Any]) -> Octets:
     return np.hstack([plain, checksums.row_digests(rows, plain).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
 
 
-def _strided(layout: Layout, values: Octets) -> Octets:
+def _strided(layout: MediumLayout, values: Octets) -> Octets:
     stored = _rows(layout, np.arange(layout.num_rows), values)
     if layout.row_stride == layout.stored_bytes:
         return stored.reshape(-1)
@@ -198,6 +203,6 @@ def _strided(layout: Layout, values: Octets) -> Octets:
     return strided.reshape(-1)
 
 
-def _stored_table(media: Media, layout: Layout) -> Octets:
+def _stored_table(media: Media, layout: MediumLayout) -> Octets:
     table = octets(media.load(DATA, layout.num_rows * layout.row_stride))
     return table.reshape(layout.num_rows, layout.row_stride)[:, : layout.stored_bytes]

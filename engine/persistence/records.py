@@ -25,7 +25,7 @@ WORDS = struct.Struct("<8Q")
 FREE = np.zeros(LINE, np.uint8)
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record holds; a checkpoint of the rows has no payload: the table itself is its content."""
 
     UNDO_ROWS = 1
@@ -35,7 +35,7 @@ class Kind(IntEnum):
     MLP_CHECKPOINT = 5
 
 
-KINDS = frozenset(int(kind) for kind in Kind)
+KINDS = frozenset(int(kind) for kind in RecordKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Pending:
     """A record whose payload is being written and whose flag is not set; `batch` is the one to resume at."""
 
     slot: Slot
-    kind: Kind
+    kind: RecordKind
     batch: int
     nbytes: int
     digest: hashlib.blake2b
@@ -63,13 +63,13 @@ class Record:
     """A record that was found intact."""
 
     slot: Slot
-    kind: Kind
+    kind: RecordKind
     batch: int
     stamp: Stamp
     payload: bytes
 
 
-def begin(media: Media, slots: Sequence[Slot], kind: Kind, batch: int) -> Pending:
+def begin(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> Pending:
     """Claim a free slot for a record, by turns; raises CannotRun rather than overwrite a live one."""
     turns = [slots[(batch + turn) % len(slots)] for turn in range(len(slots))]
     for slot in turns:
@@ -140,7 +140,7 @@ def read(media: Media, slot: Slot) -> Record | None:
     digest.update(payload)
     if checksum(digest, header[: FIELDS.size]) != CHECKSUM.unpack_from(header, FIELDS.size)[0]:
         return None
-    return Record(slot, Kind(kind), batch, Stamp(reader, (first, second), table), payload)
+    return Record(slot, RecordKind(kind), batch, Stamp(reader, (first, second), table), payload)
 
 
 def _batch(media: Media, slot: Slot) -> int:

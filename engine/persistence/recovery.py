@@ -12,14 +12,14 @@ import numpy as np
 
 from ..errors import CannotRun
 from . import protocol, records
-from .layout import DATA, ROW_ID, Layout, Slot
+from .layout import DATA, ROW_ID, MediumLayout, Slot
 from .media import Media, Octets, octets
 from .protocol import LogName, Position, Rows
-from .records import Kind, Record
+from .records import Record, RecordKind
 
-CHECKPOINTS = (Kind.ROWS_CHECKPOINT, Kind.MLP_CHECKPOINT)
+CHECKPOINTS = (RecordKind.ROWS_CHECKPOINT, RecordKind.MLP_CHECKPOINT)
 Scan = Literal["dirty", "always"]
-ROW_LOG = {"undo": Kind.UNDO_ROWS, "redo": Kind.REDO_ROWS}
+ROW_LOG = {"undo": RecordKind.UNDO_ROWS, "redo": RecordKind.REDO_ROWS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Recovered:
     damaged: int = 0
 
 
-def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
+def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
     """Repair the medium and read it back; the MLP may be `staleness_bound` batches older, 0 is strict.
 
     The whole table is verified after a dirty shutdown, or always. Raises CannotRun when no valid checkpoint is left, when
@@ -54,8 +54,8 @@ def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0
     damaged = [slot for slot, record in found.items() if record is None and records.is_complete(media, slot)]
     if log == "redo":
         report_damaged_logs([slot for slot in damaged if slot in layout.row_slots])
-    rows = survey(found.values(), (ROW_LOG[log], Kind.ROWS_CHECKPOINT))
-    mlps = survey(found.values(), (Kind.MLP, Kind.MLP_CHECKPOINT))
+    rows = survey(found.values(), (ROW_LOG[log], RecordKind.ROWS_CHECKPOINT))
+    mlps = survey(found.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
     chosen, mlp = choose(rows, mlps, staleness_bound)
     repair(media, layout, to_replay(rows, chosen.batch, log))
     report_losses(media, layout)
@@ -68,7 +68,7 @@ def recover(media: Media, layout: Layout, log: LogName, staleness_bound: int = 0
     return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, dirty, scanned, lost)
 
 
-def survey(found: Iterable[Record | None], kinds: tuple[Kind, ...]) -> tuple[Record, ...]:
+def survey(found: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
     """Return the intact records of some kinds, oldest first, a checkpoint after the log of the same batch."""
     intact = [record for record in found if record and record.kind in kinds]
     return tuple(sorted(intact, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
@@ -93,7 +93,7 @@ def to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
     return [record for record in rows if record.batch <= batch]
 
 
-def repair(media: Media, layout: Layout, logs: Sequence[Record]) -> None:
+def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
     """Write the logged values home, durably."""
     for record in logs:
         numbers, values = logged(layout, record)
@@ -101,7 +101,7 @@ def repair(media: Media, layout: Layout, logs: Sequence[Record]) -> None:
     media.fence()
 
 
-def logged(layout: Layout, record: Record) -> tuple[Rows, Octets]:
+def logged(layout: MediumLayout, record: Record) -> tuple[Rows, Octets]:
     """Return row numbers and values, (rows, row_bytes), of a row log."""
     count = len(record.payload) // layout.entry_bytes
     numbers = np.frombuffer(record.payload, "<i8", count).astype(np.int64)
@@ -118,7 +118,7 @@ def report_damaged_logs(damaged: Sequence[Slot]) -> None:
         )
 
 
-def report_losses(media: Media, layout: Layout) -> None:
+def report_losses(media: Media, layout: MediumLayout) -> None:
     """Raise CannotRun if, after the repair, lines of the table are still lost."""
     if not media.poisoned(DATA, layout.row(layout.num_rows) - DATA):
         return
@@ -129,7 +129,7 @@ def report_losses(media: Media, layout: Layout) -> None:
     )
 
 
-def settle(media: Media, layout: Layout, rows: Record, mlp: Record) -> None:
+def settle(media: Media, layout: MediumLayout, rows: Record, mlp: Record) -> None:
     """Make the repaired state a checkpoint of its own, so that the logs it came from can be reused."""
     for slots, keep in ((layout.row_slots, rows.slot), (layout.mlp_slots, mlp.slot)):
         protocol.clear(media, [slot for slot in slots if slot != keep])

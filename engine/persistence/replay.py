@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import BadInput, nearest
 from . import checksums, protocol, redo, undo
 from .crash_media import CrashMedia, Power
-from .layout import Layout
+from .layout import MediumLayout
 from .media import WORD, Media, octets
 from .pending_writes import at_random
 from .protocol import LogName, Position, Rows
@@ -71,7 +71,7 @@ class Unfenced:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class MediumWrites:
     """The logs written so far: of rows by batch, the MLP log that waits for its flag, and the last one flagged."""
 
     rows: Mapping[int, Pending]
@@ -101,7 +101,7 @@ class Stamps:
 
 
 def survive(
-    layout: Layout,
+    layout: MediumLayout,
     start: Start,
     events: Iterable[PersistEvent],
     changes: Mapping[int, BatchChange],
@@ -121,7 +121,7 @@ def survive(
     protocol.format_media(media, layout, start.table, start.mlp, start.position)
     media.drain()
     stamps = Stamps(start, changes)
-    written = Written({})
+    written = MediumWrites({})
     for event in events:
         ended, change = event.done >= 1, changes[event.batch]
         if not ended:
@@ -135,8 +135,14 @@ def survive(
 
 
 def carry_out(
-    media: Media, layout: Layout, log: LogName, event: PersistEvent, change: BatchChange, stamps: Stamps, written: Written
-) -> Written:
+    media: Media,
+    layout: MediumLayout,
+    log: LogName,
+    event: PersistEvent,
+    change: BatchChange,
+    stamps: Stamps,
+    written: MediumWrites,
+) -> MediumWrites:
     """Carry out one event by the protocol's own operations, and return the logs written by then."""
     steps, undoing, batch = LOGS[log], log == "undo", event.batch
     match event.op:

@@ -5,7 +5,7 @@ from operator import attrgetter
 from ..core.arrays import Row
 from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
-from ..schedule.evaluate import Misfit, Refused
+from ..schedule.evaluate import Misfit, RefusedScenario
 from . import tables
 from .finding import finding
 from .metric import measure, metrics
@@ -42,7 +42,7 @@ def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[s
     return (*_short(report), *(_missed(asked, report.elapsed) if completed else ()), *passes(asked))
 
 
-def unmade(one: Misfit | Refused) -> Result:
+def unmade(one: Misfit | RefusedScenario) -> Result:
     """Return the result of a scenario that never got a schedule; one that is refused has no numbers at all."""
     if isinstance(one, Misfit):
         return cannot_run(one.asked, one.problems)

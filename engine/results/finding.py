@@ -9,7 +9,7 @@ def finding(report: Report) -> str:
     """Return two sentences: the largest exposed part of a step, and how busy the CXL link is, if there is one."""
     steady = report.steady
     stage, name, _, exposed, _ = max(steady.cells, key=lambda cell: cell[3])
-    device = report.machinery.devices[name]
+    device = report.machine.devices[name]
     first = (
         f"{stage} on {device.title} is exposed for {_milliseconds(exposed)} of the "
         f"{_milliseconds(steady.step)} step ({exposed / steady.step:.0%}); {device.helps}."

@@ -46,7 +46,7 @@ def undisturbed(elapsed: float, checkpoint: float, joules: float, checkpoint_jou
 
 def books(run: Run, checkpoint: float) -> Books:
     """Close the books of a run; `checkpoint` is what checkpoints expose of a batch without faults, in seconds."""
-    devices = run.machinery.devices
+    devices = run.machine.devices
     seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
     plan = _Plan.of(run, checkpoint)
     for segment, fate in _fates(run):
@@ -72,7 +72,7 @@ class _Plan:
     def of(run: Run, checkpoint: float) -> "_Plan":
         """Read it off the run without a fault."""
         seconds = _intervals(run.planned, run.planned.makespan)
-        joules, _ = _joules(run.planned, run.machinery.devices, run.planned.makespan)
+        joules, _ = _joules(run.planned, run.machine.devices, run.planned.makespan)
         return _Plan(seconds, np.minimum(checkpoint, seconds), joules)
 
 

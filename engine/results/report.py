@@ -8,7 +8,7 @@ from ..hardware.device import stored
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule import energy
-from ..schedule.machine import Machinery
+from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline
 from ..training.evaluate import Scores
@@ -26,7 +26,7 @@ class Report:
     and no checksum saw them.
     """
 
-    machinery: Machinery
+    machine: Machine
     steady: Steady
     batches: int
     elapsed: float
@@ -55,7 +55,7 @@ def report(
     run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None, drives_share: float | None = None
 ) -> Report:
     """Close the books of a run."""
-    devices = run.machinery.devices
+    devices = run.machine.devices
     joules, seconds, written, media = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0, 0.0
     for line, until in _worked(run):
         for name, some in energy.dynamic(line, devices, until).items():
@@ -65,7 +65,7 @@ def report(
         written += energy.pmem_written(line, until)
         media += energy.pmem_written(line, until, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
     return Report(
-        machinery=run.machinery,
+        machine=run.machine,
         steady=steady,
         batches=batches if run.completed else run.crashes[-1].embedding_batch,
         elapsed=run.elapsed,
@@ -99,7 +99,7 @@ def _worked(run: Run) -> Iterator[tuple[Timeline, energy.Until]]:
 
 def staleness(run: Run) -> int | None:
     """Return the largest age of the MLP log at any commit that happened, in batches; None without a log."""
-    if not run.machinery.ways.log:
+    if not run.machine.log_policy.log:
         return None
     ages = [0]
     for segment in run.segments:
@@ -113,7 +113,7 @@ def unnoticed(run: Run) -> int:
 
     A log's is seen or never read. A table's is seen if its digest is verified later, which then ends the run.
     """
-    where, fatal = run.machinery.scenario.faults.silent_corruption_where, run.crashes[-1].found.fatal if run.crashes else ""
+    where, fatal = run.machine.scenario.faults.silent_corruption_where, run.crashes[-1].found.fatal if run.crashes else ""
     if where == "log" or (where == "table" and DIGEST in fatal):
         return 0
     return run.segments[-1].flipped

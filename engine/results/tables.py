@@ -29,7 +29,7 @@ PASSING = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
 def device_rows(report: Report) -> tuple[Row, ...]:
     """Return busy share and energy of each device that can work, over the whole run."""
     rows = []
-    for name, device in report.machinery.devices.items():
+    for name, device in report.machine.devices.items():
         if not device.seconds:
             continue
         static, dynamic = report.static[name], report.dynamic[name]
@@ -93,7 +93,7 @@ def event_rows(run: Run) -> tuple[Row, ...]:
 
 
 def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
-    strict = run.machinery.ways.strict or not run.machinery.ways.log
+    strict = run.machine.log_policy.strict or not run.machine.log_policy.log
     again = f" ({crash.again} more during the recovery)" if crash.again else ""
     what = f"{_where(crash.outage.strikes[0])} in batch {crash.batch}{again}"
     yield {"Elapsed [s]": crash.at, "Kind": "fault", "Batch": crash.batch, "What": what}
@@ -135,10 +135,10 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
         return f"the device was at full speed again in batch {batch}"
     meaning = ""
     if strike.kind.kind == "damage":
-        meaning = SEEN[run.machinery.scenario.faults.silent_corruption_where]
+        meaning = SEEN[run.machine.scenario.faults.silent_corruption_where]
     elif strike.kind.kind == "report":
-        meaning = "training waits for a full checkpoint" if run.machinery.ways.log else "but the system keeps no log"
-    elif not slow_devices(run.machinery):
+        meaning = "training waits for a full checkpoint" if run.machine.log_policy.log else "but the system keeps no log"
+    elif not slow_devices(run.machine):
         meaning = "but the system has no such device"
     return f"{_where(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
 

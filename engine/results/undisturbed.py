@@ -7,7 +7,7 @@ from ..core.memo import remembered
 from ..run.run import UNDISTURBED
 from ..run.upcoming_faults import Ahead
 from ..scenario.scenario import Scenario
-from ..schedule.evaluate import Observed, Plan, Point, Whole, plan
+from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, Whole, plan
 from ..workload.readers.criteo import CriteoFile
 from .explanation import warnings
 from .finding import finding
@@ -18,9 +18,9 @@ from .result import Result
 from .tables import device_rows, timeline_rows
 
 
-def calm(point: Point, seen: Observed) -> bool:
+def calm(point: DesignPoint, seen: Observed) -> bool:
     """Return whether a point's whole run is over before a fault can strike it."""
-    return seen.whole is not None and _first_strike(point.machinery.scenario) >= seen.whole.elapsed
+    return seen.whole is not None and _first_strike(point.machine.scenario) >= seen.whole.elapsed
 
 
 @remembered()
@@ -29,18 +29,18 @@ def _first_strike(s: Scenario) -> float:
     return first.at if first else inf
 
 
-def planned(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> Plan:
+def planned(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> PlannedBatches:
     """Return the plan of a run's batches, counted from their ids."""
     return _planned(s, system, file=file, hear=hear)
 
 
 @remembered(most=16)
-def _planned(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Plan:
+def _planned(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> PlannedBatches:
     amounts = counted(s, system, file, hear)
     return plan(s, system, amounts, amounts)
 
 
-def told(point: Point, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
+def told(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
     """Return a run as a result, with tables if its timeline was observed."""
     if seen.whole is None:
         raise ValueError("a run was observed for its averages alone.")
@@ -59,8 +59,8 @@ def told(point: Point, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
     )
 
 
-def _report(point: Point, seen: Observed, whole: Whole) -> Report:
-    m, amounts, devices = point.machinery, point.plan.amounts, point.machinery.devices
+def _report(point: DesignPoint, seen: Observed, whole: Whole) -> Report:
+    m, amounts, devices = point.machine, point.plan.amounts, point.machine.devices
     busy, dynamic, logs = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0
     for (stage, name), (seconds, joules) in zip(point.plan.layout.cells, whole.cells, strict=True):
         busy[name] += seconds
@@ -70,7 +70,7 @@ def _report(point: Point, seen: Observed, whole: Whole) -> Report:
     watts = sum([device.idle_watts for device in devices.values()])
     every = watts * whole.elapsed + sum(dynamic.values())
     return Report(
-        machinery=m,
+        machine=m,
         steady=seen.average,
         batches=amounts.batches,
         elapsed=whole.elapsed,
@@ -79,7 +79,7 @@ def _report(point: Point, seen: Observed, whole: Whole) -> Report:
         busy=busy,
         pmem_written=whole.written,
         pmem_media_written=whole.media,
-        staleness=seen.stale if m.ways.log else None,
+        staleness=seen.stale if m.log_policy.log else None,
         books=undisturbed(whole.elapsed, whole.waits, every, watts * whole.waits + logs),
         hit_rate=amounts.hit_rate if m.system.cache else None,
         drives_share=amounts.drives_share if m.system.caches else None,

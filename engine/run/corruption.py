@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..faults.fault import Strike
 from ..faults.hazard import generator
-from ..persistence import CrashMedia, Layout
+from ..persistence import CrashMedia, MediumLayout
 from ..persistence.layout import Slot
 from ..persistence.media import LINE, Octets
 from ..persistence.records import read
@@ -67,7 +67,7 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
     return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
 
 
-def poison(media: CrashMedia, layout: Layout, damage: Damage, logged: NDArray[np.int64]) -> None:
+def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: NDArray[np.int64]) -> None:
     """Lose the line; a row of the newest log loses one that lies wholly in it, if any of them has such a line."""
     if damage.where == "row log":
         return media.poison(layout.row_slots[damage.turn % len(layout.row_slots)].payload)
@@ -81,12 +81,12 @@ def poison(media: CrashMedia, layout: Layout, damage: Damage, logged: NDArray[np
     media.poison(_line(layout, row) if inside else layout.row(row))
 
 
-def _line(layout: Layout, row: int) -> int:
+def _line(layout: MediumLayout, row: int) -> int:
     """Return the first line that begins in a row, or behind it."""
     return -(-layout.row(row) // LINE) * LINE
 
 
-def flip_log(media: CrashMedia, layout: Layout, log: str, flip: Flip, seed: int) -> None:
+def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
     """Flip a bit in the newest row log, where one holds rows."""
     found = [record for record in survey(map(partial(read, media), layout.row_slots), (ROW_LOG[log],)) if record.payload]
     if found:
@@ -112,7 +112,7 @@ def turned(table: Octets, bits: Iterable[Bit]) -> Octets:
     return other
 
 
-def keep_flipped(media: CrashMedia, layout: Layout, written: Octets, now: Octets, bits: Iterable[Bit]) -> None:
+def keep_flipped(media: CrashMedia, layout: MediumLayout, written: Octets, now: Octets, bits: Iterable[Bit]) -> None:
     """Let rows that nobody has written since be as they are `now`, behind the back of the table's digest."""
     for row in {row for row, _, _ in bits}:
         home = slice(layout.row(row), layout.row(row) + layout.row_bytes)

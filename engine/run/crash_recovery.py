@@ -8,12 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CannotRun
-from ..persistence import BatchChange, CrashMedia, Layout, PersistEvent, Position, PowerLost, Recovered, Start, recover, survive
+from ..persistence import (
+    BatchChange,
+    CrashMedia,
+    MediumLayout,
+    PersistEvent,
+    Position,
+    PowerLost,
+    Recovered,
+    Start,
+    recover,
+    survive,
+)
 from ..persistence.media import LINE
 from ..persistence.models import domain
 from ..persistence.pending_writes import at_random
 from ..persistence.recovery import Scan
-from ..schedule.machine import Machinery
+from ..schedule.machine import Machine
 from .corruption import Bit, flip_log, keep_flipped, poison, poisoned, turned
 from .outage import Outage, persistence_model
 from .segment import Segment
@@ -46,13 +57,13 @@ def events(segment: Segment) -> tuple[PersistEvent, ...]:
     return tuple(replace(event, batch=segment.first + event.batch) for event in found)
 
 
-def left(m: Machinery, segment: Segment, down: Outage) -> tuple[PersistEvent, ...]:
+def left(m: Machine, segment: Segment, down: Outage) -> tuple[PersistEvent, ...]:
     """Return the cut segment's persists; those under way finish where the fault spared all that they need."""
     gone = down.strikes[0].kind.destroys
     return tuple(replace(e, done=1.0) if not gone & _needs(m, e.op) else e for e in events(segment))
 
 
-def _needs(m: Machinery, op: str) -> frozenset[str]:
+def _needs(m: Machine, op: str) -> frozenset[str]:
     """Return what must stay up for a persist to finish: MLPs come from the GPU, rows from near-data logic or the host."""
     if op == "mlp log":
         return frozenset({"gpu", "host", "link", "device"})
@@ -61,10 +72,10 @@ def _needs(m: Machinery, op: str) -> frozenset[str]:
 
 
 def survived(
-    m: Machinery, segment: Segment, down: Outage, before: Before, changes: Mapping[int, BatchChange], batch_size: int
+    m: Machine, segment: Segment, down: Outage, before: Before, changes: Mapping[int, BatchChange], batch_size: int
 ) -> Recovered:
     """Tear and damage what the fault took, then recover; raises CannotRun where nothing can be restored."""
-    if m.ways.log == "":
+    if m.log_policy.log == "":
         raise ValueError("a system without a log has nothing to recover from.")
     if any("media" in strike.kind.destroys for strike in down.strikes):
         raise CannotRun(
@@ -72,7 +83,7 @@ def survived(
             "batch 0, or protect the run with a copy in another node's memory."
         )
     numbered = {n: replace(c, reader_before=n * batch_size, reader_after=(n + 1) * batch_size) for n, c in changes.items()}
-    layout = Layout(
+    layout = MediumLayout(
         num_rows=len(before.table),
         row_bytes=before.table.shape[1],
         mlp_bytes=before.mlp.size,
@@ -84,29 +95,29 @@ def survived(
     start = Start(written, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, down.strikes[0])
-    media = survive(layout, start, left(m, segment, down), numbered, m.ways.log, rng, model, granularity)
+    media = survive(layout, start, left(m, segment, down), numbered, m.log_policy.log, rng, model, granularity)
     keep_flipped(media, layout, written, before.table, before.flipped)
     _damage(m, segment, down, media, layout, changes)
     scan = _scan(m, down)
     for share in down.interrupted[:MOST_REPLAYED]:
         media = _interrupted(m, media, layout, share, rng, scan)
-    return recover(media, layout, m.ways.log, m.ways.bound, scan)
+    return recover(media, layout, m.log_policy.log, m.log_policy.mlp_staleness_bound, scan)
 
 
-def _scan(m: Machinery, down: Outage) -> Scan:
+def _scan(m: Machine, down: Outage) -> Scan:
     """Return when the table is verified: always where the policy says so, or where a row's checksum stopped the job."""
     noticed = any("bits" in strike.kind.destroys for strike in down.strikes)
     return "always" if noticed or m.scenario.policy.recovery_scan == "always" else "dirty"
 
 
 def _damage(
-    m: Machinery, segment: Segment, down: Outage, media: CrashMedia, layout: Layout, changes: Mapping[int, BatchChange]
+    m: Machine, segment: Segment, down: Outage, media: CrashMedia, layout: MediumLayout, changes: Mapping[int, BatchChange]
 ) -> None:
     """Flip bits of the newest log, if they flipped since it was written, and poison the lines of media errors."""
     committed = segment.first + (segment.cut.committed if segment.cut else -1)
     for flip in segment.flips if m.scenario.faults.silent_corruption_where == "log" else ():
         if flip.committed == committed >= segment.first:
-            flip_log(media, layout, m.ways.log, flip, m.scenario.faults.seed)
+            flip_log(media, layout, m.log_policy.log, flip, m.scenario.faults.seed)
     logged = changes[committed].rows if committed in changes else NO_ROWS
     for strike in down.strikes:
         if strike.kind.destroys & {"line", "bits"}:
@@ -114,18 +125,18 @@ def _damage(
 
 
 def _interrupted(
-    m: Machinery, media: CrashMedia, layout: Layout, share: float, rng: np.random.Generator, scan: Scan
+    m: Machine, media: CrashMedia, layout: MediumLayout, share: float, rng: np.random.Generator, scan: Scan
 ) -> CrashMedia:
     """Return the medium after power failed when a recovery had done a `share` of its line writes."""
-    rehearsed, cut_short, log = media.survivor(), media.survivor(), m.ways.log or "undo"
-    recover(rehearsed, layout, log, m.ways.bound, scan)
+    rehearsed, cut_short, log = media.survivor(), media.survivor(), m.log_policy.log or "undo"
+    recover(rehearsed, layout, log, m.log_policy.mlp_staleness_bound, scan)
     cut_short.power = replace(cut_short.power, cut_after=int(share * rehearsed.line_writes))
     with suppress(PowerLost):
-        recover(cut_short, layout, log, m.ways.bound, scan)
+        recover(cut_short, layout, log, m.log_policy.mlp_staleness_bound, scan)
     return cut_short.survivor(at_random(rng))
 
 
-def in_miniature(m: Machinery, segment: Segment, down: Outage) -> tuple[int, int]:
+def in_miniature(m: Machine, segment: Segment, down: Outage) -> tuple[int, int]:
     """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a few rows.
 
     One logged row and another one tell the same as all; where fenced writes are lost, it matters how many there were.

@@ -16,10 +16,10 @@ from ..persistence.models import by_word, domain
 from ..registry import every, load
 from ..scenario.data import Data
 from ..scenario.fault_knobs import Faults
-from ..scenario.groups import Model, Run
+from ..scenario.groups import Model, RunKnobs
 from ..scenario.keys import texts
 from ..scenario.scenario import Scenario
-from ..systems.system import Ways, ways
+from ..systems.system import LogPolicy, log_policy
 
 READ = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})
@@ -33,7 +33,7 @@ class FunctionalClass:
 
     model: Model
     data: Data
-    run: Run
+    run: RunKnobs
     relaxed_lookup: bool
 
     @property
@@ -52,7 +52,7 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
     if not scenario.run.training:
         return None
     try:
-        chosen = ways(scenario, load("systems", scenario.system))
+        chosen = log_policy(scenario, load("systems", scenario.system))
     except BadKnob:
         return None  # the run itself will say so
     if strikes_matter(scenario, chosen) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
@@ -60,7 +60,7 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
     return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup)
 
 
-def strikes_matter(scenario: Scenario, chosen: Ways) -> bool:
+def strikes_matter(scenario: Scenario, chosen: LogPolicy) -> bool:
     """Tell whether faults can leave other weights than a run without them, or when is decided by the weights' own bytes."""
     struck = () if scenario.faults == NO_FAULTS else asked(scenario)
     if not struck:

@@ -10,7 +10,7 @@ from ..errors import CannotRun
 from ..faults.hazard import generator
 from ..persistence import BatchChange
 from ..scenario.scenario import Scenario
-from ..schedule.machine import Machinery
+from ..schedule.machine import Machine
 from ..training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
 from ..units import FLOAT32
 from ..workload.batch import Batch
@@ -18,7 +18,7 @@ from ..workload.source import Source
 from .corruption import Bit
 from .crash_recovery import Before, events, survived
 from .outage import Outage
-from .run import Found
+from .run import Resumption
 from .segment import Flip, Segment
 
 BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silent_corruption_where."
@@ -47,7 +47,7 @@ def learner(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.i
 
 
 def advance(
-    pupil: Learner, m: Machinery, last: int, evaluations: frozenset[int], on_batch: OnBatch, flips: tuple[Flip, ...] = ()
+    pupil: Learner, m: Machine, last: int, evaluations: frozenset[int], on_batch: OnBatch, flips: tuple[Flip, ...] = ()
 ) -> tuple[Learner, Trained]:
     """Train up to the start of batch `last`; bits flip on the way."""
     done = _train(pupil, m, last, evaluations, on_batch, flips)
@@ -56,7 +56,7 @@ def advance(
 
 def _train(
     pupil: Learner,
-    m: Machinery,
+    m: Machine,
     last: int,
     evaluations: frozenset[int],
     on_batch: OnBatch,
@@ -79,7 +79,7 @@ def _train(
                 record=record,
                 held_out=pupil.held_out,
                 evaluations=evaluations,
-                relaxed=m.ways.relaxed_lookup,
+                relaxed=m.log_policy.relaxed_lookup,
                 on_batch=on_batch,
             )
         except CannotRun as error:
@@ -103,7 +103,7 @@ def flipped(weights: Weights, where: str, flip: Flip, seed: int) -> Weights:
     return replace(weights, table=values) if where == "table" else replace(weights, mlp=values)
 
 
-def remember(pupil: Learner, m: Machinery, flips: tuple[Flip, ...]) -> Learner:
+def remember(pupil: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
     """Return the learner that knows which bits of its table have flipped."""
     if m.scenario.faults.silent_corruption_where != "table":
         return pupil
@@ -115,17 +115,17 @@ def remember(pupil: Learner, m: Machinery, flips: tuple[Flip, ...]) -> Learner:
 
 
 def crash(
-    pupil: Learner, m: Machinery, segment: Segment, down: Outage, evaluations: frozenset[int], on_batch: OnBatch
-) -> tuple[Learner, Found, Trained]:
+    pupil: Learner, m: Machine, segment: Segment, down: Outage, evaluations: frozenset[int], on_batch: OnBatch
+) -> tuple[Learner, Resumption, Trained]:
     """Train what the segment had begun, let the fault strike at its cut, recover.
 
     Returns the model to resume with, what was found, and what was trained.
     """
     cut = segment.cut
-    if cut is None or m.ways.log == "":
+    if cut is None or m.log_policy.log == "":
         last = segment.first + (cut.started if cut else 0)
         _, done = advance(pupil, m, last, evaluations, on_batch, segment.flips)
-        return replace(pupil, weights=pupil.first, batch=0, flipped=()), Found(0, 0), done
+        return replace(pupil, weights=pupil.first, batch=0, flipped=()), Resumption(0, 0), done
     since = segment.first + cut.since
     played = events(segment)
     last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
@@ -139,9 +139,9 @@ def crash(
     try:
         found = survived(m, segment, down, before, changes, m.scenario.data.batch_size)
     except CannotRun as error:
-        return replace(pupil, weights=done.weights), Found(0, 0, str(error)), done
+        return replace(pupil, weights=done.weights), Resumption(0, 0, str(error)), done
     weights = _from_bytes(pupil.weights, found.table, found.mlp)
-    return replace(pupil, weights=weights, batch=found.embedding_batch), Found(found.embedding_batch, found.mlp_batch), done
+    return replace(pupil, weights=weights, batch=found.embedding_batch), Resumption(found.embedding_batch, found.mlp_batch), done
 
 
 def score(pupil: Learner) -> Evaluation:

@@ -10,10 +10,10 @@ from ..faults.fault import Strike
 from ..faults.hazard import generator
 from ..persistence.models import domain
 from ..scenario.scenario import Scenario
-from ..schedule.machine import Machinery
+from ..schedule.machine import Machine
 from ..schedule.timeline import Timeline, timeline
 from ..systems.steps.shared import recover
-from ..systems.system import Recovery
+from ..systems.system import RecoveryWork
 from ..systems.traffic import INDEX_BYTES, Traffic, table_bytes
 from .segment import Segment
 from .upcoming_faults import Ahead
@@ -40,7 +40,7 @@ class Outage:
 
     strikes: tuple[Strike, ...]
     attempts: tuple[Attempt, ...]
-    recovery: Recovery
+    recovery: RecoveryWork
     restoring: Timeline
     resumed: float
 
@@ -70,7 +70,7 @@ class Outage:
         return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
 
 
-def outage(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
+def outage(m: Machine, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
     """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
     recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(recover(m.system, m.scenario, recovery), m.devices, 1)
@@ -119,11 +119,11 @@ def persistence_model(scenario: Scenario, strike: Strike) -> str:
     return "gpf_fail" if "fenced" in strike.kind.destroys else scenario.machine.persistence_model
 
 
-def _recovery(m: Machinery, traffic: Traffic, segment: Segment, strike: Strike) -> Recovery:
+def _recovery(m: Machine, traffic: Traffic, segment: Segment, strike: Strike) -> RecoveryWork:
     """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
     committed = segment.cut.committed if segment.cut else -1
-    scan = table_bytes(m.scenario) if m.ways.log and scans(m.scenario, strike) else 0.0
-    if not m.ways.log or committed < 0:
-        return Recovery(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
+    scan = table_bytes(m.scenario) if m.log_policy.log and scans(m.scenario, strike) else 0.0
+    if not m.log_policy.log or committed < 0:
+        return RecoveryWork(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
     rows = float(traffic.rows[segment.first + committed])
-    return Recovery(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes, scan)
+    return RecoveryWork(rows, traffic.row_bytes, rows * (traffic.row_bytes + INDEX_BYTES), traffic.mlp_bytes, scan)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..faults.fault import Strike
-from ..schedule.machine import Machinery, machinery, schedule
+from ..schedule.machine import Machine, machine_of, schedule
 from ..schedule.timeline import Timeline
 from ..systems.traffic import Traffic
 from .outage import MOST_ATTEMPTS, Outage, outage
 from .segment import Course, Segment, follow
 from .upcoming_faults import Ahead
 
-__all__ = ["Crash", "Found", "Machinery", "Resolve", "Run", "Segment", "machinery", "run", "schedule"]
+__all__ = ["Crash", "Machine", "Resolve", "Resumption", "Run", "Segment", "machine_of", "run", "schedule"]
 
 State = TypeVar("State")
 MOST_CRASHES = 10_000
@@ -22,7 +22,7 @@ UNDISTURBED = "completed without a fault"
 
 
 @dataclass(frozen=True)
-class Found:
+class Resumption:
     """What a recovery found: embeddings and MLPs at the start of these batches, or a `fatal` sentence."""
 
     embedding_batch: int
@@ -38,7 +38,7 @@ class Crash:
     """
 
     outage: Outage
-    found: Found
+    found: Resumption
     batch: int
     begun: int
 
@@ -81,7 +81,7 @@ class Run:
     The last segment is cut too where the fault came after the last commit.
     """
 
-    machinery: Machinery
+    machine: Machine
     planned: Timeline
     segments: tuple[Segment, ...]
     crashes: tuple[Crash, ...]
@@ -92,10 +92,10 @@ class Run:
 
 
 # Follows a segment in training, recovers where an outage cut it, and returns the learner's state to go on with.
-Resolve = Callable[[Segment, Outage | None, State], tuple[Found, State]]
+Resolve = Callable[[Segment, Outage | None, State], tuple[Resumption, State]]
 
 
-def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
+def run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
     """Run all batches of `traffic`; `resolve` recovers each cut segment and carries the learner's state on."""
     planned, ahead = schedule(m, traffic), Ahead(m.scenario)
     segments: list[Segment] = []
@@ -114,7 +114,7 @@ def run(m: Machinery, traffic: Traffic, state: State, resolve: Resolve[State]) -
     return Run(m, planned, tuple(segments), tuple(crashes), tuple(ahead.passed), begin, completed, outcome), state
 
 
-def _crash(segment: Segment, down: Outage, found: Found) -> Crash:
+def _crash(segment: Segment, down: Outage, found: Resumption) -> Crash:
     begun = segment.first + (segment.cut.started if segment.cut else 0)
     return Crash(down, found, max(begun - 1, segment.first), begun)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..faults.fault import Strike
 from ..schedule.fail_slow import slow_devices
-from ..schedule.machine import Machinery, schedule
+from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import Slow, Timeline, timeline
 from ..systems.steps.shared import full_checkpoint
 from ..systems.traffic import Traffic, part
@@ -55,7 +55,7 @@ class Segment:
 class Course:
     """A segment on its way: what is scheduled so far, and which of its batches are slow."""
 
-    def __init__(self, m: Machinery, traffic: Traffic, planned: Timeline, first: int, begin: float, slow: bool) -> None:
+    def __init__(self, m: Machine, traffic: Traffic, planned: Timeline, first: int, begin: float, slow: bool) -> None:
         self.m, self.traffic, self.planned, self.first, self.begin = m, traffic, planned, first, begin
         self.batches = traffic.batches - first
         self.slow = np.full(self.batches, slow)
@@ -138,6 +138,6 @@ def follow(course: Course, ahead: Ahead) -> tuple[Segment, Strike | None]:
             course.switch(strike.at, ahead.slow > 0)
         elif flips(strike):
             flipping.append(course.flip(strike.at))
-        elif fills(strike) and course.m.ways.log:
+        elif fills(strike) and course.m.log_policy.log:
             course.fill(strike.at)
     return replace(course.segment(), flips=tuple(flipping), flipped=ahead.all_flipped), None

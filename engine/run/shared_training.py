@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ..core.arrays import Row
 from ..errors import CannotRun
-from ..training import Evaluation, Step, boundaries, scale_note, train
+from ..training import Evaluation, StepResult, boundaries, scale_note, train
 from ..training.evaluate import Scores
 from ..training.lookup import LocalBatch
 from ..workload.readers.criteo import CriteoFile
@@ -32,7 +32,7 @@ class Training:
     refusal: str = ""
 
 
-class Shelf(Protocol):
+class TrainingShelf(Protocol):
     """Where trainings are found under the names of their classes; a dict is one."""
 
     def get(self, name: str, /) -> Training | None:
@@ -42,7 +42,7 @@ class Shelf(Protocol):
         """Keep the training of a class."""
 
 
-def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: Shelf) -> Learned:
+def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf) -> Learned:
     """Return what a completed run of the class has learned; raises CannotRun where the class cannot be trained."""
     ends = tuple(_ends(done))
     found = shelf.get(one.name)
@@ -79,7 +79,7 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
     given, batches = source(alone, file), num_batches(alone, file)
     since, predictions = last_pass(alone, given, batches), dict[int, Prediction]()
 
-    def hear(n: int, step: Step, batch: LocalBatch, evaluation: Evaluation | None) -> None:
+    def hear(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= since:
             predictions[n] = step.loss, batch.labels, step.logits
         meter.rows.append(_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from ..core.arrays import Ints, Row
 from ..scenario.scenario import Scenario
-from ..schedule.machine import Machinery
-from ..training import Evaluation, Step, auc, boundaries, rows_of, scale_note, scaled
+from ..schedule.machine import Machine
+from ..training import Evaluation, StepResult, auc, boundaries, rows_of, scale_note, scaled
 from ..training.evaluate import Scores
 from ..training.lookup import LocalBatch
 from ..workload.source import Source
 from .learner import Learner, advance, crash, learner, score
 from .outage import Outage
 from .progress import Meter
-from .run import Found
+from .run import Resumption
 from .segment import Segment
 
 Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
@@ -40,7 +40,7 @@ class Lessons:
     `evaluations` are the numbers of batches after which to evaluate; the last pass starts at `last_pass`.
     """
 
-    machinery: Machinery
+    machine: Machine
     pupil: Learner
     meter: Meter
     evaluations: frozenset[int]
@@ -49,7 +49,7 @@ class Lessons:
     predictions: dict[int, Prediction] = field(default_factory=dict)
 
 
-def first_lesson(m: Machinery, given: Source, batches: int, meter: Meter) -> Lessons:
+def first_lesson(m: Machine, given: Source, batches: int, meter: Meter) -> Lessons:
     """Return a learner before its first batch, who has heard nothing yet."""
     evaluations = boundaries(batches, m.scenario.run.evaluations)
     return Lessons(m, pupil(m.scenario, given, batches, meter), meter, evaluations, last_pass(m.scenario, given, batches))
@@ -73,13 +73,13 @@ def last_pass(scenario: Scenario, given: Source, batches: int) -> int:
     return batches - min(one_pass, batches, MOST_PREDICTIONS)
 
 
-def follow(segment: Segment, down: Outage | None, lessons: Lessons) -> tuple[Found, Lessons]:
+def follow(segment: Segment, down: Outage | None, lessons: Lessons) -> tuple[Resumption, Lessons]:
     """Train what the segment had begun, and recover if a fault cut it: engine.run's Resolve."""
     listener = _Listener(lessons, segment)
     if down is None:
-        pupil, _ = advance(lessons.pupil, lessons.machinery, segment.last, lessons.evaluations, listener.hear, segment.flips)
-        return Found(segment.last, segment.last), listener.after(pupil)
-    pupil, found, _ = crash(lessons.pupil, lessons.machinery, segment, down, lessons.evaluations, listener.hear)
+        pupil, _ = advance(lessons.pupil, lessons.machine, segment.last, lessons.evaluations, listener.hear, segment.flips)
+        return Resumption(segment.last, segment.last), listener.after(pupil)
+    pupil, found, _ = crash(lessons.pupil, lessons.machine, segment, down, lessons.evaluations, listener.hear)
     return found, listener.after(pupil)
 
 
@@ -108,7 +108,7 @@ class _Listener:
         self.predictions = dict(lessons.predictions)
         self.unfinished: list[tuple[Row, Prediction]] = []
 
-    def hear(self, n: int, step: Step, batch: LocalBatch, evaluation: Evaluation | None) -> bool:
+    def hear(self, n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> bool:
         """Note one trained batch, or put it aside if it had not ended before the cut; training's OnBatch."""
         index = n - self.segment.first
         elapsed = self.segment.begin + min(float(self.ends[index]), self.segment.length)

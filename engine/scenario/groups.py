@@ -165,7 +165,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunKnobs:
     """How much is run, and within what budget of this computer."""
 
     batches: int = knob(1000, "int", "Batches", "Batches to train.", unit="batches", low=1, high=10**6)

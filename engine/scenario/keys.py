@@ -17,7 +17,7 @@ from .scenario import GROUPS, KNOBS, Scenario
 How = Literal["full", "estimate"]
 
 
-class Written(NamedTuple):
+class KnobTexts(NamedTuple):
     """A group as it was written last: the group itself, its values, their texts by path, a line each, and all lines."""
 
     of: Any
@@ -35,9 +35,9 @@ class _Writer:
         self.paths = tuple(path for path in KNOBS if path.rpartition(".")[0] == group)
         names = (path.rpartition(".")[2] for path in self.paths)
         self.values: Callable[[Any], Any] = attrgetter(*names, "__class__")  # one more, so that it is always a tuple
-        self.last = Written(None, (_NEVER,) * len(self.paths), {}, ("",) * len(self.paths), "")
+        self.last = KnobTexts(None, (_NEVER,) * len(self.paths), {}, ("",) * len(self.paths), "")
 
-    def written(self, scenario: Scenario) -> Written:
+    def written(self, scenario: Scenario) -> KnobTexts:
         """Return the group as text; the last one may be another thread's, but is always whole."""
         of, last = getattr(scenario, self.group) if self.group else scenario, self.last
         if of is last.of:
@@ -47,7 +47,7 @@ class _Writer:
             path = self.paths[number]
             texts[path] = text = knobs.write(KNOBS[path], knobs.check(KNOBS[path], values[number]))
             rows[number] = f"{path}={text}"
-        self.last = Written(of, values, texts, tuple(rows), "\n".join(rows))
+        self.last = KnobTexts(of, values, texts, tuple(rows), "\n".join(rows))
         return self.last
 
 
@@ -55,7 +55,7 @@ _NEVER = object()
 _WRITERS = tuple(_Writer(group) for group in ("", *GROUPS))
 
 
-def written(scenario: Scenario) -> tuple[Written, ...]:
+def written(scenario: Scenario) -> tuple[KnobTexts, ...]:
     """Return the scenario's groups as texts, for whoever needs both its key and what differs."""
     return tuple(writer.written(scenario) for writer in _WRITERS)
 
@@ -65,7 +65,7 @@ def texts(scenario: Scenario) -> dict[str, str]:
     return {path: text for group in written(scenario) for path, text in group.texts.items()}
 
 
-def differing(base: tuple[Written, ...], groups: tuple[Written, ...]) -> Iterator[tuple[str, str, Any]]:
+def differing(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Iterator[tuple[str, str, Any]]:
     """Yield path, text and value of what differs from `base`.
 
     A different model is yielded whole, as its name alone would bring its own knobs.
@@ -83,7 +83,7 @@ def key(scenario: Scenario, how: How) -> str:
     return key_of(written(scenario), how)
 
 
-def key_of(groups: tuple[Written, ...], how: How) -> str:
+def key_of(groups: tuple[KnobTexts, ...], how: How) -> str:
     """Return the key of a scenario given by its groups."""
     return _digest([how, version.MODEL, *(group.lines for group in groups)])
 

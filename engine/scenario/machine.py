@@ -8,7 +8,7 @@ from .knobs import knob
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineKnobs:
     """The hardware: which parts, how many, how fast."""
 
     gpu: str = knob(

@@ -17,9 +17,9 @@ from . import knobs
 from .data import Data
 from .fault_knobs import Faults
 from .fault_trace import replay
-from .groups import Model, Policy, Run
+from .groups import Model, Policy, RunKnobs
 from .knobs import Knob, knob
-from .machine import Machine
+from .machine import MachineKnobs
 
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
@@ -38,9 +38,9 @@ class Scenario:
     )
     model: Model = field(default_factory=Model)
     data: Data = field(default_factory=Data)
-    machine: Machine = field(default_factory=Machine)
+    machine: MachineKnobs = field(default_factory=MachineKnobs)
     policy: Policy = field(default_factory=Policy)
-    run: Run = field(default_factory=Run)
+    run: RunKnobs = field(default_factory=RunKnobs)
     faults: Faults = field(default_factory=Faults)
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from .kernels.events import _advance, refusal
 from .kernels.in_order import LANES, Order, draw, follow, lanes, order, ordered, tell
 from .kernels.periodic import forget, nothing_kept
 from .kernels.sums import means, sums
-from .kernels.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, State, Template, begin, stretches
+from .kernels.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, ScheduleState, Template, begin, stretches
 from .kernels.totals import Totals, enter, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
@@ -103,7 +103,7 @@ def _seen(kind: Ints) -> int:
     return len(kind) - 2 if len(kind) > 2 else len(kind)
 
 
-def _events(template: Template, state: State, machines: Ints, *given: Any) -> None:
+def _events(template: Template, state: ScheduleState, machines: Ints, *given: Any) -> None:
     past = nothing_kept(template.durations.shape[1], template.servers)
     failed = _observe(template, state, past, machines, *given)
     if failed:

@@ -14,12 +14,12 @@ from ..hardware.device import Device
 from ..registry import load
 from ..scenario.scenario import Scenario
 from ..systems.powered import named
-from ..systems.system import System, ways
+from ..systems.system import System, log_policy
 from ..systems.traffic import Traffic
 from .averages import EXPOSED, Averages, Taken, observe
 from .kernels.totals import Totals, totals
-from .layout import Layout, laid_out, with_log_queued_at
-from .machine import Machinery, machinery
+from .layout import PlanLayout, laid_out, with_log_queued_at
+from .machine import Machine, machine_of
 from .settle import settle
 from .steady_state import Steady, steadies
 from .timeline import Line, template_of
@@ -28,15 +28,15 @@ MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PlannedBatches:
     """What points with the same knobs of model, data and policy share: the batches' amounts, and the plan laid out."""
 
     amounts: Traffic
-    layout: Layout
+    layout: PlanLayout
 
 
 @dataclass(frozen=True, eq=False)
-class Refused:
+class RefusedScenario:
     """A scenario that is refused, and the error that says why."""
 
     asked: Scenario
@@ -52,12 +52,12 @@ class Misfit:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class DesignPoint:
     """A scenario ready to be scheduled."""
 
     asked: Scenario
-    machinery: Machinery
-    plan: Plan
+    machine: Machine
+    plan: PlannedBatches
 
 
 class Whole(NamedTuple):
@@ -86,44 +86,44 @@ Told = TypeVar("Told")
 AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
 
 
-def ready(asked: Scenario, planned: Callable[[Scenario, str], Plan]) -> Point | Misfit | Refused:
+def ready(asked: Scenario, planned: Callable[[Scenario, str], PlannedBatches]) -> DesignPoint | Misfit | RefusedScenario:
     """Settle a scenario, build its devices and plan its batches; or say why it cannot run, or what refuses it."""
     try:
         settled = settle(asked)
-        m = machinery(settled.scenario)
+        m = machine_of(settled.scenario)
         if settled.problems:
             return Misfit(asked, settled.problems)
-        return Point(asked, m, planned(settled.scenario, asked.system))
+        return DesignPoint(asked, m, planned(settled.scenario, asked.system))
     except Cancelled:
         raise
     except EmberpoolError as error:
-        return Refused(asked, error)
+        return RefusedScenario(asked, error)
 
 
-def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> Plan:
+def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> PlannedBatches:
     """Plan a system's `batches`, of which a report looks at the `amounts`."""
     chosen: System = load("systems", system)
     devices = named(system, s.machine)
-    policies = ways(s, chosen)
+    policies = log_policy(s, chosen)
     graph = chosen.plan(s, policies, batches)
     check(graph, frozenset(devices), policies.log)
-    return Plan(amounts, laid_out(graph, devices, batches.batches))
+    return PlannedBatches(amounts, laid_out(graph, devices, batches.batches))
 
 
 def each(
-    asked: Iterable[Point | Told | Misfit | Refused],
-    tell: Callable[[Point, Observed], Told],
+    asked: Iterable[DesignPoint | Told | Misfit | RefusedScenario],
+    tell: Callable[[DesignPoint, Observed], Told],
     what: int = AVERAGES,
     hear: Callable[[], None] = lambda: None,
-) -> list[Told | Misfit | Refused]:
+) -> list[Told | Misfit | RefusedScenario]:
     """Return what is to be told of each point, or what was already known of it; `hear` may end it all now and then.
 
     It is told as soon as it is known: all reports at once would keep Python's garbage collector busy.
     """
     found: list[Any] = list(asked)
-    groups: dict[Plan, dict[int, Point]] = {}
+    groups: dict[PlannedBatches, dict[int, DesignPoint]] = {}
     for i, point in enumerate(found):
-        if isinstance(point, Point):
+        if isinstance(point, DesignPoint):
             groups.setdefault(point.plan, {})[i] = point
     for plan, points in groups.items():
         numbers = list(points)
@@ -132,18 +132,18 @@ def each(
         for first in range(0, len(numbers), step):
             hear()
             some = numbers[first : first + step]
-            for i, seen in _observed(plan.layout, [points[number].machinery.devices for number in some], what):
+            for i, seen in _observed(plan.layout, [points[number].machine.devices for number in some], what):
                 found[some[i]] = tell(points[some[i]], seen)
     return found
 
 
-def alone(point: Point, what: int) -> Observed:
+def alone(point: DesignPoint, what: int) -> Observed:
     """Observe one point."""
-    ((_, seen),) = _observed(point.plan.layout, [point.machinery.devices], what)
+    ((_, seen),) = _observed(point.plan.layout, [point.machine.devices], what)
     return seen
 
 
-def _observed(layout: Layout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[int, Observed]]:
+def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[int, Observed]]:
     taken = _taken(layout, machines)
     queued = _queued_at(layout, taken)
     for demand in np.unique(queued):
@@ -160,7 +160,7 @@ def _observed(layout: Layout, machines: Sequence[Mapping[str, Device]], what: in
             yield i, Observed(average, stale, run)
 
 
-def _wholes(layout: Layout, seen: Averages, room: Totals, lines: Iterable[Line | None]) -> Iterator[Whole]:
+def _wholes(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Line | None]) -> Iterator[Whole]:
     """Return whole runs: of each batch's time, its checkpoint is what checkpoints expose of a mean one, if it is that long."""
     logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
     exposed = seen.cells[:, logs, EXPOSED].sum(axis=1)
@@ -176,7 +176,7 @@ def _of(taken: Taken, machines: Any) -> Taken:
     return taken._replace(row=taken.row[machines], busy_watts=taken.busy_watts[machines], idle_watts=taken.idle_watts[machines])
 
 
-def _taken(layout: Layout, machines: Sequence[Mapping[str, Device]]) -> Taken:
+def _taken(layout: PlanLayout, machines: Sequence[Mapping[str, Device]]) -> Taken:
     """Gather what each machine's devices take; a device that several machines have is asked once."""
     row, costs, rows = np.empty((len(machines), len(layout.demands)), dtype=np.int64), [], 0
     for name, mine in layout.mine.items():
@@ -191,7 +191,7 @@ def _taken(layout: Layout, machines: Sequence[Mapping[str, Device]]) -> Taken:
     return Taken(row, seconds, joules, stored, layout.written, busy, idle)
 
 
-def _queued_at(layout: Layout, taken: Taken) -> Any:
+def _queued_at(layout: PlanLayout, taken: Taken) -> Any:
     """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest."""
     logs = [k for k, task in enumerate(layout.graph.tasks) if task.during]
     if not logs:

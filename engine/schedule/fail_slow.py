@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..hardware.device import Device
-from .machine import Machinery
+from .machine import Machine
 
 AMOUNTS = ("rows", "nbytes", "lookups", "samples")  # what takes longer the more there is of it
 
@@ -30,7 +30,7 @@ def _slower(cost: Callable[[Any], Any], bandwidth: float, latency: float) -> Cal
     return of
 
 
-def slow_devices(m: Machinery) -> Mapping[str, Device]:
+def slow_devices(m: Machine) -> Mapping[str, Device]:
     """Return the devices that `faults.fail_slow_device` names, at their slow speed; none if the system has no such part."""
     faults = m.scenario.faults
     memory = {"hbm": "gpu", "servers": "remote"}.get(m.system.memory, m.system.memory)

@@ -30,7 +30,7 @@ class Costs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class PlanLayout:
     """The arrays of a plan; `cells` are the (stage, device) of the breakdown's rows, `mine` the demands of each device.
 
     `written` (D, R) are bytes stored into persistent memory. `costs` remembers what devices took, by identity.
@@ -74,14 +74,14 @@ def by_kind(kinds: int, rows: list[Any]) -> Floats:
     return table
 
 
-def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int) -> Layout:
+def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int) -> PlanLayout:
     """Lay out a plan of so many batches on the named devices."""
     kind, example = _kinds(graph, batches)
     tasks = tuple(replace(task, demands=tuple(_of(example, batches, demand) for demand in task.demands)) for task in graph.tasks)
     accounts, cells = accounts_of(tasks, devices)
     demands = tuple(demand for task in tasks for demand in task.demands)
     stores = [written(demand.work) if demand.device == "pmem" else 0.0 for demand in demands]
-    return Layout(
+    return PlanLayout(
         graph=TaskGraph(tasks),
         devices=devices,
         demands=demands,

@@ -11,26 +11,26 @@ from ..hardware import assumptions
 from ..hardware.device import Device
 from ..hardware.power import counted, within_host
 from ..registry import every, load
-from ..scenario.machine import Machine
+from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
 from ..systems import system
 from ..systems.powered import built, powered
-from ..systems.system import System, Ways
+from ..systems.system import LogPolicy, System
 from ..systems.traffic import Traffic
 from .timeline import Slow, Timeline, timeline
 
 
 @dataclass(frozen=True)
-class Machinery:
+class Machine:
     """A scenario made ready to run: its system, policies in force, and devices by name."""
 
     scenario: Scenario
     system: System
-    ways: Ways
+    log_policy: LogPolicy
     devices: Mapping[str, Device]
 
 
-def machinery(scenario: Scenario) -> Machinery:
+def machine_of(scenario: Scenario) -> Machine:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
     if scenario.machine.assume:
@@ -40,11 +40,11 @@ def machinery(scenario: Scenario) -> Machinery:
     with_host = not behind_link and {"host", "dram"} <= parts.keys()
     factor = prod([device.drawn_per_joule for device in parts.values()])
     devices = {name: _device(scenario.machine, name, with_host and name == "dram", factor) for name in parts}
-    return Machinery(scenario, chosen, system.ways(scenario, chosen), devices)
+    return Machine(scenario, chosen, system.log_policy(scenario, chosen), devices)
 
 
 @remembered()
-def _device(machine: Machine, name: str, in_host: bool, factor: float) -> Device:
+def _device(machine: MachineKnobs, name: str, in_host: bool, factor: float) -> Device:
     device = built(machine, name)
     return counted(machine, within_host(device) if in_host else device, factor)
 
@@ -58,8 +58,8 @@ def _catalogue() -> tuple[str, ...]:
     )
 
 
-def schedule(m: Machinery, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:
+def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:
     """Plan the batches of `traffic` and schedule them, some perhaps slowly; queues are as in the timeline `like`."""
-    graph = m.system.plan(m.scenario, m.ways, traffic)
-    check(graph, frozenset(m.devices), m.ways.log)
+    graph = m.system.plan(m.scenario, m.log_policy, traffic)
+    check(graph, frozenset(m.devices), m.log_policy.log)
     return timeline(graph, m.devices, traffic.batches, like.graph if like else None, slow)

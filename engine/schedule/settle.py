@@ -8,8 +8,8 @@ from ..core.memo import Seen, remembered
 from ..scenario.scenario import Scenario, with_checked
 from ..systems.capacity import Fit
 from ..systems.node_count import sized
-from ..systems.system import Ways
-from .machine import Machinery, machinery, schedule
+from ..systems.system import LogPolicy
+from .machine import Machine, machine_of, schedule
 from .steady_state import steady
 from .timeline import Timeline
 
@@ -30,20 +30,20 @@ def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ..
 
 
 def _throughput(settled: Scenario) -> float:
-    m = machinery(settled)
+    m = machine_of(settled)
     return settled.data.batch_size / steady(expected_line(m), m.devices).step
 
 
-def expected_line(m: Machinery, batches: int | None = None) -> Timeline:
+def expected_line(m: Machine, batches: int | None = None) -> Timeline:
     """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
-    return schedule(m, expected_traffic(m.scenario, batches or window(m.ways)))
+    return schedule(m, expected_traffic(m.scenario, batches or window(m.log_policy)))
 
 
-def window(ways: Ways) -> int:
+def window(log_policy: LogPolicy) -> int:
     """Return how many batches show the steady state: two to begin with, then whole turns of bound + 1 batches.
 
     A log that cannot keep up makes somebody wait once in a turn; a run of fewer turns may end before the first wait.
     """
-    turn = ways.bound + 1
+    turn = log_policy.mlp_staleness_bound + 1
     turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
     return 2 + min(turns * turn, LONGEST)

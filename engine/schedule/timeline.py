@@ -11,7 +11,7 @@ from ..core.graph import Demand, Task, TaskGraph
 from ..hardware.device import Device, joules, seconds
 from .kernels.critical_path import exposed
 from .kernels.events import advance
-from .kernels.template import State, Template, stretches
+from .kernels.template import ScheduleState, Template, stretches
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Timeline:
 
     graph: TaskGraph
     template: Template
-    state: State
+    state: ScheduleState
     demands: tuple[tuple[int, str], ...]
     busy: tuple[Floats, ...]
     dynamic: tuple[Floats, ...]

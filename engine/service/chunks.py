@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from ..scenario.keys import texts
 from ..scenario.scenario import Scenario
-from .queue import Point, Turn
-from .worker import Chunk, Ended
+from .queue import OpenPoint, Turn
+from .worker import Chunk, ChunkEnd
 
 CHUNK_SECONDS = 0.25
 MOST = 64  # so that little is computed again after a crash
@@ -26,7 +26,7 @@ class Along:
         self.sizes: dict[str, int] = {}
         self.flying: dict[tuple[str, ...], str] = {}
 
-    def choose(self, turn: Turn, points: Iterable[Point]) -> list[Point]:
+    def choose(self, turn: Turn, points: Iterable[OpenPoint]) -> list[OpenPoint]:
         """Return the first few of some points, which go together; one, where it goes by itself."""
         first, *others = points
         alike = kind(turn, first)
@@ -36,9 +36,9 @@ class Along:
 
     def begin(self, turn: Turn, chunk: Chunk) -> None:
         """Note what kind a chunk of full runs is of."""
-        self.flying[chunk.keys] = kind(turn, Point(*chunk.points[0], chunk.functional_class))
+        self.flying[chunk.keys] = kind(turn, OpenPoint(*chunk.points[0], chunk.functional_class))
 
-    def note(self, ended: Ended) -> None:
+    def note(self, ended: ChunkEnd) -> None:
         """Learn from an answer how many of its kind go next."""
         alike = self.flying.pop(ended.keys, "")
         if alike and ended.computed and ended.seconds:
@@ -46,7 +46,7 @@ class Along:
             self.sizes[alike] = max(1, min(int(CHUNK_SECONDS / pace), 4 * self.sizes.get(alike, 1), MOST))
 
 
-def kind(turn: Turn, point: Point) -> str:
+def kind(turn: Turn, point: OpenPoint) -> str:
     """Return what the batches of a calm full run depend on; "" for a run that may train, be struck, or read a file."""
     known = _unusual(turn.base)
     changes = {path: text for path, text in json.loads(point.changes).items() if path in known or USUAL[path] != text}

@@ -25,8 +25,8 @@ from ..errors import BadInput, CannotRun
 from ..run import progress
 from ..store import trainings
 from . import computations
-from .pool import Call, Late, Note, Pool, Store, Task
-from .worker import Chunk, Ended, endings
+from .pool import Call, LateDispatch, Note, Store, Task, WorkerPool
+from .worker import Chunk, ChunkEnd, endings
 
 TOPIC = "emberpool progress"
 CONNECT_SECONDS, TELL_SECONDS, LOOK_SECONDS, GONE_SECONDS = 10.0, 2.0, 1.0, 20.0
@@ -47,21 +47,21 @@ def code() -> str:
     return f"{version.MODEL}, engine {digest.hexdigest()}"
 
 
-def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, owners_code: str) -> Ended:
+def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, owners_code: str) -> ChunkEnd:
     """On a worker: compute the chunk's wanted points and bring their endings back; one chunk at a time in a process.
 
     `known` is the training of the chunk's functional class, if the owner has it; one that is trained here comes back as well.
     """
     if code() != owners_code:
         trouble = f"A worker of the cluster runs model version {code()}, and this is {owners_code}; install the same everywhere."
-        return Ended(chunk.keys, trouble=trouble)
+        return ChunkEnd(chunk.keys, trouble=trouble)
     name = chunk.functional_class
     shelf = {name: trainings.from_text(known)} if name and known else {}
     with _ALONE:
         start = time.monotonic()
         found = endings(chunk, wanted, partial(_watcher, sent), shelf if name else None)
         learned = trainings.text(shelf[name]) if name in shelf and not known else ""
-        return Ended(chunk.keys, len(found), time.monotonic() - start, "", found, (name or "", learned))
+        return ChunkEnd(chunk.keys, len(found), time.monotonic() - start, "", found, (name or "", learned))
 
 
 def _watcher(sent: str, key: str) -> progress.Watcher:
@@ -104,7 +104,7 @@ class Cluster:
         """Yield joblib's call on the workers that there are now; raises CannotRun if there is none."""
         self.cores = self.there = sum(self.client.ncores().values())
         try:
-            backend = Backend(client=self.client)
+            backend = DaskBackend(client=self.client)
             with parallel_config(backend):
                 call = Parallel(-1, pre_dispatch=self.slots() + 1, batch_size=1, return_as="generator_unordered")
                 yield lambda tasks: call(backend.tickets(tasks))
@@ -123,7 +123,7 @@ class Cluster:
         task: Task = delayed(compute_afar)(chunk, wanted, trainings.text(found) if found else "", name, code())
         return task
 
-    def keep(self, store: Store, ended: Ended) -> None:
+    def keep(self, store: Store, ended: ChunkEnd) -> None:
         """Keep what came back, durably, and count deaths."""
         name, learned = ended.training
         if learned:
@@ -156,10 +156,10 @@ class Cluster:
         return self.there > 1.5 * self.cores
 
 
-def cluster(address: str) -> Pool:
+def cluster(address: str) -> WorkerPool:
     """Return the pool of the workers at a Dask scheduler; raises BadInput without Dask, CannotRun without scheduler."""
     there = Cluster(address)
-    return Pool(there.slots, there.parallel, there.task, there.keep, there.client.close, tend=there.tend, stale=there.stale)
+    return WorkerPool(there.slots, there.parallel, there.task, there.keep, there.client.close, tend=there.tend, stale=there.stale)
 
 
 def _client(address: str) -> Any:
@@ -175,7 +175,7 @@ def _client(address: str) -> Any:
         ) from error
 
 
-class Backend(Late, DaskDistributedBackend):  # type: ignore[misc]
+class DaskBackend(LateDispatch, DaskDistributedBackend):  # type: ignore[misc]
     """joblib's own, but for four things: tasks are chosen late, naps need no worker, one core counts too, failures are told.
 
     joblib tells nobody of a failed task when answers come unordered, so its caller would wait for ever.
@@ -194,7 +194,7 @@ class Backend(Late, DaskDistributedBackend):  # type: ignore[misc]
         """Answer nothing after a while."""
         asleep: Any = concurrent.futures.Future()
         asleep.get = asleep.result
-        self.client.loop.add_callback(self.client.loop.call_later, seconds, callback, [Ended()])
+        self.client.loop.add_callback(self.client.loop.call_later, seconds, callback, [ChunkEnd()])
         return asleep
 
     async def _collect(self) -> None:
@@ -218,12 +218,14 @@ def _answer(callback: Callable[[Any], Any], chunk: Chunk, result: Any) -> None:
     callback(result)
 
 
-def lost(chunk: Chunk, error: Exception) -> Ended:
+def lost(chunk: Chunk, error: Exception) -> ChunkEnd:
     """Return the answer for a chunk that Dask gave up: Dask has tried a single point often enough to be sure."""
     if type(error).__name__ == "KilledWorker":
         ending = ("died", "") if len(chunk.points) > 1 else ("bug", KILLER)
-        return Ended(chunk.keys, endings=tuple((key, *ending) for key in chunk.keys))
+        return ChunkEnd(chunk.keys, endings=tuple((key, *ending) for key in chunk.keys))
     if type(error).__name__ in ("CancelledError", "FutureCancelledError", "RuntimeError"):
-        return Ended(chunk.keys, endings=tuple((key, "stopped", "") for key in chunk.keys))
+        return ChunkEnd(chunk.keys, endings=tuple((key, "stopped", "") for key in chunk.keys))
     cause = f"{type(error).__name__}: {error}"
-    return Ended(chunk.keys, trouble=f"The workers cannot compute ({cause}); start them with the same Emberpool on PYTHONPATH.")
+    return ChunkEnd(
+        chunk.keys, trouble=f"The workers cannot compute ({cause}); start them with the same Emberpool on PYTHONPATH."
+    )

@@ -16,9 +16,9 @@ from ..store import forecast
 from ..store.trainings import load
 from . import computations
 from .chunks import MOST, Along
-from .pool import Pool, Task, napping
-from .queue import Point, Turn, open_points, suspects, turns
-from .worker import Chunk, Ended
+from .pool import Task, WorkerPool, napping
+from .queue import OpenPoint, Turn, open_points, suspects, turns
+from .worker import Chunk, ChunkEnd
 
 CHUNK_SECONDS = 0.25
 FIRST_CHUNK, LARGEST_CHUNK = 64, 4096
@@ -45,13 +45,13 @@ class Feed:
         self.size, self.pace = FIRST_CHUNK, forecast.ESTIMATE_SECONDS
         self.along = Along()
 
-    def tasks(self, pool: Pool) -> Iterator[Task]:
+    def tasks(self, pool: WorkerPool) -> Iterator[Task]:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
         self.forget()
         while task := self._task(pool):
             yield task
 
-    def _task(self, pool: Pool) -> Task | None:
+    def _task(self, pool: WorkerPool) -> Task | None:
         with self.lock:
             self.slots = pool.slots()
             full = len(self.in_flight) >= self.slots
@@ -100,12 +100,12 @@ class Feed:
         chunk = self.next() if waiting else None
         return chunk if chunk and not computations.unlucky(self.store, chunk.keys) else None
 
-    def note(self, ended: Ended) -> None:
+    def note(self, ended: ChunkEnd) -> None:
         """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks. Threads may call at once."""
         with self.lock:
             self._note(ended)
 
-    def _note(self, ended: Ended) -> None:
+    def _note(self, ended: ChunkEnd) -> None:
         self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
             if computations.kept(self.store, self.training.pop(one)):
@@ -132,7 +132,7 @@ class Feed:
         if self.barren[one] >= self.slots or load(self.store, one):
             self.free.add(one)
 
-    def _fresh(self, turn: Turn) -> list[Point]:
+    def _fresh(self, turn: Turn) -> list[OpenPoint]:
         """Go on behind what was fed last; at the end of the request begin anew, for what came back unfinished."""
         if turn.request in self.dry:
             return []
@@ -148,7 +148,7 @@ class Feed:
             self.dry.add(turn.request)
         return []
 
-    def _chunk(self, turn: Turn, points: list[Point]) -> Chunk:
+    def _chunk(self, turn: Turn, points: list[OpenPoint]) -> Chunk:
         self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
         given = tuple((point.key, point.changes) for point in points)
         shared = points[0].functional_class if turn.how == "full" else None

@@ -21,17 +21,17 @@ from joblib.parallel import BACKENDS
 
 from ..errors import CannotRun
 from . import computations
-from .worker import NAP_SECONDS, Chunk, Ended, compute_chunk, nap, settle
+from .worker import NAP_SECONDS, Chunk, ChunkEnd, compute_chunk, nap, settle
 
 START_REMEDY = "free some space in /dev/shm and some memory, or start fewer with --jobs"
-Task = tuple[Callable[..., Ended], tuple[Any, ...], dict[str, Any]]
+Task = tuple[Callable[..., ChunkEnd], tuple[Any, ...], dict[str, Any]]
 Call = Callable[[Iterator[Task]], Any]  # gives answers as they come, and can be closed
-Note = Callable[[Ended], None]
+Note = Callable[[ChunkEnd], None]
 Store = sqlite3.Connection
 
 
 @dataclass(frozen=True)
-class Pool:
+class WorkerPool:
     """So many points at once, and how they get there and back; the same service runs on each kind.
 
     `parallel` holds joblib's call, `task` makes one of a chunk, `keep` puts an answer's endings into the store, `tend` looks
@@ -43,7 +43,7 @@ class Pool:
     slots: Callable[[], int]
     parallel: Callable[[Note], AbstractContextManager[Call]]
     task: Callable[[Store, Chunk], Task]
-    keep: Callable[[Store, Ended], None]
+    keep: Callable[[Store, ChunkEnd], None]
     close: Callable[[], None]
     deaths: tuple[type[Exception], ...] = ()
     tend: Callable[[Store], None] = lambda store: None
@@ -52,7 +52,7 @@ class Pool:
     prompt: bool = False
 
 
-class Late:
+class LateDispatch:
     """A mixin of joblib's backends: which task is sent is decided when a worker is free for it.
 
     joblib pulls tasks several at a time, so it is handed tickets. What goes wrong between its calls is raised at the next one.
@@ -93,7 +93,7 @@ class Late:
         return super().submit(func, callback)  # type: ignore[misc]
 
 
-class Backend(Late, LokyBackend):  # type: ignore[misc]
+class Backend(LateDispatch, LokyBackend):  # type: ignore[misc]
     """joblib's own with a process for each of `slots`; an answer is noted as it arrives, so that the next task follows at once.
 
     Estimates beside full runs, which hold all slots, are computed by a thread of this process.
@@ -124,9 +124,9 @@ class Backend(Late, LokyBackend):  # type: ignore[misc]
 
     def nap(self, seconds: float, callback: Callable[[Any], Any]) -> Any:
         """Answer nothing after a while."""
-        future: Future[list[Ended]] = Future()
+        future: Future[list[ChunkEnd]] = Future()
         future.add_done_callback(callback)
-        timer = Timer(seconds, future.set_result, [[Ended()]])
+        timer = Timer(seconds, future.set_result, [[ChunkEnd()]])
         timer.daemon = True
         timer.start()
         return future
@@ -149,7 +149,7 @@ def _started(missing: str = "") -> Iterator[None]:
         raise CannotRun(f"Worker processes cannot be started: {error.strerror or error}; {START_REMEDY}.") from error
 
 
-def local(path: Path, n_jobs: int) -> Pool:
+def local(path: Path, n_jobs: int) -> WorkerPool:
     """Worker processes of this computer, which claim points and keep their rows themselves."""
     own: list[Executor] = []
 
@@ -171,7 +171,7 @@ def local(path: Path, n_jobs: int) -> Pool:
             with suppress(OSError):
                 get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
-    return Pool(
+    return WorkerPool(
         lambda: n_jobs,
         parallel,
         lambda _, chunk: delayed(compute_chunk)(chunk),
@@ -189,7 +189,7 @@ def napping() -> Task:
     return task
 
 
-def _kept(store: Store, ended: Ended) -> None:
+def _kept(store: Store, ended: ChunkEnd) -> None:
     """Do nothing: the worker has kept its rows."""
 
 

@@ -24,7 +24,7 @@ class Turn:
     base: str
 
 
-class Point(NamedTuple):
+class OpenPoint(NamedTuple):
     """A point to compute: key, changes to its request's base, the functional class whose training it shares, its position."""
 
     key: str
@@ -43,16 +43,16 @@ def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Tu
     return sorted(live, key=lambda turn: (served.get(turn.session, 0), served.get(turn.request, 0)))
 
 
-def open_points(store: sqlite3.Connection, request: int, after: int, most: int, waiting: Iterable[str] = ()) -> list[Point]:
+def open_points(store: sqlite3.Connection, request: int, after: int, most: int, waiting: Iterable[str] = ()) -> list[OpenPoint]:
     """Return the first unfinished points of a request behind a position, but those of functional classes that are `waiting`."""
     classes = tuple(waiting)
     others = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(classes))}))" if classes else "true"
     query = f"""SELECT key, changes, class, position FROM points
         WHERE request = ? AND position > ? AND state = {OPEN} AND {others} ORDER BY position LIMIT ?"""
-    return [Point(*row) for row in store.execute(query, (request, after, *classes, most))]
+    return [OpenPoint(*row) for row in store.execute(query, (request, after, *classes, most))]
 
 
-def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[Point]] | None:
+def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[OpenPoint]] | None:
     """Return unfinished points of one request during which workers died before, or None.
 
     After one death up to `most` estimates go together, after two each goes by itself, so that the blame becomes certain.
@@ -67,7 +67,7 @@ def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[Point]] |
         return None
     turn, deaths = Turn(*rows[0][:5]), rows[0][5]
     together = turn.how == "estimate" and deaths == 1
-    return turn, [Point(*row[6:]) for row in rows if row[0] == turn.request][: None if together else 1]
+    return turn, [OpenPoint(*row[6:]) for row in rows if row[0] == turn.request][: None if together else 1]
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:

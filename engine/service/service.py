@@ -20,16 +20,16 @@ from ..store.database import opened, real
 from ..store.owner import AlreadyOwned, await_workers, is_owned, owning
 from ..store.quota import Room
 from ..store.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
-from ..store.status import Failure, Running, Status, failures, has_ended, status
+from ..store.status import FailedPoint, Running, Status, failures, has_ended, status
 from . import computations, queue
 from .dispatch import Feed
-from .pool import Patience, Pool, local
-from .worker import COMPUTE, Ended, compute_chunk
+from .pool import Patience, WorkerPool, local
+from .worker import COMPUTE, ChunkEnd, compute_chunk
 
 __all__ = [
     "FOR_PAGES",
     "AlreadyOwned",
-    "Failure",
+    "FailedPoint",
     "Running",
     "Status",
     "by_link",
@@ -99,13 +99,13 @@ def _seldom(condition: Condition) -> Condition:
     return asked
 
 
-def _cluster(address: str) -> Pool:
+def _cluster(address: str) -> WorkerPool:
     from .dask_pool import cluster  # imports Dask, which few need
 
     return cluster(address)
 
 
-def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, until: Condition) -> None:
+def _serve(store: Connection, feed: Feed, pool: WorkerPool, idle_exit_seconds: float, until: Condition) -> None:
     idle_since, false_starts, room = time.monotonic(), 0, Room()
     while not until():
         tend(store)
@@ -124,7 +124,7 @@ def _serve(store: Connection, feed: Feed, pool: Pool, idle_exit_seconds: float, 
             raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
 
 
-def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
+def _round(store: Connection, feed: Feed, pool: WorkerPool, until: Condition) -> bool:
     """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun."""
     with pool.parallel(feed.note) as parallel:
         answers = parallel(feed.tasks(pool))
@@ -151,7 +151,7 @@ def _round(store: Connection, feed: Feed, pool: Pool, until: Condition) -> bool:
     return True
 
 
-def _sound(ended: Ended) -> Ended:
+def _sound(ended: ChunkEnd) -> ChunkEnd:
     if ended.trouble:
         raise BadFile(ended.trouble)
     return ended

@@ -23,7 +23,7 @@ from ..core.memory_limit import TOO_LARGE
 from ..errors import BadFile, Cancelled, EmberpoolError
 from ..results.result import Result
 from ..run.progress import Progress, Watcher
-from ..run.shared_training import Shelf
+from ..run.shared_training import TrainingShelf
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.scenario import KNOBS, Scenario, with_values
@@ -66,7 +66,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ChunkEnd:
     """What a worker answers: the keys it was given, how many it computed in how much of its time, and what troubles them all.
 
     A process's first chunk tells no time, as it loads the code as well. A worker without the store brings its points'
@@ -81,7 +81,7 @@ class Ended:
     training: tuple[str, str] = ("", "")
 
 
-def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: Shelf | None = None) -> Result:
+def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:
     """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
     if how == "estimate":
         from ..estimate import estimate
@@ -115,13 +115,13 @@ def _watch(owner: int) -> None:
     os._exit(1)
 
 
-def nap() -> Ended:
+def nap() -> ChunkEnd:
     """Do nothing for a moment, so that the owner is asked again for work."""
     time.sleep(NAP_SECONDS)
-    return Ended()
+    return ChunkEnd()
 
 
-def compute_chunk(chunk: Chunk) -> Ended:
+def compute_chunk(chunk: Chunk) -> ChunkEnd:
     """Claim the chunk's points that are still wanted, compute them, and keep what they gave."""
     start, spent = time.monotonic(), time.thread_time()
     try:
@@ -130,15 +130,15 @@ def compute_chunk(chunk: Chunk) -> Ended:
             shelf = StoreShelf(store) if chunk.functional_class else None
             computations.close(store, endings(chunk, mine, lambda key: _watcher(store, key), shelf))
     except EmberpoolError as error:
-        return Ended(chunk.keys, trouble=str(error))
+        return ChunkEnd(chunk.keys, trouble=str(error))
     warm = _WARM.is_set()
     _WARM.set()
     took = max(time.thread_time() - spent, (time.monotonic() - start) / BUSY)
-    return Ended(chunk.keys, len(mine), took if warm else 0.0)
+    return ChunkEnd(chunk.keys, len(mine), took if warm else 0.0)
 
 
 def endings(
-    chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: Shelf | None = None
+    chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: TrainingShelf | None = None
 ) -> tuple[computations.Ending, ...]:
     """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer."""
     changes = dict(chunk.points)
@@ -171,7 +171,7 @@ def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str
     return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}
 
 
-def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: Shelf | None) -> tuple[str, str]:
+def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None) -> tuple[str, str]:
     """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
     try:
         data = Path(chunk.data) if chunk.data else None

@@ -38,7 +38,7 @@ Row = tuple[int, str, str, str, float | None]
 
 
 @dataclass
-class Notes:
+class ReadingNotes:
     """What a reading finds by the way: keys of damaged rows, and of rows whose last use is to be noted anew."""
 
     damaged: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Columns:
 def known(path: Path, keys: Sequence[str]) -> Columns:
     """Return what is finished of points that nobody may have asked for together, by their keys. Raises BadFile."""
     asked, nothing = (json.dumps(keys),), Columns({}, np.zeros(len(keys), np.uint8))
-    notes = Notes()
+    notes = ReadingNotes()
     with opened(path) as store:
         found = _merged(nothing, store.execute(OF_KEYS, asked), store.execute(FAILED_KEYS, asked), 0, notes)
         _tended(store, notes)
@@ -80,7 +80,7 @@ def read(path: Path, request: int, before: Columns | None = None) -> Columns:
 
     A damaged row is set aside, as everywhere, and its point counts as unfinished.
     """
-    notes = Notes()
+    notes = ReadingNotes()
     with opened(path) as store:
         store.execute("BEGIN")  # one snapshot for all queries
         try:
@@ -91,14 +91,14 @@ def read(path: Path, request: int, before: Columns | None = None) -> Columns:
     return found
 
 
-def _tended(store: sqlite3.Connection, notes: Notes) -> None:
+def _tended(store: sqlite3.Connection, notes: ReadingNotes) -> None:
     for key in notes.damaged:
         kept.load(store, key)
     if notes.read:
         touch(store, notes.read)
 
 
-def _read(store: sqlite3.Connection, path: Path, request: int, before: Columns | None, notes: Notes) -> Columns:
+def _read(store: sqlite3.Connection, path: Path, request: int, before: Columns | None, notes: ReadingNotes) -> Columns:
     row = store.execute("SELECT total FROM requests WHERE id = ?", (request,)).fetchone()
     if row is None:
         raise BadInput(f"request={request} is not in {path}; submit it again.")
@@ -115,7 +115,7 @@ def _read(store: sqlite3.Connection, path: Path, request: int, before: Columns |
     return _merged(nothing, store.execute(OF_POINTS, (request,)), failed, last, notes)
 
 
-def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last: int, notes: Notes) -> Columns:
+def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last: int, notes: ReadingNotes) -> Columns:
     """Return a copy of `before` with newly kept rows; failures are told anew, since a point may be tried again."""
     state = np.where(before.state == BROKEN, UNFINISHED, before.state).astype(np.uint8)
     columns = {name: numbers.copy() for name, numbers in before.metrics.items()}

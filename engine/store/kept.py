@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import version
 from ..results.result import Result, from_json
-from ..scenario.keys import How, Written, differing, key, written
+from ..scenario.keys import How, KnobTexts, differing, key, written
 from ..scenario.scenario import Scenario
 from .database import opened, transaction
 from .quota import USE_SECONDS, touch
@@ -38,7 +38,7 @@ def whole(text: str) -> str:
 
 
 @cache
-def _defaults() -> tuple[tuple[Written, ...], Mapping[str, Any]]:
+def _defaults() -> tuple[tuple[KnobTexts, ...], Mapping[str, Any]]:
     """Return the scenario that has every default, as texts and as JSON has it."""
     return written(Scenario()), Result(Scenario(), True, "", {}).as_json()["scenario"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from .. import version
 from ..errors import BadInput
 from ..run.functional_class import functional_class
-from ..scenario.keys import How, Written, differing, key_of, texts, written
+from ..scenario.keys import How, KnobTexts, differing, key_of, texts, written
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import forecast
@@ -99,7 +99,7 @@ def _listed(
     store: sqlite3.Connection,
     request: int,
     scenarios: Iterable[Scenario],
-    base: tuple[Written, ...],
+    base: tuple[KnobTexts, ...],
     how: How,
     limit: Limit,
     sharing: bool,
@@ -128,7 +128,7 @@ def _too_much(limit: Limit) -> str:
 
 
 def _points(
-    request: int, position: int, scenarios: Iterable[Scenario], base: tuple[Written, ...], how: How, sharing: bool
+    request: int, position: int, scenarios: Iterable[Scenario], base: tuple[KnobTexts, ...], how: How, sharing: bool
 ) -> Iterator[tuple[object, ...]]:
     for number, scenario in enumerate(scenarios, position):
         groups = written(scenario)

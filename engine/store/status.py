@@ -49,7 +49,7 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedPoint:
     """A point that gave no result: its key, why in a sentence, and whether that is a bug rather than bad input."""
 
     key: str
@@ -85,12 +85,12 @@ def has_ended(path: Path, request: int) -> bool:
     return row is None or row[0] in ENDED
 
 
-def failures(path: Path, request: int) -> tuple[Failure, ...]:
+def failures(path: Path, request: int) -> tuple[FailedPoint, ...]:
     """Return the request's points without a result, in order."""
     query = """SELECT f.key, f.sentence, f.bug FROM failures f CROSS JOIN points p ON p.key = f.key
         WHERE p.request = ? ORDER BY p.position"""
     with opened(path) as store:
-        return tuple(Failure(name, sentence, bool(bug)) for name, sentence, bug in store.execute(query, (request,)))
+        return tuple(FailedPoint(name, sentence, bool(bug)) for name, sentence, bug in store.execute(query, (request,)))
 
 
 def _failed(store: sqlite3.Connection, request: int) -> int:

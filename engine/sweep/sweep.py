@@ -55,20 +55,20 @@ def sampling(text: str) -> Sampling:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedPlace:
     """A combination that no scenario can have: its place on the axes, and why in a sentence."""
 
     place: Mapping[str, Any]
     sentence: str
 
 
-def made(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | Refused:
+def made(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | RefusedPlace:
     """Return the scenario at a place, or why there is none."""
     try:
         return with_values(base, {**dict(settings), **place})
     except BadKnob as error:
         where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
-        return Refused(place, f"At {where}: {error}" if where else str(error))
+        return RefusedPlace(place, f"At {where}: {error}" if where else str(error))
 
 
 @dataclass(frozen=True)
@@ -121,17 +121,17 @@ class Sweep(Sequence[Scenario]):
         columns = zip(self.axes, numbers.T, strict=True)
         return np.column_stack([_binned(column, bins if self._drawn_in(axis) else len(numbers)) for axis, column in columns])
 
-    def points(self) -> Iterator[Scenario | Refused]:
+    def points(self) -> Iterator[Scenario | RefusedPlace]:
         """Yield all points in the order of the box, those that were refused included."""
         good, refused = iter(self), iter(self.refused)
         for fine in self.fine:
             yield next(good) if fine else next(refused)
 
     @cached_property
-    def refused(self) -> tuple[Refused, ...]:
+    def refused(self) -> tuple[RefusedPlace, ...]:
         """The combinations that no scenario can have, in their order."""
         tried = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
-        return tuple(one for one in tried if isinstance(one, Refused))
+        return tuple(one for one in tried if isinstance(one, RefusedPlace))
 
     @property
     def digest(self) -> str:

@@ -7,19 +7,19 @@ from ..core.constants import Constant
 from ..core.memo import remembered
 from ..hardware.assumptions import name_of
 from ..hardware.cluster import folded
-from ..hardware.device import Device, Kind
+from ..hardware.device import Device, DeviceKind
 from ..registry import every, load
-from ..scenario.machine import Machine
+from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
 from .system import System
 
 
-def powered(system: str, machine: Machine) -> dict[str, Device]:
+def powered(system: str, machine: MachineKnobs) -> dict[str, Device]:
     """Build the devices that a system powers, by name, alike ones folded; with `all_powered`, those of its whole family."""
     return {name: built(machine, name) for name in named(system, machine)}
 
 
-def named(system: str, machine: Machine) -> tuple[str, ...]:
+def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:
     """Return the names of the devices that a system powers."""
     chosen = load("systems", system)
     wanted = {"near-data": machine.near_data_compute, "wall": machine.energy_level == "wall"}
@@ -28,9 +28,9 @@ def named(system: str, machine: Machine) -> tuple[str, ...]:
 
 
 @remembered()
-def built(machine: Machine, name: str) -> Device:
+def built(machine: MachineKnobs, name: str) -> Device:
     """Build a device, alike ones folded."""
-    kind: Kind = load("devices", name)
+    kind: DeviceKind = load("devices", name)
     return folded(kind.build(machine), kind.copies(machine))
 
 
@@ -50,7 +50,7 @@ def constants(scenario: Scenario) -> Mapping[str, Constant]:
 
 
 @lru_cache(maxsize=1024)
-def _constants(system: str, machine: Machine) -> Mapping[str, Constant]:
+def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
     return {name_of(name, one): one for name, device in powered(system, machine).items() for one in device.constants}
 
 

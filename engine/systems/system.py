@@ -15,30 +15,30 @@ KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo"
 
 
 @dataclass(frozen=True)
-class Ways:
+class LogPolicy:
     """The policies in force: the log, the MLP log's staleness bound in batches, relaxed lookup."""
 
     log: Log
-    bound: int
+    mlp_staleness_bound: int
     relaxed_lookup: bool
 
     @property
     def strict(self) -> bool:
         """Whether recovery gives back the fault-free run to the bit."""
-        return self.log != "" and self.bound == 0 and not self.relaxed_lookup
+        return self.log != "" and self.mlp_staleness_bound == 0 and not self.relaxed_lookup
 
     @property
     def loses(self) -> str:
         """What a power loss costs: everything, the batch at hand, or with it the newest batches of the MLP."""
         if not self.log:
             return "starts again"
-        if self.bound:
-            return f"loses the batch, and up to {self.bound} batches of the MLP"
+        if self.mlp_staleness_bound:
+            return f"loses the batch, and up to {self.mlp_staleness_bound} batches of the MLP"
         return "loses the batch" if self.strict else "loses the batch, equal up to rounding"
 
 
 @dataclass(frozen=True)
-class Recovery:
+class RecoveryWork:
     """What a recovery has to do: rows to put back, bytes of logs to read, parameters to load, bytes of tables to verify."""
 
     rows: float
@@ -71,7 +71,7 @@ class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
     `recover` is its way back after a fault where `blocks.recover` does not have it by log and memory.
-    `ways` are its own policies; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
+    `log_policy` is its own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
     logs can. `scales` says
     whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
     that is not just the tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that
@@ -84,8 +84,8 @@ class System:
     summary: str
     devices: tuple[str, ...]
     memory: str
-    plan: Callable[[Scenario, Ways, Traffic], TaskGraph]
-    ways: Ways
+    plan: Callable[[Scenario, LogPolicy, Traffic], TaskGraph]
+    log_policy: LogPolicy
     family: str = "TrainingCXL"
     baseline: str = "pmem"
     near_data: bool = False
@@ -99,7 +99,7 @@ class System:
     logs: tuple[Log, ...] = ()
     cites: tuple[str, ...] = ()
     confidence: str = "source"
-    recover: Callable[[Scenario, Recovery], TaskGraph] | None = None
+    recover: Callable[[Scenario, RecoveryWork], TaskGraph] | None = None
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:
@@ -113,15 +113,15 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
     return f"{asked} in sets" if cache.in_sets else asked
 
 
-def ways(scenario: Scenario, system: System) -> Ways:
+def log_policy(scenario: Scenario, system: System) -> LogPolicy:
     """Return the policies in force; raises BadKnob where the system cannot have the one asked for."""
-    policy, own = scenario.policy, system.ways
+    policy, own = scenario.policy, system.log_policy
     log = next((one for one in (own.log, *system.logs) if one == policy.log), own.log)
     if policy.log not in (None, log):
         raise BadKnob(f"policy.log={policy.log} is not possible: system={scenario.system} {KEEPS[own.log]}; set policy.log=auto.")
-    bound = own.bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
+    bound = own.mlp_staleness_bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
     relaxed = own.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
-    if not system.relaxes and bound != own.bound:
+    if not system.relaxes and bound != own.mlp_staleness_bound:
         raise BadKnob(
             f"policy.mlp_staleness_bound_batches={bound} is not possible: system={scenario.system} "
             f"{'logs the MLP with every batch' if own.log else KEEPS['']}; set it to auto or 0, or choose system=cxl."
@@ -137,4 +137,4 @@ def ways(scenario: Scenario, system: System) -> Ways:
             f"policy.relaxed_lookup={asked} is exact only for plain SGD, not model.optimizer={scenario.model.optimizer}; "
             "set policy.relaxed_lookup=off or model.optimizer=sgd."
         )
-    return Ways(log, bound, relaxed)
+    return LogPolicy(log, bound, relaxed)

@@ -16,7 +16,7 @@ from .revert import revert, revert_mlp
 from .rows import rows_of
 from .scaled_model import full, scale_note, scaled
 from .shape import Shape
-from .step import Early, Step, step
+from .step import Early, StepResult, step
 from .weights import Layer, Weights, copy, initial, layers, local
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "OnBatch",
     "Recorded",
     "Shape",
-    "Step",
+    "StepResult",
     "Trained",
     "Uses",
     "Weights",

@@ -13,10 +13,10 @@ from .evaluate import Evaluation, evaluate
 from .lookup import LocalBatch, localise
 from .row_search import Locals
 from .shape import Shape
-from .step import Early, Step, relaxed_allowed, step
+from .step import Early, StepResult, relaxed_allowed, step
 from .weights import Weights, copy
 
-OnBatch = Callable[[int, Step, LocalBatch, Evaluation | None], bool | None]
+OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], bool | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ class _Notes:
             self.kept[n] = KeptMlp(self.weights.mlp.copy(), self.weights.mlp_state.copy())
         self.rows = _rows_of(self.weights, np.unique(batch.places)) if record else None
 
-    def after(self, n: int, done: Step, test: LocalBatch | None) -> None:
+    def after(self, n: int, done: StepResult, test: LocalBatch | None) -> None:
         """Note the loss, the rows as updated, and how well the model does on `test`."""
         self.losses.append(_finite(self.shape, n, done.loss))
         if self.rows:

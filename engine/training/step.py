@@ -25,7 +25,7 @@ class Early:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class StepResult:
     """What a step gives: mean loss in nats, (B,) logits, the places it updated, and the next batch's early lookup."""
 
     loss: float
@@ -36,7 +36,7 @@ class Step:
 
 def step(
     shape: Shape, weights: Weights, batch: LocalBatch, early: Early | None = None, next_batch: LocalBatch | None = None
-) -> Step:
+) -> StepResult:
     """Train on `batch`, changing `weights` in place.
 
     Relaxed lookup: given `next_batch`, its rows are read before this update, and its pooled vectors corrected by the
@@ -55,7 +55,7 @@ def step(
         mlp_gradient, gradient = _backward_pass(shape, weights, features, dense, clicks, loss_gradient(logits, batch.labels))
         update_rows(shape, weights, used, gradient, (later.features, later.uses) if later else None)
         update_mlp(shape, weights, mlp_gradient)
-    return Step(loss, logits, used.unique, later)
+    return StepResult(loss, logits, used.unique, later)
 
 
 def forward_pass(shape: Shape, weights: Weights, dense: Singles, features: Singles) -> tuple[Outputs, Outputs]:

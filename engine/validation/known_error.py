@@ -10,7 +10,7 @@ from ..results.result import Result
 from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import KNOBS, Scenario, values
 from .claims import Claim, claims
-from .validate import Point, measure, run
+from .validate import ClaimPoint, measure, run
 
 # What a machine is made of: its catalogue parts, not their number or speed.
 PARTS = tuple(path for path, knob in KNOBS.items() if path.startswith("machine.") and knob.kind == "choice")
@@ -58,7 +58,7 @@ def checked(parts: tuple[str, ...], metric: str) -> tuple[Checked, ...]:
     return tuple(Checked(claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
 
 
-def _estimated(point: Point) -> Result:
+def _estimated(point: ClaimPoint) -> Result:
     return run(point._replace(estimated=True))
 
 

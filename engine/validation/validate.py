@@ -20,7 +20,7 @@ from ..simulate import simulate
 from .claims import FORMS, Claim, Knobs, claims
 
 
-class Point(NamedTuple):
+class ClaimPoint(NamedTuple):
     """What a claim needs run: a preset under a training system, with some knobs changed; or only estimated."""
 
     preset: str
@@ -30,7 +30,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """A claim beside what this simulator says; `passed` is None for a prediction."""
 
     preset: str
@@ -69,13 +69,13 @@ class Verdict:
         }
 
 
-def validate(names: Iterable[str] = ()) -> tuple[Verdict, ...]:
+def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
     """Run the claims of the named presets, or of all, and return the verdicts in order."""
     wanted = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
-    return tuple(Verdict(name, claim, measure(claim)) for name, claim in wanted)
+    return tuple(ClaimVerdict(name, claim, measure(claim)) for name, claim in wanted)
 
 
-def measure(claim: Claim, of: Callable[[Point], Result] | None = None) -> float:
+def measure(claim: Claim, of: Callable[[ClaimPoint], Result] | None = None) -> float:
     """Return this simulator's value of a claim, in the claim's unit; `of` gives a point's result, by default its run."""
     pairs = [tuple(_value(of or run, claim.metric, point) for point in pair) for pair in points(claim)]
     if claim.form != "value" and not all(ours and base for ours, base in pairs):
@@ -85,13 +85,13 @@ def measure(claim: Claim, of: Callable[[Point], Result] | None = None) -> float:
     return fmean(float(FORMS[claim.form](ours, base)) for ours, base in pairs)
 
 
-def points(claim: Claim) -> tuple[tuple[Point, Point | None], ...]:
+def points(claim: Claim) -> tuple[tuple[ClaimPoint, ClaimPoint | None], ...]:
     """Return for each preset of a claim what must be run: the claim's own point, and its baseline where it has one."""
     based = (*claim.knobs, *claim.baseline_knobs)
     return tuple(
         (
-            Point(name, claim.system, _changed(name, claim.knobs), claim.estimated),
-            Point(name, claim.baseline, _changed(name, based), claim.estimated) if claim.baseline else None,
+            ClaimPoint(name, claim.system, _changed(name, claim.knobs), claim.estimated),
+            ClaimPoint(name, claim.baseline, _changed(name, based), claim.estimated) if claim.baseline else None,
         )
         for name in claim.presets
     )
@@ -103,7 +103,7 @@ def _changed(name: str, knobs: Knobs) -> Knobs:
     return tuple((path, wanted[path]) for path in sorted(wanted) if "model.name" in wanted or wanted[path] != own[path])
 
 
-def _value(of: Callable[[Point], Result], metric: str, point: Point | None) -> float:
+def _value(of: Callable[[ClaimPoint], Result], metric: str, point: ClaimPoint | None) -> float:
     if point is None:
         return 1.0
     result, (name, system, *_) = of(point), point
@@ -115,7 +115,7 @@ def _value(of: Callable[[Point], Result], metric: str, point: Point | None) -> f
     return value
 
 
-def run(point: Point) -> Result:
+def run(point: ClaimPoint) -> Result:
     """Run a point, once in the life of the process; raises CannotRun with the outcome."""
     result = _run(with_values(preset(point.preset).scenario, {"system": point.system, **dict(point.knobs)}), point.estimated)
     if not result.ran:

@@ -19,7 +19,7 @@ from .popularity import popularities
 from .spectrum import Spectrum, id_space, spectra
 
 
-class Moves(NamedTuple):
+class ExpectedMoves(NamedTuple):
     """Per batch: unique rows that a cache does not hold when it begins, lookups of these, and those it has no place for."""
 
     misses: float
@@ -27,7 +27,7 @@ class Moves(NamedTuple):
     refused: float = 0.0
 
 
-NOTHING = Moves(0.0, 0.0)
+NOTHING = ExpectedMoves(0.0, 0.0)
 WAYS = 32  # of a set-associative cache
 # By policy: how many rows of each class can be missing, and for how many lookups an unused one of them stays.
 Stays = Callable[[Scenario, Spectrum, float, float], tuple[Floats, float]]
@@ -35,7 +35,7 @@ Stays = Callable[[Scenario, Spectrum, float, float], tuple[Floats, float]]
 
 def expected_moves(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
-) -> Moves:
+) -> ExpectedMoves:
     """Return what a cache of `capacity_rows` rows over all tables, or some, moves per batch; `at_once` batches count as one."""
     law, pooling, batch = popularities(s), per_table(s.model, "pooling"), lookups(s)
     chosen = range(len(law)) if tables is None else tables
@@ -53,7 +53,7 @@ def expected_moves(
     alone = 1 - reaches * -np.expm1(-CLOSENESS * stays * x)
     misses = rows @ (unused_so_far - unused((stays + served) * x, c))
     missed = served * float((rows * space.p) @ (unused_so_far * alone))
-    return Moves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)
+    return ExpectedMoves(float(misses) / at_once, missed / at_once, _refused(s, policy, capacity_rows, float(misses)) / at_once)
 
 
 def _refused(s: Scenario, policy: str, capacity: float, misses: float) -> float:

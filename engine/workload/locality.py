@@ -22,7 +22,7 @@ from .sampling import draw_rank
 REMEMBERED = 64 * 2**20
 
 
-class Stream:
+class UseStream:
     """Batches of ids in which each depends on those before, so they are made in order.
 
     It remembers the latest batches and starts over for earlier ones; what it returns depends on the number alone.
@@ -35,7 +35,7 @@ class Stream:
         self._start()
 
     def __reduce__(self) -> Any:
-        return Stream, self.made_of
+        return UseStream, self.made_of
 
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n; raises nothing, but an early n after a late one costs all batches up to n again."""

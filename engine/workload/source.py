@@ -15,7 +15,7 @@ from ..scenario.scenario import Scenario
 from . import generator
 from .batch import Batch, offsets
 from .generator import HELD_OUT, Recipe, clicks, logits, prepare, recipe, teacher
-from .locality import Stream
+from .locality import UseStream
 from .readers.criteo import CriteoFile
 from .readers.criteo_parse import DENSE, FIELDS
 
@@ -53,7 +53,7 @@ def num_batches(scenario: Scenario, file: CriteoFile | None = None) -> int:
 def _generated(scenario: Scenario) -> Source:
     made_of, data = recipe(scenario), scenario.data
     if data.locality > 0:
-        ids = Stream(made_of, data.batch_size, data.locality).ids
+        ids = UseStream(made_of, data.batch_size, data.locality).ids
     else:
         ids = partial(_independent, made_of, data.batch_size)
     batch = partial(_labelled, made_of, ids, data.batch_size)

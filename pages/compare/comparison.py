@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from engine.systems.system import Ways, ways
+from engine.systems.system import LogPolicy, log_policy
 from pages.common.estimates import baseline
 from pages.common.headline import NODES, RATE, counted, fewer
 from pages.common.numbers import readable
@@ -123,9 +123,9 @@ def best(results: Results, name: str) -> list[str]:
     return [system for system, value in known.items() if value <= least * EQUAL]
 
 
-def policies(scenario: Scenario) -> Ways:
+def policies(scenario: Scenario) -> LogPolicy:
     """Return the policies in force under a scenario's system, which must be able to run."""
-    return ways(scenario, load("systems", scenario.system))
+    return log_policy(scenario, load("systems", scenario.system))
 
 
 def title(system: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.campaign import Campaign, campaign, period_curve
-from engine.campaign.compare import Curve, summary
+from engine.campaign.compare import PeriodCurve, summary
 from engine.campaign.fault_stream import hazards_of
 from engine.errors import EmberpoolError
 from engine.faults.hazard import Hazard
@@ -101,7 +101,7 @@ def curved(scenario: Scenario) -> str:
 
 
 @lru_cache(maxsize=64)
-def curve(scenario: Scenario, name: str) -> Curve | str:
+def curve(scenario: Scenario, name: str) -> PeriodCurve | str:
     """Return useful time over the checkpoint period, around the best one; or the sentence that says why not."""
     hazards = hazards_of(scenario)
     try:
@@ -112,5 +112,5 @@ def curve(scenario: Scenario, name: str) -> Curve | str:
         return str(error)
 
 
-def _middle(first: Curve) -> float:
+def _middle(first: PeriodCurve) -> float:
     return first.daly or 10 * MINUTE

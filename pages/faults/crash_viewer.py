@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.crashcheck.reference_run import Configuration
-from engine.crashcheck.view import KEPT, SLOTS, View, line_of, moments, said, view
+from engine.crashcheck.view import KEPT, SLOTS, CrashView, line_of, moments, said, view
 from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
@@ -51,7 +51,7 @@ def draw() -> None:
     show(view(line_of(of, model, number - 1, kept, int(turn))))
 
 
-def show(found: View) -> None:
+def show(found: CrashView) -> None:
     """Draw a state."""
     st.markdown(f"**{plain(said(found))}**")
     st.vega_lite_chart(frame(found), spec(), key=f"map {found.line}", alt="Lines of the medium after the power loss")
@@ -61,7 +61,7 @@ def show(found: View) -> None:
         st.code(address.host() + links.link(session.scenario(), session.base(), "faults", crash=found.line), language=None)
 
 
-def frame(found: View) -> pd.DataFrame:
+def frame(found: CrashView) -> pd.DataFrame:
     """Return a row a line: lane, line, state, holds."""
     return pd.DataFrame([cell._asdict() for cell in found.cells])
 

@@ -6,8 +6,8 @@ import pandas as pd
 
 from engine.campaign import Campaign
 from engine.campaign.accounts import BUCKETS
-from engine.campaign.compare import Curve
-from engine.campaign.fold import Recovery
+from engine.campaign.compare import PeriodCurve
+from engine.campaign.fold import CampaignRecovery
 from engine.campaign.reference_points import YARDSTICKS, llama
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
@@ -94,7 +94,7 @@ def survives() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def periods(curve: Curve) -> pd.DataFrame:
+def periods(curve: PeriodCurve) -> pd.DataFrame:
     """Return the time that is not useful over the checkpoint period: minutes, share, how it is known."""
     simulated = [(one.period, one.simulated, "simulated") for one in curve.points]
     formula = [(one.period, one.closed_form, "closed form") for one in curve.points if one.closed_form is not None]
@@ -113,20 +113,20 @@ def lowest(frame: pd.DataFrame) -> float:
     return float(10 ** floor(log10(max(frame["gone"].min(), 1e-4))))
 
 
-def best(curve: Curve) -> tuple[tuple[str, float], ...]:
+def best(curve: PeriodCurve) -> tuple[tuple[str, float], ...]:
     """Return the best periods of Young and of Daly, in minutes; none without random faults."""
     found = {"Daly": curve.daly, "Young": curve.young}
     return tuple((who, value / MINUTE) for who, value in sorted(found.items(), key=lambda one: one[1] or 0.0) if value)
 
 
-def on_periods(curve: Curve, title: str) -> str:
+def on_periods(curve: PeriodCurve, title: str) -> str:
     """Return where the best period lies, by simulation and by formula."""
     best = max(curve.points, key=lambda one: one.simulated)
     told = f"{title} keeps most when written every {length(best.period)}: {100 * best.simulated:.4g} % of the time useful"
     return f"{told}; Daly's formula says {length(curve.daly)}" if curve.daly else told
 
 
-def around(run: Campaign, recovery: Recovery) -> pd.DataFrame:
+def around(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
     """Return what happens around one fault, seconds from it: lane, what, start, end."""
     undone = min(max(recovery.replay, 0.0), recovery.at)
     before = min(recovery.at, undone + 0.6 * max(undone, _down(recovery)))
@@ -137,7 +137,7 @@ def around(run: Campaign, recovery: Recovery) -> pd.DataFrame:
     now = 0.0
     for what in RECOVERS:
         lasts = getattr(recovery, what)
-        rows.append({"lane": "Recovery", "what": what, "start": now, "end": now + lasts})
+        rows.append({"lane": "CampaignRecovery", "what": what, "start": now, "end": now + lasts})
         now += lasts
     after = now + recovery.replay
     rows.append({"lane": "Training", "what": "replayed", "start": now, "end": after})
@@ -155,11 +155,11 @@ def _checkpoints(run: Campaign, newest: float, since: float) -> list[dict[str, f
     return [{"start": end - lasts, "end": end} for end in ends]
 
 
-def _down(recovery: Recovery) -> float:
+def _down(recovery: CampaignRecovery) -> float:
     return recovery.detect + recovery.restart + recovery.restore
 
 
-def on_recovery(run: Campaign, recovery: Recovery) -> str:
+def on_recovery(run: Campaign, recovery: CampaignRecovery) -> str:
     """Return one fault's story as a sentence."""
     title = load("faults", recovery.fault).title
     down = length(_down(recovery))

@@ -9,7 +9,7 @@ from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.validation import validate
 from engine.validation.claims import KINDS
-from engine.validation.validate import Verdict
+from engine.validation.validate import ClaimVerdict
 from pages.common import palette, tables
 
 STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
@@ -18,7 +18,7 @@ LIMITS = {"at_most": "at most", "at_least": "at least"}
 WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
 FORMATS = {"Published": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
 COLUMNS = ["system", "who", "part", "amount"]
-Verdicts = Sequence[Verdict]
+Verdicts = Sequence[ClaimVerdict]
 
 
 def summary(verdicts: Verdicts) -> str:
@@ -44,7 +44,7 @@ def worst(verdicts: Verdicts) -> str:
     return f"The largest error is {size:.1f} %: {_name(verdict)}."
 
 
-def _name(verdict: Verdict) -> str:
+def _name(verdict: ClaimVerdict) -> str:
     own = verdict.claim.presets == (verdict.preset,)
     return f"{verdict.claim.title} of {preset(verdict.preset).title}" if own else verdict.claim.title
 
@@ -53,13 +53,13 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def by_paper(verdicts: Verdicts) -> dict[str, list[Verdict]]:
+def by_paper(verdicts: Verdicts) -> dict[str, list[ClaimVerdict]]:
     """Return the verdicts of each paper, in the order in which the papers first appear."""
     papers = dict.fromkeys(preset(verdict.preset).paper for verdict in verdicts)
     return {paper: [verdict for verdict in verdicts if preset(verdict.preset).paper == paper] for paper in papers}
 
 
-def headlines(verdicts: Verdicts) -> list[Verdict]:
+def headlines(verdicts: Verdicts) -> list[ClaimVerdict]:
     """Return the claims that a paper makes over several presets, or stakes its name on."""
     return [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 or verdict.claim.kind == "headline"]
 
@@ -77,7 +77,7 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Limit": ", ".join(
                 f"{word} {limit:g}" for name, word in LIMITS.items() if (limit := getattr(verdict.claim, name)) is not None
             ),
-            "Verdict": WORDS[verdict.passed],
+            "ClaimVerdict": WORDS[verdict.passed],
             "Kind": verdict.claim.kind,
             "Source": verdict.claim.source,
         }
@@ -97,7 +97,7 @@ def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
         members = list(group)
         systems = [verdict.claim.system for verdict in members if verdict.claim.metric == STEP]
         if systems:
-            ours = tables.by_stage({system: validate.run(validate.Point(name, system)) for system in systems}, "").assign(
+            ours = tables.by_stage({system: validate.run(validate.ClaimPoint(name, system)) for system in systems}, "").assign(
                 who=OURS
             )
             rows = [row for system in systems for row in _published(members, system)]
@@ -116,7 +116,7 @@ def energies(verdicts: Verdicts) -> pd.DataFrame:
         if claim.metric == ENERGY and claim.form == "saving [%]" and claim.presets == (verdict.preset,):
             title = preset(verdict.preset).title
             of = {one.claim.system for one in verdicts if one.preset == verdict.preset and one.claim.metric == STEP}
-            joules = {system: validate.run(validate.Point(verdict.preset, system)).results[ENERGY] or 0.0 for system in of}
+            joules = {system: validate.run(validate.ClaimPoint(verdict.preset, system)).results[ENERGY] or 0.0 for system in of}
             base = joules.get(claim.baseline) or 1.0
             rows += [(title, system, OURS, joules[system] / base) for system in palette.systems() if system in of]
             rows += [] if claim.published is None else [(title, claim.system, PUBLISHED, 1 - claim.published / 100)]

@@ -12,7 +12,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.store import forecast
 from engine.validation import validate
 from engine.validation.claims import claims
-from engine.validation.validate import Point, Verdict
+from engine.validation.validate import ClaimPoint, ClaimVerdict
 from pages.common.numbers import duration
 from pages.common.plain import plain
 
@@ -20,7 +20,7 @@ from pages.common.plain import plain
 TURN = Lock()
 
 
-def all_of_them() -> tuple[Verdict, ...]:
+def all_of_them() -> tuple[ClaimVerdict, ...]:
     """Return every verdict, preset by preset; draws progress and the time left while runs are missing."""
     names = [name for name in preset_names() if claims(name)]
     if _kept.cache_info().currsize < len(names):
@@ -29,17 +29,17 @@ def all_of_them() -> tuple[Verdict, ...]:
 
 
 @lru_cache
-def _kept(name: str, model: str) -> tuple[Verdict, ...]:
+def _kept(name: str, model: str) -> tuple[ClaimVerdict, ...]:
     return validate.validate([name])
 
 
-def runs(names: Sequence[str]) -> list[Point]:
+def runs(names: Sequence[str]) -> list[ClaimPoint]:
     """Return what the claims of some presets need run, each point once."""
     pairs = (pair for name in names for claim in claims(name) for pair in validate.points(claim))
     return list(dict.fromkeys(point for pair in pairs for point in pair if point))
 
 
-def _run(points: Sequence[Point]) -> None:
+def _run(points: Sequence[ClaimPoint]) -> None:
     """Run them under a bar; the forecast is corrected by the time that was really taken.
 
     Each look at the bar is where Streamlit may stop this script, so that a visitor can leave within one run.

@@ -5,7 +5,7 @@ from math import isinf
 import pandas as pd
 
 from engine.hardware.devices.cxl import joint_rate
-from engine.insight.cost import Cost
+from engine.insight.cost import BatchCost
 from engine.insight.decomposition import Decomposition
 from engine.insight.relaxation import Relaxation
 from engine.insight.saturation import Saturation
@@ -39,7 +39,7 @@ LOG_FORMATS = {"Log bandwidth [GB/s]": "%.3g", **dict.fromkeys(TIMES, "%.4g")}
 CARRIED_FORMATS = {"Busy [ms]": "%.4f", "Waited for [ms]": "%.4f", "From [GB/s]": "%.3g"}
 
 
-def _amount(cost: Cost, of: str) -> float:
+def _amount(cost: BatchCost, of: str) -> float:
     return cost.seconds / MS if of == "Step time" else cost.joules
 
 
@@ -73,7 +73,7 @@ def waterfall(found: Decomposition, of: str) -> pd.DataFrame:
     return pd.DataFrame([*rows, _whole("cxl", found.end, of, "Where the way ends")])
 
 
-def _whole(system: str, cost: Cost, of: str, says: str) -> dict[str, object]:
+def _whole(system: str, cost: BatchCost, of: str, says: str) -> dict[str, object]:
     high = _amount(cost, of)
     label = f"{readable(high)} {UNITS[of]}"
     return {"name": system, "system": system, "low": 0.0, "high": high, "label": label, "says": says, "costs": False}

@@ -5,43 +5,43 @@ import numpy as np
 from engine.persistence import protocol
 from engine.persistence.media import octets
 from engine.persistence.protocol import log_mlp
-from engine.persistence.records import Kind, read
+from engine.persistence.records import RecordKind, read
 from engine.persistence.recovery import logged
 from seeded_bugs import bug
 
 
 @bug("undo.log_rows")
 def last_row_is_not_logged(media, layout, batch, rows, values):
-    return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows[:-1], values[:-1])
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[:-1], values[:-1])
 
 
 @bug("undo.log_rows")
 def last_word_of_each_row_is_not_logged(media, layout, batch, rows, values):
     short = values.copy()
     short[:, -1] = 0
-    return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows, short)
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, short)
 
 
 @bug("redo.log_rows", on="redo")
 def redo_log_holds_rows_in_another_order(media, layout, batch, rows, values):
-    return protocol.log_rows(media, layout, Kind.REDO_ROWS, batch + 1, rows, np.roll(values, 1, axis=0))
+    return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, np.roll(values, 1, axis=0))
 
 
 @bug("undo.log_rows")
 def undo_log_holds_values_that_the_update_has_begun_to_change(media, layout, batch, rows, values):
-    return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows, values + np.asarray([1], values.dtype))
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, values + np.asarray([1], values.dtype))
 
 
 @bug("redo.log_rows", on="redo")
 def redo_log_holds_the_old_values(media, layout, batch, rows, values):
-    return protocol.log_rows(media, layout, Kind.REDO_ROWS, batch + 1, rows, protocol.read_table(media, layout)[rows])
+    return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, protocol.read_table(media, layout)[rows])
 
 
 @bug("undo.log_rows", on="undo-adagrad")
 def optimizer_state_of_rows_is_not_logged(media, layout, batch, rows, values):
     plain = values.copy()
     plain[:, -1] = 0
-    return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows, plain)
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, plain)
 
 
 @bug("protocol.log_mlp", on="undo-adagrad")
@@ -53,10 +53,10 @@ def optimizer_state_of_the_mlp_is_not_logged(media, layout, batch, mlp, stop=Non
 
 @bug("undo.log_rows")
 def rows_that_the_batch_before_changed_too_are_not_logged(media, layout, batch, rows, values):
-    live = [found for slot in layout.row_slots if (found := read(media, slot)) and found.kind == Kind.UNDO_ROWS]
+    live = [found for slot in layout.row_slots if (found := read(media, slot)) and found.kind == RecordKind.UNDO_ROWS]
     known = np.concatenate([logged(layout, one)[0] for one in live] or [np.empty(0, np.int64)])
     new = ~np.isin(rows, known)
-    return protocol.log_rows(media, layout, Kind.UNDO_ROWS, batch, rows[new], values[new])
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[new], values[new])
 
 
 @bug("checksums.moved")

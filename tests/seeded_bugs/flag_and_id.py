@@ -8,8 +8,8 @@ from engine.persistence.records import (
     KINDS,
     MAGIC,
     VEIL,
-    Kind,
     Record,
+    RecordKind,
     Stamp,
     begin,
     checksum,
@@ -81,18 +81,18 @@ def a_torn_flag_is_taken_for_whole(media, slot):
     if magic != MAGIC or what >> KIND_SHIFT not in KINDS:
         return None
     payload = media.load(slot.payload, what % (1 << KIND_SHIFT))
-    return Record(slot, Kind(what >> KIND_SHIFT), batch, Stamp(reader, (7, 11), 0), payload)
+    return Record(slot, RecordKind(what >> KIND_SHIFT), batch, Stamp(reader, (7, 11), 0), payload)
 
 
 @bug("records.read")
 def a_log_of_zeros_is_accepted(media, slot):
     found = read(media, slot)
     free = found is None and not any(media.load(slot.header, 64))
-    return Record(slot, Kind.MLP, 0, Stamp(0, (7, 11), 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
+    return Record(slot, RecordKind.MLP, 0, Stamp(0, (7, 11), 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
 
 
 @bug("records.begin")
 def mlp_is_written_in_place_of_its_newest_log(media, slots, kind, batch):
     live = [slot for slot in slots if not is_free(media, slot)]
     pending = begin(media, slots, kind, batch)
-    return replace(pending, slot=live[-1]) if kind == Kind.MLP and live else pending
+    return replace(pending, slot=live[-1]) if kind == RecordKind.MLP and live else pending

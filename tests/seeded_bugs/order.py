@@ -22,7 +22,7 @@ def old_checkpoint_is_deleted_after_one_flag(media, layout, rows, mlp, stamp):
 @bug("redo.log_rows", on="redo")
 def home_rows_are_written_before_the_commit(media, layout, batch, rows, values):
     write_rows(media, layout, rows, values)
-    return protocol.log_rows(media, layout, records.Kind.REDO_ROWS, batch + 1, rows, values)
+    return protocol.log_rows(media, layout, records.RecordKind.REDO_ROWS, batch + 1, rows, values)
 
 
 @bug("redo.rewrite", on="redo")

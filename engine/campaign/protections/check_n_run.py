@@ -7,7 +7,7 @@ from ...systems.traffic import INDEX_BYTES, row_bytes
 from ...units import FLOAT32
 from ...workload.expected_cache import expected_unique
 from ..closed_form import CUSTOMARY
-from ..protection import LOSSES, STORE, Plan, Protection, Site
+from ..protection import LOSSES, STORE, Protection, ProtectionPlan, Site
 from .periodic_full import room
 
 SOURCE = "Check-N-Run, NSDI'22 (arXiv 2010.08679)"
@@ -30,7 +30,7 @@ def increment(site: Site, batches: int) -> float:
     return expected_unique(site.scenario, batches) * quantised_row(site) + site.mlp
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Copy what changed while training stands, write it beside training; each increment counts from the last one.
 
     Published, of its authors' models: 6 to 17 times fewer bytes than all state written, 2.5 to 8 times fewer kept.
@@ -43,7 +43,7 @@ def plan(site: Site) -> Plan:
     if room(site) < changed:
         pause, drain = max(pause, drain), 0.0
     back = whole(site) + sent
-    return Plan(
+    return ProtectionPlan(
         step=step,
         joules=site.bare.joules,
         every=max(every, ceil(drain / step)),

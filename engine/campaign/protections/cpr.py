@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from ...core.constants import Constant
 from ...errors import BadKnob
-from ..protection import LOSSES, STORE, Plan, Protection, Site
+from ..protection import LOSSES, STORE, Protection, ProtectionPlan, Site
 from .periodic_full import to
 
 SOURCE = "CPR, MLSys'21 (arXiv 2011.02999)"
 LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "unsourced", "recalled from CPR's evaluation")
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Checkpoint as seldom as the portion of lost samples allows: faults of a shard lose half a period of its updates each."""
     if site.shards < 2:
         raise BadKnob(

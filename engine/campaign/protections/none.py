@@ -1,11 +1,11 @@
 """None: nothing is kept, so that every loss of state starts training again."""
 
-from ..protection import LOSSES, Plan, Protection, Site
+from ..protection import LOSSES, Protection, ProtectionPlan, Site
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Train and hope."""
-    return Plan(site.bare.step, site.bare.joules)
+    return ProtectionPlan(site.bare.step, site.bare.joules)
 
 
 PROTECTION = Protection(

@@ -2,13 +2,13 @@
 
 from ...systems.traffic import INDEX_BYTES, row_bytes
 from ...workload.expected_cache import expected_unique
-from ..protection import Plan, Protection, Site
+from ..protection import Protection, ProtectionPlan, Site
 from .peer import ON_A_PEER
 
 SOURCE = "ECRM (arXiv 2104.01981)"
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Send each updated row's difference in the network's idle time; a step lasts at least as long as all that it sends."""
     sent = expected_unique(site.scenario, 1) * (row_bytes(site.scenario) + INDEX_BYTES)
     step = max(site.bare.step, site.bare.network + sent / site.network.write)
@@ -16,7 +16,7 @@ def plan(site: Site) -> Plan:
     # With one part the parity is a copy on a host of another job.
     # The lost part is the sum of all others and the parity: as many bytes as all tables, into one node.
     others = lost * site.shards
-    return Plan(
+    return ProtectionPlan(
         step=step,
         joules=site.bare.joules + (step - site.bare.step) * site.watts + sent * site.network.joules,
         every=1,

@@ -5,7 +5,7 @@ from math import ceil
 from ...core.constants import Constant
 from ...errors import BadKnob
 from ...units import HOUR, GiB
-from ..protection import LOSSES, STORE, Keeps, Plan, Protection, Site
+from ..protection import LOSSES, STORE, Keeps, Protection, ProtectionPlan, Site
 from .periodic_full import room
 
 SOURCE = "Gemini, SOSP'23"
@@ -16,7 +16,7 @@ BACKUP = Constant("remote copy", 3, "h", 0.5, 24, "unsourced", "recalled: as rar
 ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost", "site": "lost"}
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Send all state in the network's idle time; the copy is renewed once it has got through.
 
     Of one node the peer is a host of another job, whose power is not counted.
@@ -27,7 +27,7 @@ def plan(site: Site) -> Plan:
     standing = idle < LEAST_IDLE * step
     every = ceil(sent / (step if standing else idle))
     rare = max(1, round(BACKUP.value * HOUR / step))
-    return Plan(
+    return ProtectionPlan(
         step=step,
         joules=site.bare.joules + site.state / rare * site.remote.joules,
         backup_every=rare,

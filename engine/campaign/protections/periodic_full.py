@@ -4,19 +4,19 @@ from collections.abc import Mapping
 
 from ...units import GiB
 from ..closed_form import batches_between
-from ..protection import LOSSES, STORE, Keeps, Path, Plan, Protection, Site
+from ..protection import LOSSES, STORE, Keeps, Protection, ProtectionPlan, Site, StatePath
 
 # A whole copy elsewhere brings everything back; of silent damage, if it is noticed before the next checkpoint.
 COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")
 
 
-def to(site: Site, medium: str, path: Path, overlapped: bool = False) -> Plan:
+def to(site: Site, medium: str, path: StatePath, overlapped: bool = False) -> ProtectionPlan:
     """Checkpoint all state over `path`; overlapped, training stands for a copy into host memory alone, if that holds one."""
     copied, sent = site.state / site.home.read, site.state / min(path.write, site.home.read)
     fits = overlapped and room(site) >= site.state
     pause, drain = (copied, site.state / path.write) if fits else (sent, 0.0)
     step = site.bare.step
-    return Plan(
+    return ProtectionPlan(
         step=step,
         joules=site.bare.joules,
         every=batches_between(site, step, pause, drain),
@@ -37,7 +37,7 @@ def room(site: Site) -> float:
     return max(machine.dram_capacity_GiB * GiB * site.nodes - taken, 0.0)
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Checkpoint to remote storage, blocking."""
     return to(site, "remote", site.remote)
 

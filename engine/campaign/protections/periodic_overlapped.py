@@ -1,10 +1,10 @@
 """Periodic overlapped: training stands for a copy in host memory, which goes to remote storage while training goes on."""
 
-from ..protection import STORE, Plan, Protection, Site
+from ..protection import STORE, Protection, ProtectionPlan, Site
 from .periodic_full import COPY_ELSEWHERE, to
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Checkpoint to remote storage, beside training."""
     return to(site, "remote", site.remote, overlapped=True)
 

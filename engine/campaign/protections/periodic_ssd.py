@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from ..protection import Plan, Protection, Site
+from ..protection import Protection, ProtectionPlan, Site
 from .periodic_full import COPY_ELSEWHERE, to
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Checkpoint to local drives; they draw idle power all the time."""
     written = to(site, "ssd", site.ssd)
     return replace(written, watts=site.ssd_watts)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from ...units import HOUR
-from ..protection import STORE, Keeps, Plan, Protection, Site
+from ..protection import STORE, Keeps, Protection, ProtectionPlan, Site
 from .peer import BACKUP
 from .relaxed import PROTECTION as RELAXED
 from .relaxed import log
@@ -14,7 +14,7 @@ from .undo import TCXL, every_batch
 KEEPS: dict[str, Keeps] = {loss: "older" if keeps == "lost" else keeps for loss, keeps in RELAXED.keeps.items()}
 
 
-def plan(site: Site) -> Plan:
+def plan(site: Site) -> ProtectionPlan:
     """Commit every batch, and read all state out once in a while; batches wait while their memory is read for the copy.
 
     Rows change while they are copied: the logs of the batches meanwhile are kept until it counts, and bring it to one batch.

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...errors import BadKnob
 from ...scenario.scenario import Scenario
-from ..protection import Keeps, Plan, Protection, Site
+from ..protection import Keeps, Protection, ProtectionPlan, Site
 
 CXL = ("cxl", "cxl-b", "cxl-d")
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023"
@@ -39,10 +39,10 @@ def log(scenario: Scenario) -> Mapping[str, Any]:
     return near_data(scenario, "undo", dict.fromkeys(CXL, strict))
 
 
-def every_batch(site: Site) -> Plan:
+def every_batch(site: Site) -> ProtectionPlan:
     """Commit every batch; a recovery does what the system's own recovery does."""
     logs = max(site.pace.written - site.bare.written, 0.0)
-    return Plan(
+    return ProtectionPlan(
         step=site.pace.step,
         joules=site.pace.joules,
         every=1,

@@ -6,10 +6,10 @@ from typing import Any
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Move
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
 from ..assumptions import assumed, fields_of
-from ..device import Device, Kind, some
+from ..device import Device, DeviceKind, some
 
 DIRECTIONS = 2
 
@@ -31,11 +31,11 @@ class Link:
 LINKS = Catalogue("cxl-link", Link)
 
 
-def _link(machine: Machine) -> Link:
+def _link(machine: MachineKnobs) -> Link:
     return assumed(machine, "cxl", LINKS[f"generation-{machine.cxl_generation}"])
 
 
-def payload_rate(machine: Machine) -> float:
+def payload_rate(machine: MachineKnobs) -> float:
     """Return the payload bytes per second of one expander's link, one direction."""
     if machine.cxl_bandwidth_GBps is not None:
         return machine.cxl_bandwidth_GBps * GB
@@ -43,12 +43,12 @@ def payload_rate(machine: Machine) -> float:
     return machine.cxl_lanes * link.lane.value * link.efficiency.value * GB
 
 
-def joint_rate(machine: Machine) -> float:
+def joint_rate(machine: MachineKnobs) -> float:
     """Return the payload bytes per second of all expanders' links together, one direction."""
     return machine.num_expanders * payload_rate(machine)
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
     link, count = _link(machine), machine.num_expanders
     latency = (machine.cxl_latency_ns + machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value) * NS
@@ -71,7 +71,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "CXL link",
     build,
     lambda: {name.replace("-", " "): fields_of(link) for name, link in LINKS.items()},

@@ -8,11 +8,11 @@ import numpy as np
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import RowReads, RowUpdates, Stream
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..assumptions import assumed, fields_of
 from ..cluster import nodes
-from ..device import Device, Kind, some
+from ..device import Device, DeviceKind, some
 
 LINE = 64
 
@@ -33,7 +33,7 @@ MEMORY = Catalogue("dram", Memory)
 USED = "ddr4-3200"
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the DRAM; its bandwidth is linear in channels, its static power and price in capacity."""
     memory = assumed(machine, "dram", MEMORY[USED])
     rate = machine.dram_channels * memory.channel.value * memory.efficiency.value * GB
@@ -66,7 +66,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "DRAM",
     build,
     lambda: {"": fields_of(MEMORY[USED])},

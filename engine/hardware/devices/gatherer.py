@@ -8,11 +8,11 @@ import numpy as np
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import RowReads, RowUpdates
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
 from ..cluster import nodes
-from ..device import Device, Kind
+from ..device import Device, DeviceKind
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ CARDS = Catalogue("gather-card", Card)
 USED = "alveo"
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the card; its link is as fast as the GPUs'."""
     card = assumed(machine, "gatherer", CARDS[USED])
     link = machine.pcie_bandwidth_GBps * GB
@@ -50,4 +50,6 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Gather card", build, lambda: {"": fields_of(CARDS[USED])}, knobs=("machine.pcie_bandwidth_GBps",), copies=nodes)
+DEVICE = DeviceKind(
+    "Gather card", build, lambda: {"": fields_of(CARDS[USED])}, knobs=("machine.pcie_bandwidth_GBps",), copies=nodes
+)

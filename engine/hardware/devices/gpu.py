@@ -9,11 +9,11 @@ import numpy as np
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import FLOAT32, GB, US
 from ..assumptions import assumed, fields_of
 from ..cluster import gpus
-from ..device import Device, Kind, some
+from ..device import Device, DeviceKind, some
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
@@ -40,7 +40,7 @@ class Accelerator:
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedTimes:
     """A GPU that replays measured times, as the TrainingCXL prototype's soft one does."""
 
     bottom: Constant = quantity("bottom MLP per parameter", "ps")
@@ -56,15 +56,15 @@ class Replay:
 
 
 ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",))
-REPLAYS = Catalogue("gpu-replay", Replay, uses=("fabric",))
+REPLAYS = Catalogue("gpu-replay", ReplayedTimes, uses=("fabric",))
 
 
-def memory_bytes(machine: Machine) -> float:
+def memory_bytes(machine: MachineKnobs) -> float:
     """Return the GPU's memory in bytes."""
     return _part(machine).memory.value * GB
 
 
-def _part(machine: Machine) -> Accelerator | Replay:
+def _part(machine: MachineKnobs) -> Accelerator | ReplayedTimes:
     if machine.gpu in REPLAYS:
         return assumed(machine, "gpu", REPLAYS[machine.gpu])
     chosen = assumed(machine, "gpu", ACCELERATORS[machine.gpu])
@@ -72,7 +72,7 @@ def _part(machine: Machine) -> Accelerator | Replay:
 
 
 @dataclass(frozen=True)
-class Cost:
+class LayerCost:
     """Operations, memory traffic and kernel launches of a piece of GPU work; `fixed` counts GEMMs."""
 
     seconds: Any
@@ -80,31 +80,31 @@ class Cost:
     nbytes: Any
 
 
-def _gemm(gpu: Accelerator, m: Any, k: Any, n: int) -> Cost:
+def _gemm(gpu: Accelerator, m: Any, k: Any, n: int) -> LayerCost:
     """Cost an m×k by k×n product in fp32, for an output of m rows and n columns."""
     flop, nbytes = 2.0 * m * k * n, 1.0 * FLOAT32 * (m * k + k * n + m * n)
     padded = 2.0 * (m + gpu.rows.value) * k * n / (gpu.flop_share.value * gpu.peak.value * 1e12)
     moved = nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB)
-    return Cost(gpu.fixed.value * US + np.maximum(padded, moved), flop, nbytes)
+    return LayerCost(gpu.fixed.value * US + np.maximum(padded, moved), flop, nbytes)
 
 
-def _elementwise(gpu: Accelerator, nbytes: Any) -> Cost:
-    return Cost(gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB), 0.0, nbytes)
+def _elementwise(gpu: Accelerator, nbytes: Any) -> LayerCost:
+    return LayerCost(gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB), 0.0, nbytes)
 
 
-def _total(costs: list[Cost], samples: Any) -> Cost:
+def _total(costs: list[LayerCost], samples: Any) -> LayerCost:
     """Return the sum; without samples nothing is launched."""
-    return Cost(*(some(samples) * sum(part) for part in zip(*((c.seconds, c.flop, c.nbytes) for c in costs), strict=True)))
+    return LayerCost(*(some(samples) * sum(part) for part in zip(*((c.seconds, c.flop, c.nbytes) for c in costs), strict=True)))
 
 
-def _forward(gpu: Accelerator, samples: Any, widths: tuple[int, ...]) -> list[Cost]:
+def _forward(gpu: Accelerator, samples: Any, widths: tuple[int, ...]) -> list[LayerCost]:
     layers = list(pairwise(widths))
     return [_gemm(gpu, samples, k, n) for k, n in layers] + [_elementwise(gpu, 2.0 * FLOAT32 * samples * n) for _, n in layers]
 
 
-def _backward(gpu: Accelerator, samples: Any, widths: tuple[int, ...], input_gradient: bool) -> list[Cost]:
+def _backward(gpu: Accelerator, samples: Any, widths: tuple[int, ...], input_gradient: bool) -> list[LayerCost]:
     """Activation, weight gradient, input gradient and update of each layer; the update moves 3 words a weight."""
-    costs: list[Cost] = []
+    costs: list[LayerCost] = []
     for layer, (k, n) in enumerate(pairwise(widths)):
         costs += [_elementwise(gpu, 3.0 * FLOAT32 * samples * n), _gemm(gpu, k, samples, n)]
         costs += [_gemm(gpu, samples, n, k)] if layer or input_gradient else []
@@ -112,13 +112,13 @@ def _backward(gpu: Accelerator, samples: Any, widths: tuple[int, ...], input_gra
     return costs
 
 
-def _bottom(gpu: Accelerator, work: BottomMLP) -> Cost:
+def _bottom(gpu: Accelerator, work: BottomMLP) -> LayerCost:
     if work.direction == "forward":
         return _total(_forward(gpu, work.samples, work.widths), work.samples)
     return _total(_backward(gpu, work.samples, work.widths, input_gradient=False), work.samples)
 
 
-def _top(gpu: Accelerator, work: TopPart) -> Cost:
+def _top(gpu: Accelerator, work: TopPart) -> LayerCost:
     """Interaction forward and backward (4 and 6 kernels over its vectors), loss (3 kernels), top MLP."""
     vectors = 1.0 * FLOAT32 * work.samples * work.vectors * work.dim
     outputs = 1.0 * FLOAT32 * work.samples * work.widths[0]
@@ -135,7 +135,7 @@ def _sectors(work: RowReads | RowUpdates) -> Any:
 
 def _computed(name: str, gpu: Accelerator) -> Device:
 
-    def joules(cost: Cost) -> Any:
+    def joules(cost: LayerCost) -> Any:
         return (cost.flop * gpu.flop_energy.value + cost.nbytes * gpu.byte_energy.value) * 1e-12
 
     def moved(nbytes: Any) -> Any:
@@ -168,7 +168,7 @@ def _computed(name: str, gpu: Accelerator) -> Device:
     )
 
 
-def _replayed(gpu: Replay) -> Device:
+def _replayed(gpu: ReplayedTimes) -> Device:
     """The prototype's soft GPU: times of a batch of 128, assumed linear in the batch beyond it."""
 
     def replays(samples: Any) -> Any:
@@ -200,10 +200,10 @@ def _replayed(gpu: Replay) -> Device:
     )
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the GPU of `machine`."""
     part = _part(machine)
-    return _replayed(part) if isinstance(part, Replay) else _computed(machine.gpu, part)
+    return _replayed(part) if isinstance(part, ReplayedTimes) else _computed(machine.gpu, part)
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:
@@ -211,6 +211,6 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {name: fields_of(gpu) for name, gpu in (*ACCELERATORS.items(), *REPLAYS.items())}
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "GPU", build, parts, knobs=("machine.gpu", "machine.matrix_precision", "machine.gpu_memory_energy_source"), copies=gpus
 )

@@ -6,11 +6,11 @@ from typing import Any
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..assumptions import assumed, fields_of
 from ..cluster import nodes
-from ..device import Device, Kind
+from ..device import Device, DeviceKind
 
 ROW = 512
 
@@ -46,7 +46,7 @@ def _eager() -> dict[str, Constant]:
     return {name: getattr(HOSTS["trainingcxl"], name) for name in ("fixed", "per_lookup")}
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the host."""
     eager = _eager() if machine.framework == "pytorch" else {}
     host = assumed(machine, "host", replace(HOSTS[machine.host], loop=LOOPS[machine.framework], **eager))
@@ -89,4 +89,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 
-DEVICE = Kind("Host", build, parts, knobs=("machine.host", "machine.framework"), copies=nodes)
+DEVICE = DeviceKind("Host", build, parts, knobs=("machine.host", "machine.framework"), copies=nodes)

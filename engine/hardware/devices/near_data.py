@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Pool
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ..assumptions import assumed, fields_of
-from ..device import Device, Kind
+from ..device import Device, DeviceKind
 
 SOFT_LOGIC_MHZ = 350.0
 
@@ -24,7 +24,7 @@ class Logic:
 LOGIC = Catalogue("near-data", Logic)
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the logic; clocks up to 350 MHz are an FPGA's, faster ones an ASIC's."""
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
     logic = assumed(machine, "near-data", LOGIC["fpga" if machine.near_data_clock_MHz <= SOFT_LOGIC_MHZ else "asic"])
@@ -40,7 +40,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "Near-data logic",
     build,
     lambda: {name: fields_of(logic) for name, logic in LOGIC.items()},

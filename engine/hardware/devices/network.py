@@ -6,11 +6,11 @@ from typing import Any
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
 from ..cluster import gpus_in_node, nodes
-from ..device import Device, Kind, some
+from ..device import Device, DeviceKind, some
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Fabric:
 FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the links; each GPU brings its own, so rates are linear in GPUs."""
     fabric = assumed(machine, "network", FABRICS[machine.gpu])
     gpus, inside, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
@@ -72,7 +72,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "Network",
     build,
     lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},

@@ -6,15 +6,15 @@ from typing import Any
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Copy, Direct
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
 from ..cluster import gpus
-from ..device import Device, Kind
+from ..device import Device, DeviceKind
 
 
 @dataclass(frozen=True)
-class Path:
+class CopyPath:
     """The software path of a host's copies."""
 
     handoff: Constant = quantity("software hand-off", "us")
@@ -23,10 +23,10 @@ class Path:
     direct: Constant = quantity("zero-copy share", "of copy rate")
 
 
-PATHS = Catalogue("copy-path", Path, of=("host",))
+PATHS = Catalogue("copy-path", CopyPath, of=("host",))
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the PCIe path between host memory or a card and the GPU."""
     path = assumed(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
@@ -49,7 +49,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "PCIe link",
     build,
     lambda: {name: fields_of(path) for name, path in PATHS.items()},

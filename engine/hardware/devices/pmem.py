@@ -10,11 +10,11 @@ import numpy as np
 from ...core.catalog import Catalogue, Quantity, quantity
 from ...core.constants import Constant
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..assumptions import assumed, fields_of
 from ..cluster import nodes
-from ..device import Cost, Device, Kind, some
+from ..device import Cost, Device, DeviceKind, some
 
 CROWD = 12  # writers per module, the most that were measured
 
@@ -25,7 +25,7 @@ def _rate(name: str, unit: str = "GB/s") -> Any:
 
 
 @dataclass(frozen=True)
-class Media:
+class ModuleConstants:
     """One module of a media type; rates in GB/s, each direction apart.
 
     Energy and wear count whole lines of the media, time whole accesses of the size that the rates were measured at.
@@ -50,21 +50,21 @@ class Media:
 
 
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
-MEDIA = Catalogue("media", Media, aside=(ENDURANCE,))
+MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,))
 
 
-def module_bytes(machine: Machine) -> float:
+def module_bytes(machine: MachineKnobs) -> float:
     """Return the capacity of one module in bytes."""
     return (machine.pmem_module_GB or assumed(machine, "pmem", MEDIA[machine.pmem]).module.value) * GB
 
 
-def modules(machine: Machine) -> int:
+def modules(machine: MachineKnobs) -> int:
     """Return how many modules the machine's PMEM capacity takes; capacity must have been settled."""
     capacity = (machine.pmem_capacity_GiB or 0.0) * GiB
     return max(1, ceil(capacity / module_bytes(machine) - 1e-9))
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
     media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
     share = _write_share(media, machine.pmem_writers_per_module)
@@ -84,7 +84,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-def _write_share(media: Media, writers: int) -> float:
+def _write_share(media: ModuleConstants, writers: int) -> float:
     """Return the share of its write rate that a module keeps with so many writers: writes miss its buffer and are amplified."""
     over = (writers - media.writers.value) / max(CROWD - media.writers.value, 1.0)
     return 1 - (1 - media.crowded.value) * min(max(over, 0.0), 1.0)
@@ -95,7 +95,7 @@ def _whole(size: Constant, work: Any) -> Any:
     return work.rows * size.value * np.ceil(work.row_bytes / size.value)
 
 
-def _stored(media: Media, share: float) -> dict[type, Cost]:
+def _stored(media: ModuleConstants, share: float) -> dict[type, Cost]:
     """What the media stores: rows in place as whole lines, what is appended as it comes; home writes count as the update."""
     return {
         RowUpdates: lambda work: _whole(media.line, work) / share,
@@ -105,7 +105,7 @@ def _stored(media: Media, share: float) -> dict[type, Cost]:
     }
 
 
-def _seconds(media: Media, count: int, share: float) -> dict[type, Cost]:
+def _seconds(media: ModuleConstants, count: int, share: float) -> dict[type, Cost]:
 
     def at(rate: Constant, nbytes: Any) -> Any:
         return nbytes / (rate.value * GB * count)
@@ -127,7 +127,7 @@ def _seconds(media: Media, count: int, share: float) -> dict[type, Cost]:
     }
 
 
-def _joules(media: Media, stored: Mapping[type, Cost]) -> dict[type, Cost]:
+def _joules(media: ModuleConstants, stored: Mapping[type, Cost]) -> dict[type, Cost]:
 
     def energy(read: Any, work: Any) -> Any:
         write = stored[type(work)](work) if type(work) in stored else 0.0
@@ -142,7 +142,7 @@ def _joules(media: Media, stored: Mapping[type, Cost]) -> dict[type, Cost]:
     }
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "Persistent memory",
     build,
     lambda: {name: fields_of(media) for name, media in MEDIA.items()},

@@ -6,10 +6,10 @@ from typing import Any
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import HostRows, Stream
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB
 from ..assumptions import assumed, fields_of
-from ..device import Device, Kind, some
+from ..device import Device, DeviceKind, some
 
 ROW = 512
 
@@ -32,7 +32,7 @@ SERVERS = Catalogue("embedding-server", Server)
 USED = "two-socket"
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build one server with as much DRAM as the machine's hosts have."""
     server = assumed(machine, "remote", SERVERS[USED])
 
@@ -53,7 +53,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "Embedding servers",
     build,
     lambda: {"": fields_of(SERVERS[USED])},

@@ -8,11 +8,11 @@ import numpy as np
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
 from ..cluster import nodes
-from ..device import Device, Kind, some
+from ..device import Device, DeviceKind, some
 
 BLOCK = 4096
 
@@ -37,7 +37,7 @@ class Drive:
 DRIVES = Catalogue("drive", Drive)
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the drives, striped: rates and power are linear in their number."""
     drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds
 
@@ -75,7 +75,7 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind(
+DEVICE = DeviceKind(
     "SSD",
     build,
     lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},

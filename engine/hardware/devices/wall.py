@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
-from ...scenario.machine import Machine
+from ...scenario.machine import MachineKnobs
 from ..assumptions import assumed, fields_of
-from ..device import Device, Kind
+from ..device import Device, DeviceKind
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ SUPPLIES = Catalogue("supply", Supply)
 USED = "server-room"
 
 
-def build(machine: Machine) -> Device:
+def build(machine: MachineKnobs) -> Device:
     """Build the supply; it does no work, but every device's joule is drawn from the wall with its losses."""
     supply = assumed(machine, "wall", SUPPLIES[USED])
     drawn = supply.pue.value / supply.efficiency.value
@@ -34,4 +34,4 @@ def build(machine: Machine) -> Device:
     )
 
 
-DEVICE = Kind("Supplies and cooling", build, lambda: {"": fields_of(SUPPLIES[USED])}, knobs=("machine.energy_level",))
+DEVICE = DeviceKind("Supplies and cooling", build, lambda: {"": fields_of(SUPPLIES[USED])}, knobs=("machine.energy_level",))

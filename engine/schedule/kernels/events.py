@@ -11,7 +11,7 @@ import numpy as np
 
 from .leap import leap
 from .periodic import LEAPT, nothing_kept
-from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, State, Template, begin, kernel
+from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, ScheduleState, Template, begin, kernel
 
 
 @kernel
@@ -228,7 +228,7 @@ def _complete(g: Any, s: Any, batch: int) -> bool:
     return bool(k == s.start.shape[1])
 
 
-def advance(template: Template) -> State:
+def advance(template: Template) -> ScheduleState:
     """Schedule every batch; returns start, end, cause (flat index, -1 for none) and staleness arrays.
 
     Shapes are (batches, tasks); times in seconds; NaN marks a rolling log that was skipped or cut off.

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .template import Floats, Ints, State, Template
+from .template import Floats, Ints, ScheduleState, Template
 
 LANES = 16  # machines at once; their times stand side by side
 WRONG, RIGHT, SURE = range(3)  # ties: the other one is first; this one is, among tasks ready in one round; both always are
@@ -41,7 +41,7 @@ def ordered(g: Template) -> bool:
     return g.roll < 0 and not g.background.any()
 
 
-def order(g: Template, s: State) -> Order:
+def order(g: Template, s: ScheduleState) -> Order:
     """Return the order of a schedule that events have made."""
     (batches, width), number = s.start.shape, s.start.size
     flat = np.lexsort((np.arange(number), s.ready.reshape(-1), s.start.reshape(-1)))

@@ -39,7 +39,7 @@ class Template(NamedTuple):
     alike: Ints
 
 
-class State(NamedTuple):
+class ScheduleState(NamedTuple):
     """Everything that changes while the schedule advances."""
 
     start: Floats
@@ -64,12 +64,12 @@ def stretches(rows: NDArray[Any]) -> Ints:
     return np.concatenate(([0], np.cumsum(changes)))
 
 
-def begin(template: Template) -> State:
+def begin(template: Template) -> ScheduleState:
     """Return the state before anything has run; a relaxed log counts the first checkpoint as its newest."""
     batches, width = template.durations.shape
     nan = np.full((batches, width), np.nan)
     newest = 0 if template.bound > 0 else -1
-    return State(
+    return ScheduleState(
         start=nan,
         end=nan.copy(),
         cause=np.full((batches, width), -1, dtype=np.int64),

@@ -6,7 +6,7 @@ from ...core.work import Copy, HostRows, Pool, Software, Stream
 from ...scenario.scenario import Scenario
 from ...units import GiB
 from ..steps import gpu
-from ..system import Cache, System, Ways
+from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
 MAPS, INDEX_BYTES = 2, 8  # int64 maps as long as all tables
@@ -14,7 +14,7 @@ SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 BUFFERS = Constant("cache buffers", 0.2, "GiB", 0.12, 0.25, "measured", "hpcaitech/CachedEmbedding run logs", "on the GPU")
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """The cache is tended by software before the batch, and nothing overlaps.
 
     Rows of several batches can be fetched together: that shares the software's fixed part alone.
@@ -61,7 +61,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "dram"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
     cache=Cache(

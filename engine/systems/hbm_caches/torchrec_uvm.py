@@ -4,7 +4,7 @@ from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Amount, Direct, Pool
 from ...scenario.scenario import Scenario
 from ..steps import gpu, shared
-from ..system import Cache, System, Ways
+from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
@@ -12,7 +12,7 @@ TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last u
 TABLE = 4  # bytes for each row: the table that it belongs to
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Four stages in flight: input copy, input all-to-all, cache prefetch, and forward with backward of the batch before.
 
     GPU threads move rows across the link themselves; a row that its set refuses, being full of its own batch or of rows used
@@ -67,7 +67,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,

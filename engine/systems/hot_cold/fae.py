@@ -7,7 +7,7 @@ from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import AllReduce, Copy, Pool, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps import gpu, host
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Floats, Traffic, hot_rows, row_bytes, table_bytes
 
 GAP = Constant(
@@ -15,7 +15,7 @@ GAP = Constant(
 )
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Hot mini-batches ask nothing of the host's CPU, normal ones nothing of the hot rows: amounts are 0 there."""
     hot, gpus = hot_batches(t), s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
@@ -55,7 +55,7 @@ SYSTEM = System(
     devices=("host", "dram", "gpu", "pcie", "network"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,

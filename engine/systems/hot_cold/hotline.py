@@ -4,11 +4,11 @@ from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import AllReduce, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps import gpu
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Two micro-batches: the popular one beside the gathering, the other after both; rows go back beside the next batch.
 
     Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
@@ -41,7 +41,7 @@ SYSTEM = System(
     devices=("host", "dram", "gpu", "pcie", "network", "gatherer"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,

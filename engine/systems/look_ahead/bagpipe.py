@@ -5,13 +5,13 @@ from ...core.work import AllToAll
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import look_ahead_rows, spread
 from ..steps import gpu, remote
-from ..system import Cache, System, Ways
+from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, row_bytes, table_bytes
 
 BULK = 50  # batches between two write-backs
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Missing rows come while the batch before trains; only rows that the next batch uses are synchronised at once."""
     copies = spread(s, s.machine.num_gpus)
     now, later = _synchronise(s, t, copies)
@@ -55,7 +55,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "remote"),
     memory="servers",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Look-ahead",
     baseline="remote-no-cache",
     scales=True,

@@ -4,11 +4,11 @@ from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
 from ..steps import far_memory
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Cold rows are read between the exchange of indices and the lookup, and nothing else runs meanwhile."""
     cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
     arrived = far_memory.index_exchange(s, t)[1]
@@ -28,7 +28,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Cold rows",
     baseline="cold-in-dram",
     scales=True,

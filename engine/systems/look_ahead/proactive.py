@@ -6,14 +6,14 @@ from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
 from ..steps import far_memory
-from ..system import Ways
+from ..system import LogPolicy
 from ..traffic import Traffic, cached_rows
 from .cold_in_dram import SYSTEM as REACTIVE
 
 AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Reads ahead fill the GPUs' idle time: exchanges, all-reduce; hot rows are looked up after the update as ever."""
     if not s.policy.prefetch:
         return REACTIVE.plan(s, w, t)

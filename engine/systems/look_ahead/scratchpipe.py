@@ -4,7 +4,7 @@ from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Copy, HostRows, Pool, Stream
 from ...scenario.scenario import Scenario
 from ..steps import gpu
-from ..system import Cache, System, Ways
+from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 AHEAD = 4  # stages before training, each with a batch of its own
@@ -12,7 +12,7 @@ WINDOW = 6  # batches whose rows may not go: three still to be written, the pres
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Plan, Collect, Exchange, Insert and Train each work on a batch of their own: the slowest sets the pace."""
     come, go = t.misses * t.row_bytes, t.evicted * t.row_bytes
     collect = (Demand("host", HostRows(t.misses, t.row_bytes), "rows"), Demand("gpu", Stream(go)))
@@ -38,7 +38,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "dram"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
     cache=Cache("lru", cached_rows, window=lambda s: WINDOW, warm=True),

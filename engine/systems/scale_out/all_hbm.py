@@ -3,11 +3,11 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..steps import gpu, shared
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic, table_bytes
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Indices, pooled vectors and their gradients cross between GPUs; nothing else leaves them."""
     indices, arrived = gpu.exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
     pooled, forward = gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
@@ -35,7 +35,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network"),
     memory="hbm",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,

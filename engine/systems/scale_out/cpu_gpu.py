@@ -3,11 +3,11 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..steps import host
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """The host looks up and pools, the GPUs train, the host updates."""
     return TaskGraph(host.hybrid(s, t))
 
@@ -18,7 +18,7 @@ SYSTEM = System(
     devices=("host", "dram", "gpu", "pcie", "network"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,

@@ -4,11 +4,11 @@ from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Stream
 from ...scenario.scenario import Scenario
 from ..steps import host, shared
-from ..system import Recovery, System, Ways
+from ..system import LogPolicy, RecoveryWork, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """One step after the other in the host's one lane."""
     on_host = host.on_host
     return TaskGraph(
@@ -23,7 +23,7 @@ def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
     )
 
 
-def recover(s: Scenario, recovery: Recovery) -> TaskGraph:
+def recover(s: Scenario, recovery: RecoveryWork) -> TaskGraph:
     """Nothing was kept: the first parameters are read again and training starts over."""
     load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
     return TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
@@ -36,7 +36,7 @@ SYSTEM = System(
     memory="dram",
     plan=plan,
     recover=recover,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,

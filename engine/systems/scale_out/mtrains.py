@@ -8,7 +8,7 @@ from ...scenario.scenario import Scenario
 from ...units import GiB
 from ..placement import USABLE, Levels, nbytes, placement
 from ..steps import far_memory, gpu
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic, cached_rows, row_bytes
 
 COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced", "RocksDB-like store; bytes written per byte")
@@ -19,7 +19,7 @@ def scm_rows(s: Scenario) -> float:
     return (s.machine.pmem_capacity_GiB or 0.0) * GiB * nodes(s.machine) / row_bytes(s)
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Rows outside HBM are fetched one batch ahead, except beside the update, which must not see the cache change."""
     if s.policy.prefetch:
         fetch = _fetch(t, ("Embedding lookup",), (), ahead=True)
@@ -62,7 +62,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram", "pmem", "ssd"),
     memory="ssd",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Scale-out",
     baseline="dram-hbm-nodes",
     scales=True,

@@ -4,11 +4,11 @@ from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import spread
 from ..steps import gpu, remote
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic, table_bytes
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Nothing overlaps: calls to servers block the training loop, and rows are read after the batch before has been written."""
     rows = spread(s, s.machine.num_gpus) * t.rows
     return TaskGraph(
@@ -28,7 +28,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "remote"),
     memory="servers",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     family="Look-ahead",
     baseline="remote-no-cache",
     scales=True,

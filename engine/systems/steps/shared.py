@@ -21,7 +21,7 @@ from ...core.work import (
     TopPart,
 )
 from ...scenario.scenario import Scenario
-from ..system import Recovery, System, ways
+from ..system import RecoveryWork, System, log_policy
 from ..traffic import Traffic, top_widths
 
 Names = tuple[str, ...]
@@ -143,12 +143,12 @@ def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
     )
 
 
-def recover(system: System, s: Scenario, recovery: Recovery) -> TaskGraph:
+def recover(system: System, s: Scenario, recovery: RecoveryWork) -> TaskGraph:
     """Return a system's way back: its own, else a restore from its log or its memory behind CXL, else a new start."""
     behind_cxl = "cxl" in system.devices
     if system.recover:
         found = system.recover(s, recovery)
-    elif ways(s, system).log or behind_cxl:
+    elif log_policy(s, system).log or behind_cxl:
         found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
     else:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
@@ -157,7 +157,7 @@ def recover(system: System, s: Scenario, recovery: Recovery) -> TaskGraph:
     return found
 
 
-def _restore(memory: str, link: str, recovery: Recovery) -> TaskGraph:
+def _restore(memory: str, link: str, recovery: RecoveryWork) -> TaskGraph:
     """Read the logs, put rows back, verify the tables, load the MLP."""
     rows, again = RowUpdates(recovery.rows, recovery.row_bytes), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)

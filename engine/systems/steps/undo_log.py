@@ -7,18 +7,18 @@ import numpy as np
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Move, Pool, Stream
 from ...scenario.scenario import Scenario
-from ..system import Ways
+from ..system import LogPolicy
 from ..traffic import Traffic
 from . import shared
 
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 
 
-def undo_plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def undo_plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
     now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
     gpu = shared.gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
-    shadow = _shadow(t) if w.bound > 0 else ()
+    shadow = _shadow(t) if w.mlp_staleness_bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
     return TaskGraph(
         (
@@ -30,7 +30,7 @@ def undo_plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
             *gpu.spreading,
             *early,
             *shadow,
-            *shared.undo_log(t, w.bound, FORWARD_DONE),
+            *shared.undo_log(t, w.mlp_staleness_bound, FORWARD_DONE),
             shared.bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
             shared.near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
         )

@@ -1,7 +1,7 @@
 """CXL: CXL-B with relaxed embedding lookup and an MLP log that may span batches; TrainingCXL itself."""
 
 from ..steps.undo_log import undo_plan
-from ..system import System, Ways
+from ..system import LogPolicy, System
 
 SYSTEM = System(
     title="CXL",
@@ -9,7 +9,7 @@ SYSTEM = System(
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
     plan=undo_plan,
-    ways=Ways("undo", 100, True),
+    log_policy=LogPolicy("undo", 100, True),
     near_data=True,
     relaxes=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),

@@ -1,7 +1,7 @@
 """CXL-B: CXL-D with an undo log that is written while the top part runs."""
 
 from ..steps.undo_log import undo_plan
-from ..system import System, Ways
+from ..system import LogPolicy, System
 
 SYSTEM = System(
     title="CXL-B",
@@ -9,7 +9,7 @@ SYSTEM = System(
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
     plan=undo_plan,
-    ways=Ways("undo", 0, False),
+    log_policy=LogPolicy("undo", 0, False),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -7,11 +7,11 @@ from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..steps import shared
 from ..steps.undo_log import undo_plan
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """As PCIe without hand-offs: each side starts when its inputs are there."""
     if w.log == "undo":
         return undo_plan(s, w, t)
@@ -37,7 +37,7 @@ SYSTEM = System(
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
     plan=plan,
-    ways=Ways("redo", 0, False),
+    log_policy=LogPolicy("redo", 0, False),
     near_data=True,
     logs=("undo",),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),

@@ -3,11 +3,11 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..steps import shared
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Lookup beside the bottom MLP, update beside its backward, nothing logged."""
     gpu = shared.gpu_side(s, t, ("Embedding lookup",))
     barrier = ("Embedding update", "Bottom MLP backward")
@@ -31,7 +31,7 @@ SYSTEM = System(
     devices=("host", "gpu", "cxl", "near-data", "dram"),
     memory="dram",
     plan=plan,
-    ways=Ways("", 0, False),
+    log_policy=LogPolicy("", 0, False),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -3,11 +3,11 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..steps import shared
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Three hand-offs a batch, around forward, backward and checkpoint; pooled vectors cross if the card pools."""
     near = s.machine.near_data_compute
     forward = t.pooled_bytes if near else t.lookup_bytes
@@ -36,7 +36,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "near-data", "pmem"),
     memory="pmem",
     plan=plan,
-    ways=Ways("redo", 0, False),
+    log_policy=LogPolicy("redo", 0, False),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

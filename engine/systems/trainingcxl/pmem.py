@@ -4,11 +4,11 @@ from ...core.graph import Demand, TaskGraph
 from ...core.work import RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps import shared
-from ..system import System, Ways
+from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time."""
     reads = (Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share)),)
     updates = (Demand("pmem", RowUpdates(t.rows, t.row_bytes)),)
@@ -33,6 +33,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "pmem"),
     memory="pmem",
     plan=plan,
-    ways=Ways("redo", 0, False),
+    log_policy=LogPolicy("redo", 0, False),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -4,11 +4,11 @@ from ...core.graph import Demand, TaskGraph
 from ...core.work import RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps import shared
-from ..system import Cache, System, Ways
+from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, cached_rows
 
 
-def plan(s: Scenario, w: Ways, t: Traffic) -> TaskGraph:
+def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Rows missing in the DRAM cache are read as blocks; each pushes out a row that must be written back."""
     fetch = (Demand("ssd", RowReads(t.misses, t.vector_bytes)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
     evict = (Demand("ssd", RowUpdates(t.misses, t.row_bytes)), Demand("dram", RowUpdates(t.rows, t.row_bytes)))
@@ -33,7 +33,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "ssd", "dram"),
     memory="ssd",
     plan=plan,
-    ways=Ways("redo", 0, False),
+    log_policy=LogPolicy("redo", 0, False),
     cache=Cache("lru", cached_rows),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

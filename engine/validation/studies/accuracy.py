@@ -36,7 +36,7 @@ BATCHES, CRASH_SHARE, HELD_OUT = 5000, 0.8, 200_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class AccuracyPlan:
     """What is studied: a preset's model and data, power lost in batch `crash_at` of `batches`, MLPs `staleness` batches old."""
 
     preset: str = "dlrm-kaggle"
@@ -67,7 +67,7 @@ class Seed:
     at_end: Mapping[Any, Score]
 
 
-def check(plan: Plan) -> None:
+def check(plan: AccuracyPlan) -> None:
     """Raise BadInput where a plan cannot be carried out."""
     oldest = max(plan.staleness, default=0)
     if 0 not in plan.staleness or oldest == 0:
@@ -89,7 +89,7 @@ def scenario_of(plan: Any, seed: int) -> Scenario:
     return with_values(preset(plan.preset).scenario, changes)
 
 
-def one_seed(plan: Plan, seed: int) -> Seed:
+def one_seed(plan: AccuracyPlan, seed: int) -> Seed:
     """Train one seed without a fault, and once from each recovery; on one thread, so that no core count matters.
 
     Raises CannotRun where the model fits no budget, diverges, or has held-out samples of one kind alone.

@@ -17,7 +17,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Effect:
+class StudyEffect:
     """One variant, moment and measure: the variant's score less that of its pair, and the spread between seeds unpaired."""
 
     variant: str
@@ -38,14 +38,14 @@ def told(variant: str) -> str:
     return WORDS[kind].format(amount=amount, shards=SHARDS)
 
 
-def effects(study: Study) -> tuple[Effect, ...]:
+def effects(study: Study) -> tuple[StudyEffect, ...]:
     """Return every difference of at least two seeds, by moment, measure and variant."""
     variants = getattr(study.plan, kept.KINDS[study.which].varied)
-    return tuple(Effect(*one) for one in differences(study, variants, NOTHING))
+    return tuple(StudyEffect(*one) for one in differences(study, variants, NOTHING))
 
 
 @cache
-def stored() -> tuple[Effect, ...]:
+def stored() -> tuple[StudyEffect, ...]:
     """Return the effects of the stored study; raises BadFile where it cannot be read."""
     return effects(kept.read(kept.STORED_PROTECTIONS))
 

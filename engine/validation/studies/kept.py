@@ -26,7 +26,7 @@ Plan = Any  # one of the plans in KINDS
 
 
 @dataclass(frozen=True)
-class Kind:
+class StudyKind:
     """A study that can be made: its plan's type, how one seed is computed, and what its scores are named by, in which field."""
 
     plan: type[Any]
@@ -36,8 +36,8 @@ class Kind:
 
 
 KINDS = {
-    "accuracy": Kind(accuracy.Plan, accuracy.one_seed, int, "staleness"),
-    "protections": Kind(protections.Plan, protections.one_seed, str, "variants"),
+    "accuracy": StudyKind(accuracy.AccuracyPlan, accuracy.one_seed, int, "staleness"),
+    "protections": StudyKind(protections.ProtectionsPlan, protections.one_seed, str, "variants"),
 }
 
 
@@ -64,7 +64,7 @@ class Study:
         return f"python -m engine study {self.which} --seeds {len(self.seeds)}{''.join(others)}"
 
 
-def _options(plan: Plan, kind: Kind) -> dict[str, Any]:
+def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
     """Return the plan as the command's options."""
     return {
         "preset": plan.preset,
@@ -144,7 +144,7 @@ def _line(seed: Seed) -> str:
     return json.dumps({"seed": seed.seed, "twin": seed.twin, **scores}) + "\n"
 
 
-def _seed(kind: Kind, line: str) -> Seed:
+def _seed(kind: StudyKind, line: str) -> Seed:
     said = json.loads(line)
     at_recovery, at_end = (
         {kind.key(name): Score(**score) for name, score in said[moment].items()} for moment in ("at_recovery", "at_end")

@@ -29,7 +29,7 @@ NOTHING = "none"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProtectionsPlan:
     """What is studied: a preset's model and data, struck in batch `crash_at` of `batches`, and how each variant recovers."""
 
     preset: str = "dlrm-kaggle"
@@ -39,7 +39,7 @@ class Plan:
     variants: tuple[str, ...] = VARIANTS
 
 
-def check(plan: Plan) -> None:
+def check(plan: ProtectionsPlan) -> None:
     """Raise BadInput for a plan that cannot be carried out."""
     for name in plan.variants:
         kind, amount = parsed(name)
@@ -59,7 +59,7 @@ def parsed(name: str) -> tuple[str, int]:
     return kind, int(amount)
 
 
-def one_seed(plan: Plan, seed: int) -> Seed:
+def one_seed(plan: ProtectionsPlan, seed: int) -> Seed:
     """Train one seed without a fault, and on from each variant's recovery; on one thread, so that no core count matters."""
     with single_thread():
         scenario = scenario_of(plan, seed)
