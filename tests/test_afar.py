@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine import version
 from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import shared_training
 from engine.service import dask_pool, service
@@ -68,11 +69,11 @@ def test_a_worker_with_other_code_is_refused_with_a_sentence_and_the_digest_sees
     assert "install the same everywhere" in ended.trouble and not ended.endings
     folder = tmp_path / "engine"
     shutil.copytree(ROOT / "engine", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(dask_pool, "__file__", str(folder / "service" / "dask_pool.py"))
-    same = dask_pool.code.__wrapped__()
-    assert same == dask_pool.code()
-    (folder / "systems" / "trainingcxl" / "cxl.py").write_text("")
-    assert dask_pool.code.__wrapped__() != same
+    monkeypatch.setattr(version, "_ROOT", str(folder))
+    same = version.digest_of_code()
+    assert same == version.CODE and same in dask_pool.code()
+    next(folder.rglob("cxl.py")).write_text("")
+    assert version.digest_of_code() != same
 
 
 def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def test_results_and_lines_are_those_that_have_a_result(path: Path) -> None:
 def test_deleting_a_request_frees_what_no_other_has_and_stops_what_runs_for_it_alone(path: Path) -> None:
     first, second = fill(path, range(10)), fill(path, range(6, 14), pinned=True)
     for name in ("of both", "of the first"):
-        ask(path, "INSERT INTO trainings VALUES (?, '{}', '', '', 0)", name)
+        ask(path, "INSERT INTO trainings VALUES (?, '{}', '', '', 0, '')", name)
     ask(path, "UPDATE points SET class = CASE WHEN position < 5 THEN 'of the first' ELSE 'of both' END")
     ask(path, "UPDATE points SET class = 'of both' WHERE request = ?", second)
     before = path.stat().st_size

@@ -1,5 +1,8 @@
 """Is a stage computed once for the values that it reads, and again for any other?"""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from engine.core.memo import forget, remembered
@@ -86,3 +89,19 @@ def test_few_answers_are_kept_and_all_can_be_forgotten():
     forget()
     stage(changed(batch=4))
     assert len(calls) == 5
+
+
+def test_several_threads_may_ask_for_new_answers_at_once():
+    stage, calls = counted(lambda s: s.data.batch_size * s.machine.cxl_lanes, most=1500)
+    asked = [changed(batch=batch, lanes=lanes) for batch in range(1, 501) for lanes in (4, 8)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda first: [stage(one) for one in asked[first:] + asked[:first]], (0, 250, 500, 750)))
+    finally:
+        sys.setswitchinterval(before)
+    for first, answers in zip((0, 250, 500, 750), found, strict=True):
+        assert answers == [one.data.batch_size * one.machine.cxl_lanes for one in asked[first:] + asked[:first]]
+    known = len(calls)
+    assert [stage(one) for one in asked] and len(calls) == known, "all thousand answers are kept"

@@ -11,6 +11,7 @@ import pytest
 from service_fakes import REFUSED, ask, open_pids, scenario, until
 from service_fakes import owner as started
 
+from engine import version
 from engine.results.csv_table import csv_text
 from engine.run.functional_class import functional_class
 from engine.run.progress import Progress
@@ -229,10 +230,10 @@ def test_a_slow_first_point_and_quick_others_do_not_fool_the_time_left(store: Pa
         name, one = key(asked[number], "full"), functional_class(asked[number])
         begun = 1000.0 + 20 * number
         ask(store, "INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, ?, 'kept')", name, begun)
-        kept_then = "INSERT INTO results (key, result, checksum, model_version, created) VALUES (?, '{}', '', '', ?)"
-        ask(store, kept_then, name, begun + took)
+        kept_then = "INSERT INTO results (key, result, checksum, model_version, created, code) VALUES (?, '{}', '', '', ?, ?)"
+        ask(store, kept_then, name, begun + took, version.CODE)
         if trains and one:
-            ask(store, "INSERT INTO trainings VALUES (?, '', '', '', ?)", one.name, begun + took - 0.5)
+            ask(store, "INSERT INTO trainings VALUES (?, '', '', '', ?, ?)", one.name, begun + took - 0.5, version.CODE)
 
     finished(0, 10.0, trains=True)
     finished(1, 0.25, trains=False)

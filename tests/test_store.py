@@ -131,7 +131,7 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
 
 def test_a_newer_store_is_refused(path: Path) -> None:
     ask(path, "PRAGMA user_version = 99")
-    with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 2.*update"):
+    with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 3.*update"):
         ask(path, "SELECT 1")
 
 

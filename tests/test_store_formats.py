@@ -14,7 +14,8 @@ from engine.store.database import crc
 from engine.store.requests import _compact
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
 
-FORMAT_1 = (Path(__file__).parent / "data" / "store_format_1.sql").read_text()
+PUBLISHED = [(Path(__file__).parent / "data" / f"store_format_{n}.sql").read_text() for n in (1, 2)]  # each from the one before
+FORMAT_1 = PUBLISHED[0]
 LAYOUT = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
 
 
@@ -41,9 +42,8 @@ def finished(seed: int) -> kept.Result:
 
 
 def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows(old: Path, tmp_path: Path) -> None:
-    assert ask(old, "SELECT used FROM results") == [(5.0,)]
-    found = kept.find(old, scenario(1), "estimate")
-    assert found and found.results == {"Step time [ms]": 0.25}
+    assert ask(old, "SELECT used, code FROM results") == [(5.0, "")]
+    assert kept.find(old, scenario(1), "estimate") is None, "nobody knows which code has computed it"
     assert ask(old, "PRAGMA user_version") == [(schema.VERSION,)]
     assert {name for _, name, _ in ask(old, LAYOUT)} == {name for _, name, _ in ask(tmp_path / "new.sqlite", LAYOUT)}
     for table in ("requests", "points", "results", "set_aside"):
@@ -53,10 +53,13 @@ def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows
     assert ask(old, "SELECT count(*) FROM requests WHERE checksum = crc(how, data, base)") == [(1,)]
 
 
-def test_a_request_of_format_1_goes_on_where_it_was(old: Path) -> None:
+def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced(old: Path) -> None:
     service.serve(old, 1, 0.0, COMPUTE)
     assert service.status(old, 7).state == "done"
-    assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "estimate"),) for one in scenarios([2, 3]))
+    assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "estimate"),) for one in scenarios([1, 2, 3]))
+    assert [
+        result and result.results["Step time [ms]"] for _, result in kept.outcomes(old, scenarios([1, 2, 3]), "estimate")
+    ] == [seed / 7 for seed in (1, 2, 3)]
 
 
 def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,10 +77,13 @@ def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatc
     assert ask(old, "SELECT count(*) FROM points") == [(3,)]
 
 
-def test_the_first_format_is_never_edited() -> None:
+@pytest.mark.parametrize("format", [1, 2])
+def test_a_published_format_is_never_edited(format: int) -> None:
     first, kept_text = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
-    first.executescript(schema.FIRST)
-    kept_text.executescript(FORMAT_1)
+    for there, steps in ((first, schema.STEPS), (kept_text, PUBLISHED)):
+        there.create_function("crc", -1, crc)
+        for step in steps[:format]:
+            there.executescript(step)
     assert first.execute(LAYOUT).fetchall() == kept_text.execute(LAYOUT).fetchall()
     first.close()
     kept_text.close()

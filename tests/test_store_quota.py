@@ -98,7 +98,7 @@ def test_with_nothing_else_left_the_oldest_lists_of_points_go_and_the_requests_s
 def test_trainings_go_by_age_unless_a_held_request_needs_them(path: Path) -> None:
     pinned = fill(path, range(2), pinned=True)
     for name, created in (("needed", 1.0), ("old", 2.0)):
-        ask(path, "INSERT INTO trainings VALUES (?, '{}', '', '', ?)", name, created)
+        ask(path, "INSERT INTO trainings VALUES (?, '{}', '', '', ?, '')", name, created)
     ask(path, "UPDATE points SET class = 'needed' WHERE request = ?", pinned)
     tidy(path, 1)
     assert ask(path, "SELECT class FROM trainings") == [("needed",)]

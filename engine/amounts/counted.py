@@ -104,7 +104,6 @@ def _distances(s: Scenario, file: CriteoFile | None) -> Distances:
     return distances([given.ids(n) for n in range(num_batches(s, file))])
 
 
-@of_amounts
 def _found(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
     """Return rows by the memory that they are found in, (N, LEVELS)."""
     given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
@@ -117,7 +116,6 @@ def _found(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Flo
     return levels
 
 
-@of_amounts
 def _popular(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
     """Return the share of samples that meet hot rows alone, (N,)."""
     given = _drawn(s, file=file)

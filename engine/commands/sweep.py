@@ -147,9 +147,9 @@ def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | Non
 
     with _ticking(store, request):
         while not ended():
-            try:
+            with suppress(AlreadyOwned):
                 service.serve(store, jobs, idle_exit_seconds=TICK_SECONDS, until=ended, cluster=cluster)
-            except AlreadyOwned:
+            if not ended():  # another owns the store, or is to own it
                 time.sleep(TICK_SECONDS)
 
 

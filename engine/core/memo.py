@@ -5,10 +5,11 @@ another scenario with the same values there gets the same answer. A stage that r
 computed more often, never wrongly.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import wraps
 from operator import attrgetter
+from threading import Lock
 from typing import Any, TypeVar, cast
 
 Stage = TypeVar("Stage", bound=Callable[..., Any])
@@ -93,11 +94,18 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
             notes = Reads()
             answer = stage(Seen(scenario, notes), *others, **beside)
             notes.open = False
-            if len(ways) >= MOST_WAYS:
-                ways.clear()
-            ways[others] = _with(
-                ways.get(others, ()), tuple(notes), scenario, answer, lambda known: sum(map(size, known)) >= most
-            )
+            paths = tuple(notes)
+            reads = attrgetter(*paths) if paths else lambda scenario: ()
+            values, amount = reads(scenario), size(answer)
+            with WRITING:
+                if len(ways) >= MOST_WAYS:
+                    ways.clear()
+                known = ways.get(others, ())
+                mine = next((answers for read, _, answers in known if read == paths), None)
+                if mine is None:
+                    mine = Answers()
+                    ways[others] = ((paths, reads, mine), *known[: MOST_PATHS - 1])
+                mine.keep(values, answer, amount, most)
             return answer
 
         return cast(Stage, recall)
@@ -105,23 +113,28 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
     return of
 
 
-Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], dict[Any, Any]], ...]
+class Answers(dict[Any, Any]):
+    """A stage's answers by the values that it read at the same paths, and how much they hold; written under the lock alone."""
+
+    held = 0
+
+    def keep(self, values: Any, answer: Any, amount: int, most: int) -> None:
+        """Keep an answer, the first one for the same values, in the place of all others where these hold too much."""
+        if self.held >= most:
+            self.clear()
+            self.held = 0
+        if values not in self:
+            self[values] = answer
+            self.held += amount
+
+
+Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], Answers], ...]
 KEPT: list[dict[tuple[Any, ...], Ways]] = []
-
-
-def _with(known: Ways, paths: tuple[str, ...], scenario: Any, answer: Any, full: Callable[[Iterable[Any]], bool]) -> Ways:
-    """Keep an answer by the values at the paths that were read; ways are replaced, so that readers never see half of one."""
-    for others, reads, answers in known:
-        if others == paths:
-            if full(answers.values()):
-                answers.clear()
-            answers[reads(scenario)] = answer
-            return known
-    reads = attrgetter(*paths) if paths else lambda scenario: ()
-    return ((paths, reads, {reads(scenario): answer}), *known[: MOST_PATHS - 1])
+WRITING = Lock()  # ways are replaced and looked up in one step, so whoever reads needs no lock
 
 
 def forget() -> None:
     """Forget every answer of every stage."""
-    for ways in KEPT:
-        ways.clear()
+    with WRITING:
+        for ways in KEPT:
+            ways.clear()

@@ -6,7 +6,6 @@ from functools import cache
 from math import prod
 
 from ..core.graph import check
-from ..core.memo import remembered
 from ..hardware import assumptions
 from ..hardware.device import Device
 from ..hardware.power import counted, within_host
@@ -43,7 +42,6 @@ def machine_of(scenario: Scenario) -> Machine:
     return Machine(scenario, chosen, system.log_policy(scenario, chosen), devices)
 
 
-@remembered()
 def _device(machine: MachineKnobs, name: str, in_host: bool, factor: float) -> Device:
     device = built(machine, name)
     return counted(machine, within_host(device) if in_host else device, factor)

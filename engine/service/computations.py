@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 
+from .. import version
 from ..core.memory_limit import REMEDY
 from ..run.progress import Progress
 from ..store.database import transaction
@@ -62,8 +63,8 @@ def unwanted(store: sqlite3.Connection) -> list[tuple[int, int, str]]:
 
 
 def kept(store: sqlite3.Connection, name: str) -> bool:
-    """Return whether the point with this key has a result."""
-    return bool(store.execute("SELECT 1 FROM results WHERE key = ?", (name,)).fetchone())
+    """Return whether the point with this key has a result of this code."""
+    return bool(store.execute("SELECT 1 FROM results WHERE key = ? AND code = ?", (name, version.CODE)).fetchone())
 
 
 def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:

@@ -9,11 +9,9 @@ import concurrent.futures
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial
-from hashlib import blake2b
+from functools import partial
 from importlib import import_module
 from itertools import count
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -26,7 +24,7 @@ from ..run import progress
 from ..store import trainings
 from . import computations
 from .pool import Call, LateDispatch, Note, Store, Task, WorkerPool
-from .worker import Chunk, ChunkEnd, endings
+from .worker import CHANGED, Chunk, ChunkEnd, endings
 
 TOPIC = "emberpool progress"
 CONNECT_SECONDS, TELL_SECONDS, LOOK_SECONDS, GONE_SECONDS = 10.0, 2.0, 1.0, 20.0
@@ -38,13 +36,9 @@ UNWANTED: set[tuple[str, str]] = set()  # on a worker: sent chunk and key of poi
 _ALONE = Lock()
 
 
-@cache
 def code() -> str:
     """Return what must be equal here and on a worker: the model version and a digest of the engine's files."""
-    digest, root = blake2b(digest_size=8), Path(__file__).parent.parent
-    for path in sorted(path for path in root.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")):
-        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
-    return f"{version.MODEL}, engine {digest.hexdigest()}"
+    return f"{version.MODEL}, engine {version.CODE}"
 
 
 def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, owners_code: str) -> ChunkEnd:
@@ -61,6 +55,8 @@ def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, o
         start = time.monotonic()
         found = endings(chunk, wanted, partial(_watcher, sent), shelf if name else None)
         learned = trainings.text(shelf[name]) if name in shelf and not known else ""
+        if version.code_has_changed():
+            return ChunkEnd(chunk.keys, trouble=CHANGED)
         return ChunkEnd(chunk.keys, len(found), time.monotonic() - start, "", found, (name or "", learned))
 
 

@@ -1,6 +1,7 @@
 """What was run: every request that the store knows, newest first, until someone deletes it.
 
-A request keeps its title and its link when its results have made room for others; reopening computes them again.
+A request keeps its title and its link when its results have made room for others, or are of other code, which counts as
+the same; reopening computes them again.
 """
 
 import json
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import version
 from ..errors import BadInput, EmberpoolError
 from ..results.result import Result
 from ..scenario import knobs
@@ -21,7 +23,7 @@ from ..store.quota import shrink
 from ..sweep import links
 from ..sweep.sweep import Sweep
 
-COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base"
+COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code"
 COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {OPEN}),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {FAILED})"""
@@ -84,7 +86,8 @@ def _entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> Entry:
     request, started = row["id"], row["started"]
     listed, missing, failed = store.execute(COUNTED, (request,)).fetchone()
     seconds = None if started is None else max(0.0, (row["ended"] or time.time()) - started)
-    counts, state = (row["total"], listed - missing - failed, failed), row["state"]
+    here, failed = (listed - missing - failed, failed) if row["code"] == version.CODE else (0, 0)
+    counts, state = (row["total"], here, failed), row["state"]
     return Entry(request, row["how"], state, *counts, title, row["note"], bool(row["pinned"]), row["created"], seconds)
 
 
@@ -165,9 +168,9 @@ def results(path: Path, request: int) -> Iterator[Result]:
 def lines(path: Path, request: int) -> Iterator[str]:
     """Yield each undamaged result of a request as one line of JSON."""
     query = """SELECT r.key, r.result, r.checksum FROM points p JOIN results r ON r.key = p.key
-        WHERE p.request = ? ORDER BY p.position"""
+        WHERE p.request = ? AND r.code = ? ORDER BY p.position"""
     with opened(path) as store:
-        for name, text, checksum in store.execute(query, (request,)):
+        for name, text, checksum in store.execute(query, (request, version.CODE)):
             if kept.checksum(name, text) == checksum:
                 yield f"{kept.whole(text)}\n"
 

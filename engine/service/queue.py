@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from .. import version
 from ..scenario.keys import How
-from ..store.database import OPEN
+from ..store.database import OPEN, transaction
+from ..store.requests import adopt
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
+OURS = f"{LIVE} AND code = ?"
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,12 @@ class OpenPoint(NamedTuple):
 
 
 def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Turn]:
-    """Return the live requests in turn: first the session served longest ago, of it the request served longest ago.
+    """Return this code's live requests in turn: first the session served longest ago, of it the request served longest ago.
 
     `served` says when, as a count, each session and each request was served last.
     """
-    rows = store.execute(f"SELECT id, session, how, data, base FROM requests WHERE {LIVE} ORDER BY id", (time.time(),))
+    query = f"SELECT id, session, how, data, base FROM requests WHERE {OURS} ORDER BY id"
+    rows = store.execute(query, (time.time(), version.CODE))
     live = [Turn(*row) for row in rows]
     return sorted(live, key=lambda turn: (served.get(turn.session, 0), served.get(turn.request, 0)))
 
@@ -60,14 +63,21 @@ def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[OpenPoint
     rows = store.execute(
         f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
-        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{LIVE} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
-        (time.time(), most),
+        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{OURS} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
+        (time.time(), version.CODE, most),
     ).fetchall()
     if not rows:
         return None
     turn, deaths = Turn(*rows[0][:5]), rows[0][5]
     together = turn.how == "estimate" and deaths == 1
     return turn, [OpenPoint(*row[6:]) for row in rows if row[0] == turn.request][: None if together else 1]
+
+
+def serves_others(store: sqlite3.Connection) -> bool:
+    """Return whether the newest live request was asked for by other code, whose own service is to own the store."""
+    newest = f"SELECT code FROM requests WHERE {LIVE} ORDER BY created DESC, id DESC LIMIT 1"
+    row = store.execute(newest, (time.time(),)).fetchone()
+    return row is not None and row[0] != version.CODE
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:
@@ -78,11 +88,15 @@ def begin(store: sqlite3.Connection, request: int) -> None:
 
 
 def take_over(store: sqlite3.Connection) -> None:
-    """Make the requests ready for a new owner: resume the running, and refuse another version's."""
+    """Make the requests ready for a new owner: resume the running, refuse another version's, adopt what nobody else serves."""
     note = f"It was asked for with another model version; this is {version.MODEL}. Submit it again."
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")
     refuse = "UPDATE requests SET state = 'failed', note = ? WHERE state = 'queued' AND model_version != ?"
     store.execute(refuse, (note, version.MODEL))
+    orphans = "state = 'queued' AND code != ?1 AND (code = '' OR keeps_on OR lease_until <= ?2)"
+    for (request,) in store.execute(f"SELECT id FROM requests WHERE {orphans}", (version.CODE, time.time())).fetchall():
+        with transaction(store):
+            adopt(store, request)
     died = "SELECT id FROM requests WHERE state = 'arriving' AND lease_until < ?"  # whoever was asking, in the middle
     store.execute(f"DELETE FROM points WHERE request IN ({died})", (time.time(),))
     store.execute(f"DELETE FROM requests WHERE id IN ({died})", (time.time(),))

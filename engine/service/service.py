@@ -15,16 +15,17 @@ from typing import IO
 
 from joblib import cpu_count
 
+from .. import version
 from ..errors import BadFile, CannotRun
 from ..store.database import opened, real
-from ..store.owner import AlreadyOwned, await_workers, is_owned, owning
+from ..store.owner import AlreadyOwned, await_workers, is_owned, named_owner, owning
 from ..store.quota import Room
 from ..store.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
 from ..store.status import FailedPoint, Running, Status, failures, has_ended, status
 from . import computations, queue
 from .dispatch import Feed
 from .pool import Patience, WorkerPool, local
-from .worker import COMPUTE, ChunkEnd, compute_chunk
+from .worker import CHANGED, COMPUTE, ChunkEnd, compute_chunk
 
 __all__ = [
     "FOR_PAGES",
@@ -65,7 +66,7 @@ def serve(
     until: Condition = never,
     cluster: str | None = None,
 ) -> None:
-    """Own the store and compute what is asked for, until idle for some seconds or `until` holds.
+    """Own the store and compute what is asked for, until idle for some seconds, `until` holds, or other code is asked for.
 
     `n_jobs` workers run at once, by default one per core. `compute` names the function that turns a scenario
     into a result, as module:function. With `cluster`, the address of a Dask scheduler, its workers compute
@@ -73,28 +74,28 @@ def serve(
     """
     path = real(path)
     with owning(path), opened(path) as store, opened(path) as feeding:
+        leave = _seldom(lambda: until() or queue.serves_others(store))
         await_workers(path, EXIT_SECONDS)
         computations.bury(store, "abandoned")
         queue.take_over(store)
         pool = _cluster(cluster) if cluster else local(path, n_jobs or cpu_count())
         try:
-            _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, _seldom(until))
+            _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, leave)
         finally:
             pool.close()
             computations.bury(store, "abandoned")
 
 
 def _seldom(condition: Condition) -> Condition:
-    """Ask the condition, which may have to open the store, only now and then."""
-    next_look = 0.0
+    """Ask the condition, which may have to open the store, only now and then, until it has held once."""
+    next_look, held = 0.0, False
 
     def asked() -> bool:
-        nonlocal next_look
-        if time.monotonic() < next_look:
-            return False
-        holds = condition()
-        next_look = time.monotonic() + POLL_SECONDS
-        return holds
+        nonlocal next_look, held
+        if not held and time.monotonic() >= next_look:
+            held = condition()
+            next_look = time.monotonic() + POLL_SECONDS
+        return held
 
     return asked
 
@@ -164,8 +165,10 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     gets time to begin; if it has ended instead, or cannot be started, returns a sentence that says why, else "".
     """
     path = real(path)
+    if version.code_has_changed():
+        return CHANGED
     if is_owned(path):
-        return ""
+        return _held_up(path)
     log_file = Path(f"{path}.log")
     if log_file.exists() and 0 <= time.time() - log_file.stat().st_mtime < START_SECONDS:
         return _last_words(log_file)
@@ -178,6 +181,16 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
         reason = error.strerror if isinstance(error, OSError) else error
         return f"The service that computes cannot be started: {reason}; free some memory and some space beside {path}."
     return ""
+
+
+def _held_up(path: Path) -> str:
+    """Return why a store's owner does not compute for this code, "" where it does or is about to leave."""
+    pid, code = named_owner(path)
+    if code == version.CODE:
+        return ""
+    with opened(path) as store:
+        waits = queue.serves_others(store)
+    return f"Process {pid}, of another version of Emberpool, computes what was asked for later; this follows." if waits else ""
 
 
 def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:

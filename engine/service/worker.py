@@ -15,10 +15,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from .. import version
 from ..core.memory_limit import TOO_LARGE
 from ..errors import BadFile, Cancelled, EmberpoolError
 from ..results.result import Result
@@ -35,6 +36,7 @@ from . import computations
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.service.worker:computed"
+CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
 NICENESS = 10
 WATCH_SECONDS = 0.5
 _WARM = threading.Event()  # once this process has computed a chunk
@@ -47,7 +49,7 @@ BUSY = 8  # as many may share a processor before chunks get smaller
 class Chunk:
     """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function.
 
-    A point of a `functional_class` is alone in its chunk, and shares the class's training.
+    A point of a `functional_class` is alone in its chunk, and shares the class's training. `code` is its owner's.
     """
 
     store: str
@@ -58,6 +60,7 @@ class Chunk:
     points: tuple[tuple[str, str], ...]
     compute: str = COMPUTE
     functional_class: str | None = None
+    code: str = field(default_factory=lambda: version.CODE)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -122,13 +125,21 @@ def nap() -> ChunkEnd:
 
 
 def compute_chunk(chunk: Chunk) -> ChunkEnd:
-    """Claim the chunk's points that are still wanted, compute them, and keep what they gave."""
+    """Claim the chunk's points that are still wanted, compute them, and keep what they gave.
+
+    Nothing is kept by a process of other code than its owner's, or one whose late imports may be of other code than it is.
+    """
+    if chunk.code != version.CODE:
+        return ChunkEnd(chunk.keys, trouble=CHANGED)
     start, spent = time.monotonic(), time.thread_time()
     try:
         with opened(Path(chunk.store)) as store:
             mine = computations.claim(store, chunk.request, chunk.keys)
             shelf = StoreShelf(store) if chunk.functional_class else None
-            computations.close(store, endings(chunk, mine, lambda key: _watcher(store, key), shelf))
+            found = endings(chunk, mine, lambda key: _watcher(store, key), shelf)
+            if version.code_has_changed():
+                return ChunkEnd(chunk.keys, trouble=CHANGED)
+            computations.close(store, found)
     except EmberpoolError as error:
         return ChunkEnd(chunk.keys, trouble=str(error))
     warm = _WARM.is_set()

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import version
 from ..errors import BadInput
 from ..results.metric import metrics
 from . import kept
@@ -26,10 +27,11 @@ UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot r
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
 RESULTS = '"results":'
 OF_POINTS = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
-    WHERE p.request = ? AND p.state = 1"""
+    WHERE p.request = ? AND p.state = 1 AND r.code = ?"""
 NEWER = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
-    WHERE p.request = ? AND r.rowid > ?"""
-OF_KEYS = """SELECT p.key, r.key, r.result, r.checksum, r.used FROM json_each(?) p CROSS JOIN results r ON r.key = p.value"""
+    WHERE p.request = ? AND r.rowid > ? AND r.code = ?"""
+OF_KEYS = """SELECT p.key, r.key, r.result, r.checksum, r.used FROM json_each(?) p CROSS JOIN results r ON r.key = p.value
+    WHERE r.code = ?"""
 FAILED_KEYS = "SELECT p.key, f.sentence FROM json_each(?) p CROSS JOIN failures f ON f.key = p.value"
 FAILURES = f"""SELECT p.position, f.sentence FROM points p CROSS JOIN failures f ON f.key = p.key
     WHERE p.request = ? AND p.state = {FAILED}"""
@@ -70,7 +72,7 @@ def known(path: Path, keys: Sequence[str]) -> Columns:
     asked, nothing = (json.dumps(keys),), Columns({}, np.zeros(len(keys), np.uint8))
     notes = ReadingNotes()
     with opened(path) as store:
-        found = _merged(nothing, store.execute(OF_KEYS, asked), store.execute(FAILED_KEYS, asked), 0, notes)
+        found = _merged(nothing, store.execute(OF_KEYS, (*asked, version.CODE)), store.execute(FAILED_KEYS, asked), 0, notes)
         _tended(store, notes)
     return found
 
@@ -99,20 +101,22 @@ def _tended(store: sqlite3.Connection, notes: ReadingNotes) -> None:
 
 
 def _read(store: sqlite3.Connection, path: Path, request: int, before: Columns | None, notes: ReadingNotes) -> Columns:
-    row = store.execute("SELECT total FROM requests WHERE id = ?", (request,)).fetchone()
+    row = store.execute("SELECT total, code FROM requests WHERE id = ?", (request,)).fetchone()
     if row is None:
         raise BadInput(f"request={request} is not in {path}; submit it again.")
+    if row[1] != version.CODE:  # states of its points are about rows of that code
+        return Columns({}, np.zeros(row[0], np.uint8))
     last = int(store.execute("SELECT coalesce(max(rowid), 0) FROM results").fetchone()[0])
     finished = [at for (at,) in store.execute(f"SELECT position FROM points WHERE request = ? AND state != {OPEN}", (request,))]
     failed = store.execute(FAILURES, (request,)).fetchall()
     if before is not None and before.last == last and np.array_equal(np.flatnonzero(before.state), sorted(finished)):
         return before
     if before is not None and before.last <= last:
-        found = _merged(before, store.execute(NEWER, (request, before.last)), failed, last, notes)
+        found = _merged(before, store.execute(NEWER, (request, before.last, version.CODE)), failed, last, notes)
         if np.array_equal(np.flatnonzero(found.state), sorted(finished)):
             return found  # else rows were deleted meanwhile, and new ones may have taken their row numbers
     nothing = Columns({}, np.zeros(row[0], np.uint8))
-    return _merged(nothing, store.execute(OF_POINTS, (request,)), failed, last, notes)
+    return _merged(nothing, store.execute(OF_POINTS, (request, version.CODE)), failed, last, notes)
 
 
 def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last: int, notes: ReadingNotes) -> Columns:

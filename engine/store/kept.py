@@ -44,10 +44,11 @@ def _defaults() -> tuple[tuple[KnobTexts, ...], Mapping[str, Any]]:
 
 
 def keep(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -> None:
-    """Insert results, each a key and its row's text; the first one kept under a key stays."""
-    columns = "key, result, checksum, model_version, created, used"
-    rows = ((name, text, checksum(name, text), version.MODEL, time.time()) for name, text in texts)
-    store.executemany(f"INSERT OR IGNORE INTO results ({columns}) VALUES (?, ?, ?, ?, ?5, ?5)", rows)
+    """Insert results, each a key and its row's text; the first one kept under a key stays, unless it is of other code."""
+    columns = "key, result, checksum, model_version, created, used, code"
+    rows = [(name, text, checksum(name, text), version.MODEL, time.time(), version.CODE) for name, text in texts]
+    store.executemany("DELETE FROM results WHERE key = ? AND code != ?", [(row[0], version.CODE) for row in rows])
+    store.executemany(f"INSERT OR IGNORE INTO results ({columns}) VALUES (?, ?, ?, ?, ?5, ?5, ?6)", rows)
 
 
 def checksum(name: str, text: str) -> str:
@@ -56,11 +57,12 @@ def checksum(name: str, text: str) -> str:
 
 
 def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read: list[str] | None = None) -> Result | None:
-    """Return the result kept under a key, or None; a damaged row is set aside, to be computed anew.
+    """Return the result kept under a key, or None, as for a row of other code; a damaged one is set aside, to be computed anew.
 
     The key goes into `read` if it is time to note the reading, which is what keeps a result from eviction.
     """
-    row = store.execute("SELECT result, checksum, used FROM results WHERE key = ?", (name,)).fetchone()
+    found = store.execute("SELECT result, checksum, used FROM results WHERE key = ? AND code = ?", (name, version.CODE))
+    row = found.fetchone()
     if row is None:
         return None
     if not isinstance(row[0], str) or checksum(name, row[0]) != row[1]:

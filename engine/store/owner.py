@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .. import version
 from ..errors import BadFile
 
 PATIENCE_SECONDS = 1.0  # a look at the lock holds it for an instant; wait that out
@@ -24,12 +25,13 @@ def owning(path: Path) -> Iterator[None]:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not _locked(lock):
             if time.monotonic() > deadline:
-                pid = os.pread(lock, 20, 0).decode(errors="replace") or "?"
-                raise AlreadyOwned(f"{path} is served by process {pid}; leave it running, or end it first.")
+                pid, code = _named(lock)
+                other = "" if code == version.CODE else ", which is of another version of Emberpool"
+                raise AlreadyOwned(f"{path} is served by process {pid}{other}; leave it running, or end it first.")
             time.sleep(0.05)
         with suppress(OSError):  # a full disk cannot take the number, which only a sentence needs
             os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            os.pwrite(lock, f"{os.getpid()} {version.CODE}".encode(), 0)
         yield
     finally:
         os.close(lock)
@@ -40,6 +42,15 @@ def is_owned(path: Path) -> bool:
     lock = _lock_file(path)
     try:
         return not _locked(lock)
+    finally:
+        os.close(lock)
+
+
+def named_owner(path: Path) -> tuple[str, str]:
+    """Return the process that owns the store, or did last, and the digest of its code, "" where it named none."""
+    lock = _lock_file(path)
+    try:
+        return _named(lock)
     finally:
         os.close(lock)
 
@@ -66,6 +77,11 @@ def _lock_file(path: Path, what: str = "lock") -> int:
         return os.open(f"{path}.{what}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise BadFile(f"{path}.{what} cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
+
+
+def _named(lock: int) -> tuple[str, str]:
+    pid, _, code = os.pread(lock, 60, 0).decode(errors="replace").partition(" ")
+    return pid or "?", code
 
 
 def _locked(lock: int) -> bool:

@@ -24,9 +24,9 @@ from .database import KEPT, OPEN, crc, opened, transaction
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
-# A point that is already kept starts out so: EXISTS is 1, as KEPT is.
+# A point that this code has already kept starts out so: EXISTS is 1, as KEPT is.
 POINT = """INSERT INTO points (request, position, key, changes, class, state, checksum)
-    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3), ?6)"""
+    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3 AND code = ?7), ?6)"""
 # Who asks again without a title or a link leaves those that it has.
 ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
     link = ifnull(nullif(?4, ''), link), keeps_on = ?5, checksum = crc(how, ?1, base) WHERE id = ?6"""
@@ -89,9 +89,9 @@ def submit(
 def _announced(store: sqlite3.Connection, how: How, source: str | None, base: str, total: int) -> int:
     """Begin a request that no one serves before all its points are there; should we die, its lease runs out."""
     now = time.time()
-    columns = "how, data, base, total, state, created, lease_until, model_version, checksum"
-    row = (how, source, base, total, now, now + LEASE_SECONDS, version.MODEL)
-    values = "?, ?, ?, ?, 'arriving', ?, ?, ?, crc(?1, ?2, ?3)"
+    columns = "how, data, base, total, state, created, lease_until, model_version, code, checksum"
+    row = (how, source, base, total, now, now + LEASE_SECONDS, version.MODEL, version.CODE)
+    values = "?, ?, ?, ?, 'arriving', ?, ?, ?, ?, crc(?1, ?2, ?3)"
     return store.execute(f"INSERT INTO requests ({columns}) VALUES ({values})", row).lastrowid or 0
 
 
@@ -134,7 +134,7 @@ def _points(
         groups = written(scenario)
         name, given = key_of(groups, how), _compact({path: text for path, text, _ in differing(base, groups)})
         one = functional_class(scenario) if sharing and how == "full" else None
-        yield request, number, name, given, one.name if one else None, crc(name, given)
+        yield request, number, name, given, one.name if one else None, crc(name, given), version.CODE
 
 
 def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:
@@ -143,11 +143,13 @@ def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) 
     Another session's live request stays its own: either can be cancelled without the other, and points are shared anyway.
     """
     ours = "state IN ('done', 'cancelled', 'failed') OR session = ?"
-    same = f"SELECT id FROM requests WHERE digest = ? AND id != ? AND ({ours}) ORDER BY id DESC LIMIT 1"
+    same = f"SELECT id, code FROM requests WHERE digest = ? AND id != ? AND ({ours}) ORDER BY id DESC LIMIT 1"
     earlier = store.execute(same, (digest, request, session)).fetchone()
     if earlier:
         _withdraw(store, request)
         request = int(earlier[0])
+        if earlier[1] != version.CODE:
+            adopt(store, request)
     now = time.time()
     live = "state = CASE WHEN state = 'running' THEN state ELSE 'queued' END, ended = NULL, note = ''"
     change = f"UPDATE requests SET {live}, digest = ?, created = ?, lease_until = ? WHERE id = ?"
@@ -186,20 +188,20 @@ def renew(path: Path, request: int) -> None:
 
 
 def latest(path: Path, names: Iterable[str]) -> int | None:
-    """Return the newest request for exactly the points with these keys, in this order, or None."""
+    """Return this code's newest request for exactly the points with these keys, in this order, or None."""
     digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
     with opened(path) as store:
-        query = "SELECT id FROM requests WHERE digest = ? AND state != 'arriving' ORDER BY id DESC LIMIT 1"
-        row = store.execute(query, (digest,)).fetchone()
+        query = "SELECT id FROM requests WHERE digest = ? AND code = ? AND state != 'arriving' ORDER BY id DESC LIMIT 1"
+        row = store.execute(query, (digest, version.CODE)).fetchone()
     return int(row[0]) if row else None
 
 
 def by_link(path: Path, link: str, how: How) -> int | None:
-    """Return the newest request of this model version that the link reopens, found without its points' keys, or None."""
+    """Return this code's newest request that the link reopens, found without its points' keys, or None."""
     with opened(path) as store:
-        query = """SELECT id FROM requests WHERE link = ? AND how = ? AND model_version = ? AND state != 'arriving'
+        query = """SELECT id FROM requests WHERE link = ? AND how = ? AND code = ? AND state != 'arriving'
             ORDER BY id DESC LIMIT 1"""
-        row = store.execute(query, (link, how, version.MODEL)).fetchone() if link else None
+        row = store.execute(query, (link, how, version.CODE)).fetchone() if link else None
     return int(row[0]) if row else None
 
 
@@ -222,3 +224,10 @@ def tend(store: sqlite3.Connection) -> None:
     expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
     if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (now,)).fetchone():
         store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (now,))
+
+
+def adopt(store: sqlite3.Connection, request: int) -> None:
+    """Make a request one of this code: only rows of this code count as kept."""
+    kept = "EXISTS (SELECT 1 FROM results WHERE key = points.key AND code = ?2)"
+    store.execute("UPDATE requests SET code = ?2 WHERE id = ?1", (request, version.CODE))
+    store.execute(f"UPDATE points SET state = {kept} WHERE request = ?1", (request, version.CODE))

@@ -53,5 +53,18 @@ CREATE TABLE trainings (class TEXT PRIMARY KEY, record TEXT NOT NULL, checksum T
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
-STEPS = (FIRST, SECOND)
+# Which code a result and a training are of, and which a request was asked by: its points' states are about that code's rows.
+THIRD = """
+ALTER TABLE results ADD COLUMN code TEXT NOT NULL DEFAULT '';
+ALTER TABLE trainings ADD COLUMN code TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN code TEXT NOT NULL DEFAULT '';
+DROP TRIGGER result_kept;
+DROP TRIGGER result_gone;
+CREATE TRIGGER result_kept AFTER INSERT ON results BEGIN UPDATE points SET state = 1
+    WHERE key = NEW.key AND NEW.code = (SELECT code FROM requests WHERE id = points.request); END;
+CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN UPDATE points SET state = 0
+    WHERE key = OLD.key AND OLD.code = (SELECT code FROM requests WHERE id = points.request); END;
+"""
+
+STEPS = (FIRST, SECOND, THIRD)
 VERSION = len(STEPS)

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Literal
 
+from .. import version
 from ..errors import BadInput
 from ..run.progress import Progress, from_json
 from ..scenario.keys import How
@@ -130,9 +131,9 @@ def left(store: sqlite3.Connection, request: int) -> Left:
     """Count a request's unfinished points; one without a class trains by itself, or not at all: it shares nothing."""
     row = store.execute(
         f"""SELECT count(*), count(*) - count(class), count(DISTINCT class) - count(DISTINCT t)
-        FROM (SELECT p.class, (SELECT t.class FROM trainings t WHERE t.class = p.class) AS t FROM points p
+        FROM (SELECT p.class, (SELECT t.class FROM trainings t WHERE t.class = p.class AND t.code = ?) AS t FROM points p
             WHERE p.request = ? AND p.state = {OPEN})""",
-        (request,),
+        (version.CODE, request),
     ).fetchone()
     return Left(row[0], row[1] + row[2])
 
@@ -159,7 +160,8 @@ def _finished(store: sqlite3.Connection, request: int) -> list[tuple[float, floa
     """Return when the newest finished points began and ended, newest first, and whether each trained by itself."""
     rows = store.execute(
         """SELECT c.started, r.created, t.created IS NULL OR t.created > c.started
-        FROM claims c JOIN results r ON r.key = c.key JOIN points p ON p.key = c.key LEFT JOIN trainings t ON t.class = p.class
+        FROM claims c JOIN results r ON r.key = c.key JOIN points p ON p.key = c.key
+        LEFT JOIN trainings t ON t.class = p.class AND t.code = r.code
         WHERE c.id > (SELECT max(id) FROM claims) - ? AND c.ending = 'kept' AND p.request = ? ORDER BY r.created DESC""",
         (LOOKED_AT, request),
     )

@@ -27,17 +27,19 @@ class StoreShelf:
         return None
 
     def __setitem__(self, name: str, training: Training) -> None:
-        """Keep the training of a class; the first one kept stays."""
+        """Keep the training of a class; the first one kept stays, unless it is of other code."""
         record = text(training)
-        row = (name, record, checksum(name, record), version.MODEL, time.time())
-        columns = "class, record, checksum, model_version, created"
-        with suppress(sqlite3.Error):
-            self.store.execute(f"INSERT OR IGNORE INTO trainings ({columns}) VALUES (?, ?, ?, ?, ?)", row)
+        row = (name, record, checksum(name, record), version.MODEL, time.time(), version.CODE)
+        columns = "class, record, checksum, model_version, created, code"
+        with suppress(sqlite3.Error), transaction(self.store):
+            self.store.execute("DELETE FROM trainings WHERE class = ? AND code != ?", (name, version.CODE))
+            self.store.execute(f"INSERT OR IGNORE INTO trainings ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def load(store: sqlite3.Connection, name: str) -> Training | None:
-    """Return the training kept under a class's name, or None; one that is damaged or of another version is set aside."""
-    row = store.execute("SELECT record, checksum, model_version FROM trainings WHERE class = ?", (name,)).fetchone()
+    """Return this code's training under a class's name, or None; one that is damaged or of another version is set aside."""
+    query = "SELECT record, checksum, model_version FROM trainings WHERE class = ? AND code = ?"
+    row = store.execute(query, (name, version.CODE)).fetchone()
     if row is None:
         return None
     if not isinstance(row[0], str) or checksum(name, row[0]) != row[1] or row[2] != version.MODEL:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from math import ceil
 
-from ..core.memo import remembered
 from ..hardware.cluster import nodes
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
@@ -31,7 +30,6 @@ class Fit:
     capacity_is_automatic: bool
 
 
-@remembered()
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
     rows = s.data.batch_size * sum(per_table(s.model, "pooling"))
@@ -74,7 +72,6 @@ def gpu_bytes(s: Scenario, system: System) -> float:
     return held / s.machine.num_gpus + 2 * mlp_bytes(s)
 
 
-@remembered()
 def activation_bytes(s: Scenario) -> float:
     """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)

@@ -6,7 +6,6 @@ Bandwidth density is lookups per sample and row: rows of small tables are asked 
 from typing import NamedTuple
 
 from ..core.constants import Constant
-from ..core.memo import remembered
 from ..core.work import Amount
 from ..hardware.cluster import nodes
 from ..hardware.devices.gpu import memory_bytes
@@ -38,7 +37,6 @@ class Levels(NamedTuple):
     drives: Amount
 
 
-@remembered(most=256)
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
     gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
@@ -76,7 +74,6 @@ def share_of_rows(s: Scenario, tables: Tables) -> float:
     return float(sum(unique[table] for table in tables) / sum(unique))
 
 
-@remembered(most=64)
 def _unique(s: Scenario) -> tuple[float, ...]:
     return tuple(expected(s).unique_rows[0])
 
@@ -91,6 +88,5 @@ def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     return Levels(share_of_rows(s, dense.dram), below - fetched, fetched - missed, missed)
 
 
-@remembered()
 def _fetches(s: Scenario, rows: float, tables: Tables) -> float:
     return expected_moves(s, "lru", rows, tables=tables).misses

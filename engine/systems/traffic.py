@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.memo import remembered
 from ..core.work import mlp_parameters
 from ..scenario.scenario import Scenario, per_table
 from ..units import FLOAT32, MiB
@@ -119,7 +118,6 @@ def traffic(
     )
 
 
-@remembered()
 def num_rows(scenario: Scenario) -> float:
     """Return the rows of all embedding tables."""
     return float(sum(per_table(scenario.model, "num_embeddings")))
@@ -140,14 +138,12 @@ def hot_rows(scenario: Scenario) -> float:
     return min(num_rows(scenario), scenario.policy.hot_rows_MiB * MiB // row_bytes(scenario))
 
 
-@remembered()
 def row_bytes(scenario: Scenario) -> int:
     """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word) and its checksum."""
     values = FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
     return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
 
 
-@remembered()
 def mlp_bytes(scenario: Scenario) -> float:
     """Return the bytes of all MLP parameters with their optimizer state (Adagrad keeps one word each)."""
     model = scenario.model

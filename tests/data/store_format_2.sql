@@ -1,0 +1,21 @@
+ALTER TABLE requests ADD COLUMN session TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN keeps_on INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE requests ADD COLUMN title TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN link TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE requests ADD COLUMN ended REAL;
+ALTER TABLE requests ADD COLUMN checksum INTEGER;
+UPDATE requests SET checksum = crc(how, data, base);
+CREATE INDEX requests_by_digest ON requests (digest);
+ALTER TABLE points ADD COLUMN class TEXT;
+ALTER TABLE points ADD COLUMN checksum INTEGER;
+UPDATE points SET checksum = crc(key, changes);
+CREATE INDEX points_failed ON points (request) WHERE state = 2;
+ALTER TABLE results ADD COLUMN used REAL;
+UPDATE results SET used = created;
+CREATE INDEX results_by_use ON results (used);
+ALTER TABLE set_aside ADD COLUMN kind TEXT NOT NULL DEFAULT 'result';
+CREATE TABLE trainings (class TEXT PRIMARY KEY, record TEXT NOT NULL, checksum TEXT NOT NULL,
+    model_version TEXT NOT NULL, created REAL NOT NULL);
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
