@@ -117,7 +117,7 @@ def ask(store: Path, query: str, *values: object) -> list[tuple[object, ...]]:
 
 def kept_result(store: Path, scenario: Scenario, how: How) -> Result | None:
     """Return what the store knows of one scenario."""
-    return next(outcomes(store, [scenario], how))[1]
+    return list(outcomes(store, [scenario], how))[0][1]
 
 
 def open_pids(store: Path) -> list[int]:

@@ -13,8 +13,8 @@ from engine.registry import domain_names
 from engine.scenario.presets import preset
 from engine.sweep import links
 from pages.faults import crash_viewer
+from tests.fakes import fields
 from tests.some import one_in
-from tests.test_why import fields
 
 SCENARIO = preset("tiny").scenario
 SAFE = tuple(name for name in domain_names() if domain(name).safe)

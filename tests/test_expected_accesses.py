@@ -29,7 +29,7 @@ def _scenario(changes: dict[str, Any]) -> Scenario:
     return with_values(preset("dlrm-kaggle").scenario, changes)
 
 
-def _counted(scenario: Scenario, origin: source.Source, num_batches: int) -> accesses.Accesses:
+def counted_accesses(scenario: Scenario, origin: source.Source, num_batches: int) -> accesses.Accesses:
     """Count the accesses of the first batches."""
     memory = touched.recent(scenario.model, scenario.data.batch_size)
     counts = np.empty((3, num_batches, scenario.model.num_tables))
@@ -45,9 +45,9 @@ def _means(found: accesses.Accesses) -> list[float]:
 
 @pytest.mark.parametrize("kind", ["kaggle", "zipf", "uniform"])
 @pytest.mark.parametrize(("shape", "batches"), SHAPES)
-def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shape: dict[str, Any], batches: int) -> None:
+def test_expected_accesses_are_within_two_percent_of_thecounted_accesses(kind: str, shape: dict[str, Any], batches: int) -> None:
     scenario = _scenario({**shape, "data.popularity": kind})
-    counted = _means(_counted(scenario, source.source(scenario), batches))
+    counted = _means(counted_accesses(scenario, source.source(scenario), batches))
     wanted = _means(accesses.expected(scenario))
     # Few meetings of rows scatter by themselves: five deviations of a count of independent events.
     for found, mean in zip(counted, wanted, strict=True):
@@ -57,14 +57,14 @@ def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shap
 @pytest.mark.parametrize("locality", [0.3, 0.6])
 def test_expected_accesses_hold_with_locality_too(locality: float) -> None:
     scenario = _scenario({"data.locality": locality})
-    counted = _means(_counted(scenario, source.source(scenario), 300))
+    counted = _means(counted_accesses(scenario, source.source(scenario), 300))
     assert counted == pytest.approx(_means(accesses.expected(scenario)), rel=0.02)
 
 
 def test_counting_agrees_with_sets_of_rows() -> None:
     scenario = _scenario({"model.name": "tiny", "data.batch_size": 17})
     origin, pooling = source.source(scenario), per_table(scenario.model, "pooling")
-    found = _counted(scenario, origin, 20)
+    found = counted_accesses(scenario, origin, 20)
     assert found.lookups.tolist() == [17 * size for size in pooling]
     before: list[set[int]] = [set()] * 3
     for n in range(20):

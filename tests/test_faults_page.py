@@ -13,7 +13,8 @@ from engine.faults.hazard import Hazard
 from engine.insight.power_loss_detail import close_up
 from engine.units import DAY, HOUR
 from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
-from tests.test_why import fields, text
+from tests.fakes import fields
+from tests.test_why import text
 
 ROOT = Path(__file__).parent.parent
 DAILY = {"faults.power_loss_mtbf_hours": 24.0}
@@ -24,7 +25,7 @@ def opened(**query):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
     for key, value in query.items():
         app.query_params[key.replace("__", ".")] = value
-    return app.run().switch_page("pages/faults/page.py").run()
+    return app.run().switch_page("pages/faults/faults.py").run()
 
 
 def test_a_link_opens_the_page_with_the_protections_best_first():

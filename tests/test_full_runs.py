@@ -38,7 +38,7 @@ def page(monkeypatch, tmp_path):
     monkeypatch.setattr(service, "ensure_service", lambda _: None)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.query_params["preset"], app.query_params["axis"] = "tiny", "system:" + ",".join(SYSTEMS)
-    return app.run().switch_page("pages/compare/page.py").run()
+    return app.run().switch_page("pages/compare/compare.py").run()
 
 
 def keep(results):

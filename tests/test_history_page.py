@@ -45,7 +45,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
 
 
 def page() -> AppTest:
-    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/page.py").run()
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/history.py").run()
 
 
 def panel(*requests: int) -> AppTest:
@@ -122,7 +122,7 @@ def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_her
     here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
     requests = [service.submit(DEFAULT, [scenario(seed)], "estimate", link=link) for seed, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/page.py")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/history.py")
     for name, value in links.query(scenario(9), questions=links.Questions(runs=runs)):
         app.query_params[name] = list(runs) if name == "run" else value
     app.run()

@@ -10,7 +10,6 @@ from engine.amounts.hot_rows import HotSet, hot_set, popular
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload import accesses
 from engine.workload import correlation as links
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import popular_share
@@ -19,6 +18,7 @@ from engine.workload.source import Source, source
 
 REAL = os.environ.get("EMBERPOOL_CRITEO", "")
 BATCHES = 30
+from tests.test_expected_accesses import counted_accesses
 
 
 def kaggle(**knobs):
@@ -68,7 +68,7 @@ def test_the_share_of_popular_samples_is_expected_as_it_is_counted(correlation, 
 def test_rare_ids_come_together_only_where_asked_and_leave_each_table_as_popular_as_before() -> None:
     apart, together = kaggle(), kaggle(**{"data.sample_correlation": 1.0})
     assert popular_share(apart, 2**22) < 0.5 < 0.75 < popular_share(together, 2**22)
-    unique = [accesses.count(asked, source(asked), BATCHES).unique_rows[2:].mean(axis=0) for asked in (apart, together)]
+    unique = [counted_accesses(asked, source(asked), BATCHES).unique_rows[2:].mean(axis=0) for asked in (apart, together)]
     np.testing.assert_allclose(unique[1], unique[0], rtol=0.02, atol=2)
     ids = source(together).ids(0).reshape(26, -1) - offsets(together.model)[:-1, None]
     heads = [ids[field - 1] < 100 for field in links.LARGEST]

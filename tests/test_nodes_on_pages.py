@@ -66,12 +66,12 @@ def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch, tmp_
     app.query_params["preset"] = "mtrains-capacity"
     app.run()
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
-    app.switch_page("pages/compare/page.py").run()
+    app.switch_page("pages/compare/compare.py").run()
     assert not app.exception and list(app.dataframe[0].value["Nodes"]) == [11.0, 2.0]
     app.query_params["preset"] = "tiny"
     tiny = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     tiny.query_params["preset"] = "tiny"
-    tiny.run().switch_page("pages/compare/page.py").run()
+    tiny.run().switch_page("pages/compare/compare.py").run()
     assert "Nodes" not in tiny.dataframe[0].value and not [one for one in tiny.toggle if one.key == "nodes over throughput"]
 
 

@@ -20,12 +20,12 @@ from engine.store import columns, kept, quota, trainings
 from engine.store import owner as ownership
 from engine.store.database import opened
 from engine.store.trainings import StoreShelf, Training
-from tests.service_fakes import COMPUTE, OWNER, ROOT, ask, scenario, scenarios, until
+from tests.service_fakes import COMPUTE, OWNER, ROOT, ask, kept_result, scenario, scenarios, until
 
 HANDOVER_SECONDS = 5.0
 SEEDS = [1, 2, 3]
 ASKER = """
-import sys; from pathlib import Path; from engine import service; from tests.service_fakes import scenarios
+import sys; from pathlib import Path; from engine.service import service; from tests.service_fakes import scenarios
 print(service.submit(Path(sys.argv[1]), scenarios([71, 72], 60.0), "full"), flush=True)
 """
 
@@ -121,7 +121,7 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     ours_after()
     (entry,) = history.entries(store)
     assert (entry.request, entry.state, entry.total, entry.kept, entry.failed) == (theirs, "done", 3, 0, 0)
-    assert kept.find(store, points[0], "estimate") is None
+    assert kept_result(store, points[0], "estimate") is None
     assert [*history.results(store, theirs), *history.lines(store, theirs)] == []
     assert columns.read(store, theirs).finished == columns.known(store, names).finished == 0
     assert service.latest(store, names) is service.by_link(store, link, "estimate") is None

@@ -46,7 +46,7 @@ def opened(engine):
         for key in dict(pairs):
             app.query_params[key] = [value for name, value in pairs if name == key]
         app.run()
-        return app if page == "explore" else app.switch_page(f"pages/{page}/page.py").run()
+        return app if page == "explore" else app.switch_page(f"pages/{page}/{page}.py").run()
 
     return run
 
@@ -195,7 +195,7 @@ def test_the_share_box_holds_the_engines_own_link(opened):
 
 def test_knobs_stay_when_the_page_changes(opened):
     app = opened("machine.cxl_bandwidth_GBps=10", "sweep")
-    app.switch_page("pages/explore/page.py").run()
+    app.switch_page("pages/explore/explore.py").run()
     assert (BANDWIDTH, "10.0") in address(app)
 
 

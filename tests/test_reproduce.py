@@ -49,7 +49,7 @@ def opened(query=None, page="reproduce"):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
     for key, value in (query or {}).items():
         app.query_params[key] = value
-    return app.run().switch_page(f"pages/{page}/page.py").run()
+    return app.run().switch_page(f"pages/{page}/{page}.py").run()
 
 
 def verdict(ours, **changes):

@@ -12,7 +12,7 @@ from engine.service import service
 from engine.store import kept, schema
 from engine.store.database import crc
 from engine.store.requests import _compact
-from tests.service_fakes import COMPUTE, ask, scenario, scenarios
+from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
 
 PUBLISHED = [(Path(__file__).parent / "data" / f"store_format_{n}.sql").read_text() for n in (1, 2)]  # each from the one before
 FORMAT_1 = PUBLISHED[0]
@@ -43,7 +43,7 @@ def finished(seed: int) -> kept.Result:
 
 def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows(old: Path, tmp_path: Path) -> None:
     assert ask(old, "SELECT used, code FROM results") == [(5.0, "")]
-    assert kept.find(old, scenario(1), "estimate") is None, "nobody knows which code has computed it"
+    assert kept_result(old, scenario(1), "estimate") is None, "nobody knows which code has computed it"
     assert ask(old, "PRAGMA user_version") == [(schema.VERSION,)]
     assert {name for _, name, _ in ask(old, LAYOUT)} == {name for _, name, _ in ask(tmp_path / "new.sqlite", LAYOUT)}
     for table in ("requests", "points", "results", "set_aside"):

@@ -8,9 +8,9 @@ import pytest
 from engine.__main__ import main
 from engine.scenario.keys import key
 from engine.service import computations, service
-from engine.store import kept, quota, requests
+from engine.store import columns, quota, requests
 from engine.store.database import opened
-from tests.service_fakes import ask, scenario, scenarios
+from tests.service_fakes import ask, kept_result, scenario, scenarios
 from tests.store_work import answer
 
 LONG = "x" * 20_000
@@ -106,10 +106,10 @@ def test_trainings_go_by_age_unless_a_held_request_needs_them(path: Path) -> Non
 
 def test_reading_a_result_keeps_it_from_going(path: Path) -> None:
     fill(path, range(20))
-    assert kept.find(path, scenario(0), "full")
+    columns.known(path, [key(scenario(0), "full")])
     used = dict(ask(path, "SELECT key, used FROM results"))
     assert max(used, key=lambda name: float(str(used[name]))) == key(scenario(0), "full")
-    assert kept.find(path, scenario(0), "full")
+    columns.known(path, [key(scenario(0), "full")])
     assert dict(ask(path, "SELECT key, used FROM results")) == used  # once an hour is enough
 
 
@@ -117,7 +117,7 @@ def test_without_room_results_can_still_be_read(path: Path, monkeypatch: pytest.
     fill(path, range(3))
     with opened(path) as store:
         store.execute("CREATE TRIGGER full BEFORE UPDATE ON results BEGIN SELECT raise(ABORT, 'disk is full'); END")
-    assert kept.find(path, scenario(1), "full")
+    assert kept_result(path, scenario(1), "full")
 
 
 def test_the_owner_keeps_the_quota_that_serve_was_given(path: Path) -> None:

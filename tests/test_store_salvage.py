@@ -8,9 +8,8 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadFile
 from engine.service import history, service
-from engine.store import kept
 from engine.store.salvage import salvage
-from tests.service_fakes import ask, scenario, scenarios
+from tests.service_fakes import ask, kept_result, scenario, scenarios
 from tests.test_store_quota import finish
 
 PAGE = 4096
@@ -56,7 +55,7 @@ def test_what_can_be_read_moves_to_a_fresh_store_and_the_rest_can_be_asked_for_a
     again = service.submit(path, scenarios(SEEDS), "full")
     assert service.status(path, again).done == len(after)
     finish(path, again, SEEDS)
-    assert kept.find(path, scenario(1), "full") and set(results(path)) == set(before)
+    assert kept_result(path, scenario(1), "full") and set(results(path)) == set(before)
 
 
 def test_any_page_but_the_first_may_be_damaged(path: Path) -> None:
@@ -76,7 +75,7 @@ def test_a_damaged_store_s_sentence_names_the_command_and_the_command_says_what_
     rows = ask(path, "SELECT rootpage FROM sqlite_master WHERE name = 'results'")
     garbled(path, [int(str(rows[0][0])) - 1])
     with pytest.raises(BadFile, match=r"is damaged .*python -m engine serve --salvage --store"):
-        kept.find(path, scenario(1), "full")
+        kept_result(path, scenario(1), "full")
     assert main(["serve", "--salvage", "--store", str(path), "--idle-exit", "0"]) == 0
     said = capsys.readouterr().err
     assert "The store was damaged: 0 results and 2 requests were read" in said and "store.sqlite.damaged-1" in said

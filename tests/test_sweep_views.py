@@ -18,7 +18,8 @@ from engine.sweep.sweep import Sweep
 from pages.sweep import axes_panel, sweep_findings, sweep_table
 from pages.sweep.figures import sweep_charts, sweep_figures, sweep_marks, sweep_parallel
 from pages.sweep.sweep_table import COST, POINT, Words
-from tests.test_charts import MADE_INSIDE, fields
+from tests.fakes import fields
+from tests.test_charts import MADE_INSIDE
 
 STEP, RATE, SYSTEM, BATCH = "Step time [ms]", "machine.cxl_bandwidth_GBps", "system", "data.batch_size"
 SWEEP = Sweep(preset("tiny").scenario, tuple(map(axes.parse, (f"{RATE}:1,2,4,8", f"{SYSTEM}:cxl-d,cxl-b,cxl", f"{BATCH}:8,16"))))

@@ -24,7 +24,7 @@ def opened(**query):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, value in query.items():
         app.query_params[key.replace("__", ".")] = value
-    return app.run().switch_page("pages/why/page.py").run()
+    return app.run().switch_page("pages/why/why.py").run()
 
 
 def text(elements):

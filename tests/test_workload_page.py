@@ -28,7 +28,7 @@ def opened(query=None):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, value in (query or QUERY).items():
         app.query_params[key] = value
-    return app.run().switch_page("pages/workload/page.py").run()
+    return app.run().switch_page("pages/workload/workload.py").run()
 
 
 def titles(app):

@@ -8,21 +8,21 @@ FRAMED = "framed"
 
 def start() -> None:
     """Lead the bare address to the first question."""
-    st.switch_page("pages/explore/page.py")
+    st.switch_page("pages/explore/explore.py")
 
 
 def pages() -> list[StreamlitPage]:
     """Return the pages of the navigation; the hidden first one answers the bare address."""
     return [
         st.Page(start, title="Emberpool", default=True, visibility="hidden"),
-        st.Page("pages/explore/page.py", title="Explore", url_path="explore"),
-        st.Page("pages/compare/page.py", title="Compare", url_path="compare"),
-        st.Page("pages/why/page.py", title="Why", url_path="why"),
-        st.Page("pages/faults/page.py", title="Faults", url_path="faults"),
-        st.Page("pages/sweep/page.py", title="Sweep", url_path="sweep"),
-        st.Page("pages/workload/page.py", title="Workload", url_path="workload"),
-        st.Page("pages/reproduce/page.py", title="Reproduce", url_path="reproduce"),
-        st.Page("pages/history/page.py", title="History", url_path="history"),
+        st.Page("pages/explore/explore.py", title="Explore", url_path="explore"),
+        st.Page("pages/compare/compare.py", title="Compare", url_path="compare"),
+        st.Page("pages/why/why.py", title="Why", url_path="why"),
+        st.Page("pages/faults/faults.py", title="Faults", url_path="faults"),
+        st.Page("pages/sweep/sweep.py", title="Sweep", url_path="sweep"),
+        st.Page("pages/workload/workload.py", title="Workload", url_path="workload"),
+        st.Page("pages/reproduce/reproduce.py", title="Reproduce", url_path="reproduce"),
+        st.Page("pages/history/history.py", title="History", url_path="history"),
     ]
 
 
