@@ -117,7 +117,8 @@ def ask(store: Path, query: str, *values: object) -> list[tuple[object, ...]]:
 
 def kept_result(store: Path, scenario: Scenario, how: How) -> Result | None:
     """Return what the store knows of one scenario."""
-    return list(outcomes(store, [scenario], how))[0][1]
+    ((_, found),) = outcomes(store, [scenario], how)
+    return found
 
 
 def open_pids(store: Path) -> list[int]:
