@@ -15,10 +15,10 @@ from engine.workload.batch import offsets
 from engine.workload.expected_cache import popular_share
 from engine.workload.readers.criteo import read
 from engine.workload.source import Source, source
+from tests.test_expected_accesses import counted_accesses
 
 REAL = os.environ.get("EMBERPOOL_CRITEO", "")
 BATCHES = 30
-from tests.test_expected_accesses import counted_accesses
 
 
 def kaggle(**knobs):
