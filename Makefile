@@ -4,17 +4,22 @@ PYTHON ?= python3
 PORT ?= 8501
 ADDRESS ?= 127.0.0.1
 DATA ?=
-export PYTHON PORT ADDRESS DATA
+NAME ?=
+SEED ?=
+export PYTHON PORT ADDRESS DATA NAME SEED
 
 BIN := .venv/bin
 READY := .venv/.ready
 SLOW_READY := .venv/.ready-slow
 COMPILED := .venv/.compiled
+# Tests keep their compiled files, whatever the shell says: it halves the time that each process takes to find them.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help setup run test check slow study bench golden
+.PHONY: help setup run test test-one check slow study bench golden
 
 help: # list these targets
-	@awk -F ':.*# ' '/^[a-z]+:.*# / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*# ' '/^[a-z-]+:.*# / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) # the environment only: .venv from the pinned requirements
 	@:
@@ -38,9 +43,13 @@ run: $(COMPILED) # the explorer on http://localhost:8501 (PORT= another port, DA
 	@[ -z "$$DATA" ] || [ -r "$$DATA" ] || { echo "DATA=$$DATA cannot be read; give a Criteo file, plain or .gz." >&2; exit 2; }
 	@$(BIN)/streamlit run app.py --server.address "$$ADDRESS" --server.port "$$PORT" -- $${DATA:+--data "$$DATA"}
 
-test: $(COMPILED) # all tests, those in the browser included, a file at a time on up to four cores
+test: $(COMPILED) # the tests of every day, one job in the browser included; two to three minutes on two cores
 	@sh scripts/chromium.sh
-	@$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	@$(PYTEST) -m "not slow" $(PARALLEL) --no-loadscope-reorder
+
+test-one: $(COMPILED) # what concerns one system, device, fault, metric, knob, ...: make test-one NAME=cxl
+	@[ -n "$$NAME" ] || { echo "make test-one needs a name; try make test-one NAME=cxl." >&2; exit 2; }
+	@$(PYTEST) --about "$$NAME" -m "not slow and not browser" $(PARALLEL)
 
 check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/ruff format --check .
@@ -48,9 +57,9 @@ check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/test_house.py
 
-slow: $(SLOW_READY) # the long suites, 20 minutes of processor time; installs PyTorch and libCacheSim, their oracles, and Dask
+slow: $(SLOW_READY) $(COMPILED) # long suites, all cases, new examples (SEED= repeats them); installs PyTorch, libCacheSim, Dask
 	@sh scripts/chromium.sh
-	@$(BIN)/python -m pytest -m slow
+	@$(PYTEST) --all -m "slow or more" $${SEED:+--hypothesis-seed="$$SEED"} $(PARALLEL) --no-loadscope-reorder
 
 study: $(COMPILED) # both accuracy studies anew, 40 minutes on two free cores; they keep finished seeds
 	@$(BIN)/python -m engine study accuracy

@@ -1,24 +1,103 @@
-"""What all tests share: golden files, compared by default and rewritten by `--golden`."""
+"""What all tests share: golden files, which cases and examples run, and where their examples come from."""
 
+import difflib
+import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
+from random import SystemRandom
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from tests.cases import ASKED, mentions
 
 FOLDER = Path(__file__).parent / "golden"
-settings.register_profile("emberpool", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("emberpool")
+settings.register_profile("test", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("slow", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the switch of `make golden`."""
+    """Add the switches of `make golden`, `make slow` and `make test-one`."""
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing with them")
+    parser.addoption("--all", action="store_true", help="all cases of each test, and new examples, whose seed is printed")
+    parser.addoption("--about", metavar="NAME", help="only what concerns one system, device, fault, metric, knob, ...")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the switches before the first test module is imported."""
+    ASKED.all = config.getoption("--all")
+    if ASKED.all and config.getoption("hypothesis_seed") is None:
+        config.option.hypothesis_seed = str(SystemRandom().randrange(10**9))
+    settings.load_profile("slow" if ASKED.all else "test")
+    if name := config.getoption("--about"):
+        ASKED.words, ASKED.device = named(name)
+
+
+def named(name: str) -> tuple[frozenset[str], bool]:
+    """Return the words that mean a name in tests, and whether it is a device's."""
+    from engine.caches.policy import POLICIES
+    from engine.registry import CONSTANT, TABLES, every
+    from engine.scenario.presets import preset_names
+    from engine.scenario.scenario import KNOBS
+
+    known = {
+        kind: {key: {key, getattr(value, "name", key)} for key, value in every(kind).items()} for kind in (*CONSTANT, *TABLES)
+    }
+    known |= {
+        "caches": {policy: {policy} for policy in POLICIES},
+        "knobs": {path: {path} for path in KNOBS},
+        "presets": {key: {key} for key in preset_names()},
+    }
+    for key, words in (entry for members in known.values() for entry in members.items()):
+        if name in words:
+            plain = key.replace("-", "_")
+            return frozenset({*words, plain, f"{plain}_at_seconds", f"faults.{plain}_at_seconds"}), name in known["devices"]
+    names = sorted(word for members in known.values() for words in members.values() for word in words)
+    near = difflib.get_close_matches(name, names, 1, 0.0)[0]
+    raise pytest.UsageError(f"NAME={name} is no system, device, fault, metric, cache, knob or preset; did you mean {near}?")
+
+
+def seed(config: pytest.Config) -> str:
+    """Return the sentence that says how to draw the same examples again."""
+    return f"Examples are new ones; to draw the same again: make slow SEED={config.getoption('hypothesis_seed')}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Say the seed before the first test."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")  # a worker has none
+    if ASKED.all and reporter:
+        reporter.write_line(seed(session.config))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say the seed once more after the last."""
+    if ASKED.all:
+        terminalreporter.write_line(seed(config))
+
+
+def concerns(item: pytest.Item) -> bool:
+    """Return whether a test concerns the name asked about: by its cases, or because its text names it."""
+    test = getattr(item.obj, "test", item.obj)
+    cases = [*getattr(item.obj, "cases", []), *([item.callspec.params] if hasattr(item, "callspec") else [])]
+    if any(map(mentions, cases)):
+        return True
+    words = "|".join(map(re.escape, ASKED.words))
+    return re.search(rf'"({words})"', inspect.getsource(inspect.unwrap(test))) is not None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Browser tests first: they wait more than they compute, and the longest must not be the last to begin."""
     items.sort(key=lambda item: "browser" not in item.path.parts)
+    for item in items:
+        if is_hypothesis_test(item.obj):
+            item.add_marker("more")
+    if ASKED.words:
+        left = [item for item in items if not concerns(item)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
 
 
 @pytest.fixture
@@ -34,3 +113,15 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert path.read_text(encoding="utf-8") == text, f"{path} differs; if that is intended, run `make golden`"
 
     return same
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Return where a store of its own is to be."""
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def path(store: Path) -> Path:
+    """Return the same, as tests of the store itself call it."""
+    return store

@@ -75,13 +75,3 @@ def simulate(scenario: Scenario, data: object = None, progress: Watcher | None =
     if progress:
         progress(Progress(scenario.run.batches, scenario.run.batches, training))
     return replace(base, training=training, events=events, results={**base.results, "AUC": 0.711, "Loss": 0.512})
-
-
-def fields(spec):
-    """Return every field that a chart's specification names."""
-    if isinstance(spec, list):
-        return set().union(*map(fields, spec))
-    if not isinstance(spec, dict):
-        return set()
-    own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
-    return own.union(*map(fields, spec.values()))

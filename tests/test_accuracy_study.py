@@ -1,11 +1,6 @@
 """The accuracy study: is a pair really a pair, is the statistic the textbook's, and does a stopped study go on unchanged?"""
 
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +13,7 @@ from engine.training import initial, rows_of, scaled, train
 from engine.validation.studies import accuracy, findings, kept, paired
 from engine.validation.studies.accuracy import AccuracyPlan, Score, Seed
 from engine.workload.source import source
+from tests.cases import each
 
 ROOT = Path(__file__).parent.parent
 SMALL = AccuracyPlan("tiny", batches=60, crash_at=40, held_out_samples=400, staleness=(0, 1, 30))
@@ -70,7 +66,7 @@ def test_staleness_costs_at_once_and_seeds_differ_in_data_and_first_weights():
     assert not np.array_equal(batches[0].ids, batches[1].ids) and not np.array_equal(batches[0].dense, batches[1].dense)
 
 
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 19, 20, 23, 200])
+@each("freedom", [1, 2, 3, 4, 19, 20, 23, 200])
 def test_students_quantile_is_scipys(freedom):
     angle = math.atan(1.7 / math.sqrt(freedom))
     assert paired.quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
@@ -127,6 +123,7 @@ def study(out: Path, seeds: int, *more: str) -> int:
     return main(["study", "accuracy", *WORDS, "--seeds", str(seeds), "--out", str(out), *more])
 
 
+@pytest.mark.slow
 def test_the_file_is_the_same_for_any_number_of_processes_and_of_stops(tmp_path, capsys):
     one, many, stopped = (tmp_path / name for name in ("one", "many", "stopped"))
     assert study(one, 4, "--jobs", "1") == study(many, 4, "--jobs", "3") == 0
@@ -136,21 +133,6 @@ def test_the_file_is_the_same_for_any_number_of_processes_and_of_stops(tmp_path,
     assert one.read_bytes() == many.read_bytes() == stopped.read_bytes()
     out, err = capsys.readouterr()
     assert "4 seeds" in out and "2 of 4 seeds" in err and out.count("\nright after recovery") == 3 * 6
-
-
-def test_a_killed_study_keeps_its_finished_seeds_and_goes_on(tmp_path):
-    out, whole = tmp_path / "killed", tmp_path / "whole"
-    command = [sys.executable, "-m", "engine", "study", "accuracy", *WORDS, "--seeds", "400", "--jobs", "1", "--out", str(out)]
-    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 300
-    while not (out.exists() and out.read_text().count("\n") > 3) and time.monotonic() < end:
-        time.sleep(0.02)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
-    found = kept.read(out)
-    assert 3 <= len(found.seeds) < 400
-    assert study(out, max(found.seeds), "--jobs", "1") == study(whole, max(found.seeds), "--jobs", "1") == 0
-    assert out.read_bytes() == whole.read_bytes()
 
 
 def test_another_plan_is_not_mixed_into_a_file(tmp_path):
@@ -165,7 +147,7 @@ def test_another_plan_is_not_mixed_into_a_file(tmp_path):
         kept.read(out)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "sentence"),
     [
         ({"staleness": (1, 2)}, "A staleness of 1, 2 batches makes no pairs; give 0"),

@@ -24,11 +24,6 @@ from tests.service_fakes import COMPUTE, ROOT, ask, scenarios
 SECONDS = 0.1
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 def chunk(store: Path, *seeds: int) -> Chunk:
     """The open points of a new request as the feed would send them."""
     request = service.submit(store, scenarios(seeds), "full")

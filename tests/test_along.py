@@ -18,6 +18,7 @@ from engine.simulate import simulate
 from engine.store import kept, requests
 from engine.store.database import opened
 from engine.store.kept import result_text
+from tests.cases import each
 
 CALM = with_values(preset("tiny").scenario, {"run.training": False, "run.batches": 6})
 POINTS = [
@@ -88,7 +89,7 @@ def point(number=0, **changes):
     return OpenPoint(str(number), json.dumps(changes), None, number)
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "changes"),
     [
         (turn("estimate"), {}),

@@ -13,6 +13,7 @@ from engine.errors import BadInput
 from engine.scenario.scenario import Scenario
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sampling, Sweep
+from tests.cases import each
 
 TIME, COST, AUC = "Step time [ms]", "Capital cost [USD]", "AUC"
 numbers = some.one_of(some.none(), some.integers(0, 6).map(float))
@@ -93,7 +94,7 @@ def test_bounds_are_kept_as_written_and_a_point_without_a_number_keeps_none() ->
     assert kept(columns, []).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sentence"),
     [
         ("Step time [ms]", "cannot be read"),

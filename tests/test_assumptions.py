@@ -10,6 +10,7 @@ from engine.results.result import from_json
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.sweep.links import link, read
+from tests.cases import each
 
 BASE = preset("trainingcxl-rm1").scenario
 NAMES = sorted({name_of(d, one) for d, kind in every("devices").items() for part in kind.parts().values() for one in part})
@@ -52,7 +53,7 @@ def test_assumptions_that_a_link_could_not_carry_are_refused(pairs):
         with_values(BASE, {"machine.assume": pairs})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_constant_can_be_assumed(name):
     """Twice a constant's value is read by some device: its machine, part by part, knows the new value."""
     device, kind = name.split(".")[0], every("devices")[name.split(".")[0]]

@@ -9,11 +9,12 @@ from hypothesis import strategies as some
 
 from engine.errors import BadKnob
 from engine.sweep.axes import Span, parse
+from tests.cases import each
 
 BANDWIDTH = "machine.cxl_bandwidth_GBps"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         (f"{BANDWIDTH}=8,16.5,64", (8.0, 16.5, 64.0)),
@@ -38,7 +39,7 @@ def test_an_axis_reads_as_its_values(text: str, expected: tuple[object, ...]) ->
     assert parse(str(axis)) == axis
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "span"),
     [
         (f"{BANDWIDTH}=8:64", Span(8.0, 64.0)),
@@ -69,7 +70,7 @@ def test_shares_of_an_axis_reach_its_ends_and_give_each_level_equal_room() -> No
     assert [ratios.value(number) for number in ratios.numbers(np.array([0, 0.5, 1]))] == [1, 10, 100]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sentence"),
     [
         ("", "cannot be read"),

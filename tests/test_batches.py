@@ -1,11 +1,7 @@
 """Are batches well formed, repeatable, local where asked for, and clicked by a teacher that can be learnt?"""
 
 import pickle
-import subprocess
-import sys
-from hashlib import sha256
 from heapq import heappop, heappush
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +14,7 @@ from engine.workload import generator as teacher
 from engine.workload.batch import Batch, bag_layout, offsets
 from engine.workload.locality import pop, push
 from engine.workload.source import num_batches, source
-from tests.some import one_in
+from tests.cases import each
 
 ONE = {"model.num_tables": 1, "model.interaction": "concat"}
 SHAPES: list[dict[str, Any]] = [
@@ -72,20 +68,6 @@ def test_local_batches_survive_forgetting_the_old_ones(monkeypatch: pytest.Monke
     assert [origin.ids(n).tolist() for n in (2, 0, 4)] == [wanted[2], wanted[0], wanted[4]]
 
 
-def test_batches_are_the_same_in_another_process_with_another_hash_seed() -> None:
-    code = (
-        "from hashlib import sha256; from engine.scenario.presets import preset; from engine.workload.source import source\n"
-        "b = source(preset('tiny').scenario).batch(2)\n"
-        "print(sha256(b.dense.tobytes() + b.ids.tobytes() + b.labels.tobytes()).hexdigest())"
-    )
-    here = sha256(_bytes(source(preset("tiny").scenario).batch(2))).hexdigest()
-    root = str(Path(__file__).parent.parent)
-    for seed in ("1", "2"):
-        environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": root}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == here
-
-
 def test_the_seed_and_nothing_else_changes_the_samples() -> None:
     first, other = source(_scenario({})), source(_scenario({"data.seed": 2}))
     assert (first.ids(0) != other.ids(0)).mean() > 0.1
@@ -135,8 +117,8 @@ def _auc(labels: np.ndarray, scores: np.ndarray) -> float:
     return float((rank[labels > 0].sum() - clicks * (clicks + 1) / 2) / (clicks * (len(labels) - clicks)))
 
 
-@pytest.mark.parametrize("shape", one_in(3, SHAPES))
-@pytest.mark.parametrize("seed", one_in(2, [1, 2]))
+@each("shape", SHAPES)
+@each("seed", [1, 2], few=3)
 def test_the_teacher_clicks_at_criteos_rate_and_can_be_learnt_to_an_auc_of_080(shape: dict[str, Any], seed: int) -> None:
     scenario = _scenario({"data.held_out_samples": 40_000, "data.seed": seed, **shape})
     sample, made_of = source(scenario).held_out(), generator.recipe(scenario)

@@ -3,8 +3,7 @@
 import re
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from machines import PRESETS, SYSTEMS, flow, ready, scenario, uneven
 
@@ -13,6 +12,7 @@ from engine.run.run import schedule
 from engine.scenario.scenario import KNOBS, with_values
 from engine.simulate import simulate
 from engine.systems.capacity import fit
+from tests.cases import each, examples
 
 BATCHES = 24
 
@@ -58,7 +58,7 @@ def training_time(asked, spread):
     return line.makespan, float(line.template.durations[:, roll].max()) if relaxed else 0.0
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "machine.cxl_bandwidth_GBps",
@@ -70,7 +70,7 @@ def training_time(asked, spread):
         "machine.num_ssds",
     ],
 )
-@settings(max_examples=50)
+@examples(12)
 @given(asked=scenarios(), factor=st.sampled_from([1.01, 1.5, 2, 7]), spread=st.booleans())
 def test_more_of_a_part_never_slows_training(path, asked, factor, spread):
     group, name = path.split(".")
@@ -87,11 +87,11 @@ ROOMY = {"machine.pmem_capacity_GiB": 1e5, "machine.dram_channels": 32, "machine
 LINK = {"machine.cxl_bandwidth_GBps": None, "machine.cxl_generation": 4, "machine.cxl_lanes": 1, **ROOMY}
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "low", "high"),
     [("machine.cxl_generation", 4, 6), ("machine.cxl_lanes", 1, 16), ("machine.num_expanders", 1, 32)],
 )
-@settings(max_examples=50)
+@examples(12)
 @given(asked=scenarios(), spread=st.booleans(), data=st.data())
 def test_more_of_the_link_never_slows_training(path, low, high, asked, spread, data):
     values = KNOBS[path].only or tuple(range(low, high + 1))
@@ -101,8 +101,8 @@ def test_more_of_the_link_never_slows_training(path, low, high, asked, spread, d
     assert after <= before * (1 + 1e-9) + one_log
 
 
-@pytest.mark.parametrize(("path", "high"), [("machine.cxl_retimers", 8), ("machine.pmem_writers_per_module", 64)])
-@settings(max_examples=50)
+@each(("path", "high"), [("machine.cxl_retimers", 8), ("machine.pmem_writers_per_module", 64)])
+@examples(12)
 @given(asked=scenarios(), spread=st.booleans(), data=st.data())
 def test_more_of_what_stands_in_the_way_never_speeds_training_up(path, high, asked, spread, data):
     fewer, more = sorted(data.draw(st.lists(st.integers(int(KNOBS[path].low), high), min_size=2, max_size=2, unique=True)))
@@ -111,7 +111,7 @@ def test_more_of_what_stands_in_the_way_never_speeds_training_up(path, high, ask
     assert hindered >= free * (1 - 1e-9) - max(one_log, another)
 
 
-@pytest.mark.parametrize("system", ["cxl", "cxl-d", "dram"])
+@each("system", ["cxl", "cxl-d", "dram"])
 def test_more_expanders_than_modules_are_refused_with_remedies_that_work(system):
     asked = scenario("optane-rm2", system, **{"machine.num_expanders": 9})
     outcome = estimate(asked).outcome
@@ -136,7 +136,7 @@ def test_a_lookup_that_comes_early_does_not_let_pooling_on_the_gpu_delay_the_und
     assert fast <= slow
 
 
-@settings(max_examples=50)
+@examples(12)
 @given(asked=scenarios(), factor=st.sampled_from([1.5, 3, 100]))
 def test_a_shorter_cxl_latency_never_slows_training(asked, factor):
     before, one_log = training_time(asked, False)
@@ -144,7 +144,7 @@ def test_a_shorter_cxl_latency_never_slows_training(asked, factor):
     assert after <= before * (1 + 1e-9) + one_log
 
 
-@settings(max_examples=50)
+@examples(12)
 @given(asked=scenarios())
 def test_near_data_compute_as_fast_as_its_memory_never_slows_training_where_pooling_saves_bytes(asked):
     amounts = flow(asked, 1)
@@ -183,8 +183,8 @@ def remedies(outcome):
     return [change(path, value) for words, change in REMEDIES.items() if words in outcome]
 
 
-@pytest.mark.parametrize(("system", "knobs"), TOO_SMALL)
-@pytest.mark.parametrize("answer", [estimate, simulate])
+@each(("system", "knobs"), TOO_SMALL)
+@each("answer", [estimate, simulate])
 def test_what_does_not_fit_is_an_outcome_with_numbers_and_each_of_its_remedies_works(system, knobs, answer):
     asked = scenario("dlrm-kaggle", system, **knobs)
     refused = answer(asked)
@@ -197,7 +197,7 @@ def test_what_does_not_fit_is_an_outcome_with_numbers_and_each_of_its_remedies_w
         assert not fit(with_values(asked, change)).problems, (refused.outcome, change)
 
 
-@settings(max_examples=100)
+@examples(50)
 @given(
     rows=st.integers(10**6, 10**10),
     dim=st.integers(1, 512),

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.service_fakes import ROOT
 
 SPARED = """
@@ -40,6 +42,7 @@ def test_no_kernel_multiplies_matrices() -> None:
     assert len(found) > 50 and products == []
 
 
+@pytest.mark.slow
 def test_the_first_kernel_loads_no_linear_algebra_which_can_be_imported_afterwards() -> None:
     done = subprocess.run([sys.executable, "-c", SPARED], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,13 +1,9 @@
 """Do the books of a run balance, does it cost nothing that no fault strikes, and is it the same in any process? (I9-I11)"""
 
-import json
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from multiprocessing import get_context
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from machines import LOGGING, STRICT, SYSTEMS, counted, ready, scenario
 
@@ -21,6 +17,7 @@ from engine.schedule.machine import schedule
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.training.evaluate import Scores
+from tests.cases import each, examples
 
 NAMES = tuple(name.replace("-", "_") for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
 ENDS = ("memory-loss", "flush-failure")  # may end the run
@@ -70,7 +67,7 @@ def faulty(system, at, seed, share, repair):
     return tiny(system, **lists, **knobs, seed=seed, repair_sigma=0.5, media_error_where="row log")
 
 
-@settings(max_examples=80)
+@examples(50)
 @given(**struck)
 def test_I9_every_second_and_joule_is_entered_once(system, at, seed, share, repair):
     done, told = accounts(faulty(system, at, seed, share, repair))
@@ -83,7 +80,7 @@ def test_I9_every_second_and_joule_is_entered_once(system, at, seed, share, repa
     assert done.completed or told.books.seconds["useful"] == 0
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS)
 def test_I9_one_fault_costs_what_its_phases_say_and_replay_is_entered_once(system):
     line = quiet(system)
     at = float(line.batch_ends[17] + 0.4 * (line.batch_ends[18] - line.batch_ends[17]))
@@ -110,8 +107,8 @@ def test_I9_work_of_a_run_that_starts_again_at_the_first_batch_is_lost_or_replay
     assert told.books.seconds["stalled"] == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("answer", [simulate, estimate])
-@pytest.mark.parametrize("system", [*SYSTEMS, "cached-embedding", "fae"])
+@each("answer", [simulate, estimate])
+@each("system", [*SYSTEMS, "cached-embedding", "fae"])
 def test_I9_the_books_of_a_result_are_its_elapsed_time_and_energy(system, answer):
     result = answer(with_values(tiny(system), {"policy.cache_load_factor": 1.0}))
     books = {row["Account"]: row for row in result.books}
@@ -149,14 +146,14 @@ def test_I9_a_relaxed_recovery_loses_more_batches_of_the_mlp_than_of_the_embeddi
     assert told["RPO MLP [batches]"] > told["RPO embeddings [batches]"] >= 1
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS)
 def test_I10_faults_that_come_too_rarely_to_strike_cost_exactly_nothing(system):
     never = simulate(tiny(system))
     rare = simulate(tiny(system, **{f"{name}_mtbf_hours": 1e9 for name in NAMES}, rates="llama3", fault_in_recovery_share=0.5))
     assert rare.results == never.results and rare.books == never.books and rare.outcome == never.outcome
 
 
-@settings(max_examples=60)
+@examples(25)
 @given(
     system=st.sampled_from((*STRICT, "dram")),
     at=st.lists(st.tuples(st.sampled_from(STOPS), st.floats(0, 0.02)), max_size=4),
@@ -170,20 +167,3 @@ def test_I10_adding_a_fault_that_stops_the_job_never_raises_useful_work(system, 
     assert worse.books.seconds["useful"] <= line.makespan * (1 + 1e-12)
     assert worse.books.seconds["useful"] / worse.elapsed <= told.books.seconds["useful"] / told.elapsed * (1 + 1e-9)
     assert worse.elapsed >= told.elapsed * (1 - 1e-9)
-
-
-def log(system):
-    """Return all that a run with faults of every kind tells."""
-    hours = {f"{name}_mtbf_hours": 0.05 / 3600 for name in NAMES if name != "memory_loss"}
-    knobs = {"fault_in_recovery_share": 0.2, "repair_median_seconds": 0.01, "repair_sigma": 1.0, "detect_sigma": 0.5}
-    asked = with_values(tiny(system, **hours, **knobs, weibull_shape=0.7, media_error_where="row log"), {"run.batches": 200})
-    return json.dumps(simulate(asked).as_json(), default=float)
-
-
-def test_I11_one_or_two_workers_give_the_same_event_log():
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as workers:
-        theirs = list(workers.map(log, ("cxl", "cxl-b", "cxl-d", "ssd")))
-    ours = [log(system) for system in ("cxl", "cxl-b", "cxl-d", "ssd")]
-    assert ours == theirs
-    assert all(len(json.loads(one)["events"]) > 4 for one in ours)
-    assert np.unique(ours).size == 4

@@ -4,12 +4,13 @@ from dataclasses import replace
 from math import fsum
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.campaign.accounts import BUCKETS, closed
 from engine.campaign.fold import Blow, Terms, fold
 from engine.campaign.protection import LOSSES, Protection, ProtectionPlan
+from tests.cases import examples
 from tests.oracles import batch_by_batch
 
 KEEPS = {**dict.fromkeys(LOSSES, "exact"), "line": "lossy", "media": "lost", "bits": "older"}
@@ -48,7 +49,7 @@ def campaigns(draw):
 
 
 @given(campaigns())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
     terms, blows, end = drawn
     state, counts = fold(terms, blows, end)
@@ -67,7 +68,7 @@ def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
 
 
 @given(campaigns())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
     terms, blows, end = drawn
     rare = max(terms.plan.backup_every, 1)
@@ -87,7 +88,7 @@ def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
 
 
 @given(campaigns(), st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_I10_one_more_fault_never_raises_useful_work(drawn, data):
     terms, blows, end = drawn
     more = Blow(data.draw(st.integers(0, int(end * 4) - 1)) / 4, "gpu", WAYS[data.draw(st.sampled_from(sorted(WAYS)))])
@@ -168,7 +169,7 @@ def test_a_slow_stretch_costs_its_share_and_destroys_nothing():
 
 
 @given(campaigns())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_events_tile_the_campaign(drawn):
     terms, blows, end = drawn
     state, _ = fold(terms, blows, end)

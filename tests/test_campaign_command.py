@@ -15,6 +15,7 @@ from engine.registry import every, load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.units import HOUR
+from tests.cases import each
 
 TINY = preset("tiny").scenario
 MANY_GPUS = {"system": "all-hbm", "machine.num_gpus": 24, "policy.cache_load_factor": 1.0}
@@ -110,7 +111,7 @@ def test_yardsticks_are_shares_with_a_source():
         assert 0 < one.low <= one.high <= 1 and one.source and one.note
 
 
-@pytest.mark.parametrize("name", sorted(every("protections")))
+@each("name", sorted(every("protections")))
 def test_a_recovery_is_exact_or_measured(name):
     found = accuracy.accuracy_effect(name)
     assert found.exact == ("lossy" not in load("protections", name).keeps.values())

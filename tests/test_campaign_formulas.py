@@ -6,8 +6,8 @@ import pytest
 from engine.campaign.closed_form import CUSTOMARY, batches_between, daly, effective, young
 from engine.campaign.fold import Blow, fold
 from engine.campaign.protection import ProtectionPlan
+from tests.cases import each
 from tests.oracles.renewal import uptime_share
-from tests.some import one_in
 from tests.test_campaign import WAYS, terms_of
 
 FAULTS = 1500
@@ -31,7 +31,7 @@ def drawn(number):
     return ProtectionPlan(step, 1.0, every, pause, drain, restore=0.5 * down), mtbf, down
 
 
-@pytest.mark.parametrize("number", one_in(4, range(100)))
+@each("number", range(100), few=8)
 def test_I10_the_share_of_useful_time_is_the_closed_form_within_half_a_point(number):
     plan, mtbf, down = drawn(number)
     struck, end = blows(mtbf, number)
@@ -41,7 +41,7 @@ def test_I10_the_share_of_useful_time_is_the_closed_form_within_half_a_point(num
     assert effective(plan, plan.step, mtbf, down) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(("pause", "mtbf"), [(1.0, 3600.0), (30.0, 20_000.0), (60.0, 3000.0)])
+@each(("pause", "mtbf"), [(1.0, 3600.0), (30.0, 20_000.0), (60.0, 3000.0)], few=1)
 def test_I10_the_best_period_of_a_sweep_is_daly_s_within_a_fifth_of_a_point(pause, mtbf):
     struck, end = blows(mtbf, 7)
 

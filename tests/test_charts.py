@@ -15,6 +15,8 @@ from pages.common import charts, numbers, palette, tables
 from pages.reproduce import study_panel
 from pages.sweep.figures import sweep_charts
 from tests import fakes
+from tests.apps import fields
+from tests.cases import each
 
 SCENARIO = preset("dlrm-kaggle").scenario
 RESULTS = {name: fakes.estimate(with_values(SCENARIO, {"system": name})) for name in palette.family("cxl")}
@@ -29,7 +31,7 @@ CHARTS = {
     "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
     "heat map": (sweep_charts.heat_map("a", "b", "AUC"), None),
 }
-every_chart = pytest.mark.parametrize(("spec", "frame"), CHARTS.values(), ids=list(CHARTS))
+every_chart = each(("spec", "frame"), CHARTS.values())
 MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure"}
 
 
@@ -42,7 +44,7 @@ def test_a_chart_is_valid_vega_lite(spec, frame):
 @every_chart
 def test_a_chart_names_only_columns_that_its_table_has(spec, frame):
     columns = {"first", "second", "metric"} if frame is None else set(frame.columns)
-    assert fakes.fields(spec) - MADE_INSIDE <= columns
+    assert fields(spec) - MADE_INSIDE <= columns
 
 
 def test_the_bars_of_a_system_sum_to_its_step_time_and_its_energy():
@@ -91,16 +93,12 @@ def test_a_curve_carries_its_faults_and_recoveries():
     assert list(frame.kind.dropna()) == ["fault", "recovered"] and list(frame[frame.kind.notna()].elapsed) == [1.0, 1.2]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(None, "n/a"), (0, "0"), (0.96934, "0.969"), (1234.5, "1.23k"), (2.5e9, "2.5G"), (-4321, "-4.32k")]
-)
+@each(("value", "text"), [(None, "n/a"), (0, "0"), (0.96934, "0.969"), (1234.5, "1.23k"), (2.5e9, "2.5G"), (-4321, "-4.32k")])
 def test_a_number_is_short_enough_to_read(value, text):
     assert numbers.readable(value) == text
 
 
-@pytest.mark.parametrize(
-    ("ours", "other", "text"), [(1, 2, "-50 %"), (3, 1, "3×"), (1, 1, "same"), (1.052, 1, "+5.2 %"), (1, 0, ""), (None, 1, "")]
-)
+@each(("ours", "other", "text"), [(1, 2, "-50 %"), (3, 1, "3×"), (1, 1, "same"), (1.052, 1, "+5.2 %"), (1, 0, ""), (None, 1, "")])
 def test_a_change_is_a_percentage_below_double_and_a_factor_from_there(ours, other, text):
     assert numbers.change(ours, other) == text
 

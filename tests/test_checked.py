@@ -14,6 +14,7 @@ from engine.validation import known_error as subject
 from engine.validation.claims import Claim, claims
 from engine.validation.estimate_gap import METRICS, gaps
 from engine.validation.known_error import sentence
+from tests.cases import each
 
 STEP = "Step time [ms]"
 PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
@@ -61,7 +62,7 @@ def test_a_scenario_beside_a_claiming_preset_is_told_how_many_knobs_lie_between(
     assert sentence(far, STEP).endswith("2 knobs differ here.")
 
 
-@pytest.mark.parametrize("name", ["tiny", "trainingcxl-rm4", "optane-rm4"])
+@each("name", ["tiny", "trainingcxl-rm4", "optane-rm4"])
 def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(name):
     scenario = with_values(preset(name).scenario, {"run.training": False})
     guess, run = estimate(scenario).results, simulate(scenario).results
@@ -71,7 +72,7 @@ def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(n
     assert [gap.metric for gap in gaps(name)] == list(METRICS)
 
 
-SHORT = ("tiny", "dlrm-kaggle", "trainingcxl-rm2", "optane-rm4", "scratchpipe-kaggle")
+SHORT = ("tiny", "dlrm-kaggle", "trainingcxl-rm2", "optane-rm4")
 
 
 @pytest.mark.parametrize(

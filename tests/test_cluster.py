@@ -7,6 +7,7 @@ from engine.hardware.cluster import folded, nodes
 from engine.hardware.device import joules, seconds
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
+from tests.cases import each
 
 GB, US = 1e9, 1e-6
 FABRIC, NET, START, HOP = 0.667 * 300 * GB, 0.56 * 22.5 * GB, 10 * US, 20 * US
@@ -20,7 +21,7 @@ def exactly(value):
     return pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "work", "share"),
     [
         ("gpu", Pool(8e9), Pool(2e9)),
@@ -52,7 +53,7 @@ def test_one_part_is_itself():
     assert folded(one, 1) is one
 
 
-@pytest.mark.parametrize(("gpus", "in_node", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (16, 8, 2), (3, 1, 3)])
+@each(("gpus", "in_node", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (16, 8, 2), (3, 1, 3)])
 def test_nodes_are_as_many_as_the_gpus_fill(gpus, in_node, expected):
     assert nodes(MachineKnobs(num_gpus=gpus, gpus_per_node=in_node)) == expected
 

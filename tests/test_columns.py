@@ -15,11 +15,6 @@ from tests import service_fakes as fakes
 SCENARIOS = fakes.scenarios(range(1, 8))
 
 
-@pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store.sqlite"
-
-
 def keep(store, *seeds, ran=True):
     """Keep made-up results of these seeds, as a worker does."""
     with opened(store) as connection, transaction(connection):

@@ -1,6 +1,7 @@
 """Does the command line do what it says, with the promised exit status and one line for each complaint?"""
 
 import csv
+import functools
 import io
 import json
 import os
@@ -15,8 +16,9 @@ from engine.__main__ import main
 from engine.commands import progress_bar
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
+from engine.service import service
 from engine.sweep.links import link
-from tests.service_fakes import BUGGY, REFUSED, ROOT, TOO_BIG, ask, command, compute, lives, open_pids, until
+from tests.service_fakes import BUGGY, COMPUTE, REFUSED, ROOT, TOO_BIG, ask, command, compute, lives, open_pids, until
 
 SLOW = ("--set", "faults.detect_seconds=0.3")
 
@@ -25,14 +27,10 @@ def seeds(*numbers: int) -> tuple[str, ...]:
     return ("--axis", "data.seed=" + ",".join(map(str, numbers)))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.commands.run.computed", compute)
+    monkeypatch.setattr(service, "serve", functools.partial(service.serve, compute=COMPUTE))
 
 
 def sweep(store: Path, *words: str) -> "subprocess.Popen[str]":
@@ -152,12 +150,15 @@ def test_a_reader_that_leaves_early_and_a_full_disk_end_quietly() -> None:
     assert full.returncode == 2 and full.stderr.count("\n") == 1
 
 
-def test_a_sweep_gives_the_same_bytes_for_any_number_of_workers_and_on_repetition(store: Path, tmp_path: Path) -> None:
+def test_a_sweep_gives_the_same_bytes_for_any_number_of_workers_and_on_repetition(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tables = []
     for place, jobs in ((store, "1"), (tmp_path / "other.sqlite", "2"), (store, "2")):
-        process = sweep(place, *seeds(5, 3, 4), "--axis", "system=cxl,pmem", "--csv", "-", "--jobs", jobs)
-        out, err = process.communicate()
-        assert (process.returncode, err) == (0, "")
+        words = (*seeds(5, 3, 4), "--axis", "system=cxl,pmem", "--csv", "-", "--jobs", jobs)
+        assert main(["sweep", "--preset", "tiny", "--store", str(place), *words]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
         tables.append(out)
     assert tables[0] == tables[1] == tables[2]
     found = list(csv.DictReader(io.StringIO(tables[0])))
@@ -166,6 +167,7 @@ def test_a_sweep_gives_the_same_bytes_for_any_number_of_workers_and_on_repetitio
     assert ask(store, "SELECT count(*) FROM claims") == [(6,)]
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_resumes(store: Path, tmp_path: Path) -> None:
     target = tmp_path / "t.csv"
     words = (*seeds(*range(1, 11)), *SLOW, "--csv", str(target))
@@ -185,26 +187,17 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_resumes(store: Path,
     assert not ask(store, "SELECT 1 FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
 
 
-def test_two_sweeps_of_one_store_share_its_owner_and_both_finish(store: Path) -> None:
-    both = [sweep(store, *seeds(*range(first, first + 4)), *SLOW, "--csv", "-") for first in (1, 3)]
-    tables = [process.communicate()[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert [len(table.splitlines()) for table in tables] == [5, 5]
-    assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(6,)]
-
-
-def test_a_sweep_with_failed_points_still_writes_the_table_and_says_so(store: Path) -> None:
-    process = sweep(store, *seeds(1, REFUSED, TOO_BIG), "--csv", "-")
-    out, err = process.communicate()
-    assert process.returncode == 2
+def test_a_sweep_with_failed_points_still_writes_the_table_and_says_so(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sweep", "--preset", "tiny", "--store", str(store), "--csv", "-", "--jobs", "1"]
+    assert main([*words, *seeds(1, REFUSED, TOO_BIG)]) == 2
+    out, err = capsys.readouterr()
     assert err == "1 of 3 points failed; the first: run.batches=1 is made up to be refused; choose 2.\n"
     outcomes = [row["outcome"] for row in csv.DictReader(io.StringIO(out))]
     assert outcomes == ["It completed.", "run.batches=1 is made up to be refused; choose 2.", "It does not fit; take less."]
-    nothing_fits = sweep(store, *seeds(TOO_BIG), "--csv", "-")
-    nothing_fits.communicate()
-    assert nothing_fits.returncode == 3
+    assert main([*words, *seeds(TOO_BIG)]) == 3
 
 
+@pytest.mark.slow
 def test_a_row_damaged_on_disk_is_computed_anew(store: Path) -> None:
     first = sweep(store, *seeds(1, 2), "--csv", "-").communicate()[0]
     ask(store, "UPDATE results SET result = replace(result, 'completed', 'exploded') WHERE rowid = 1")

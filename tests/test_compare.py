@@ -1,12 +1,10 @@
 """The page Compare: does a link say which systems, is each told truly, and do timelines and bytes agree with the results?"""
 
 from dataclasses import replace
-from pathlib import Path
 
 import altair
 import pytest
 from machines import scenario
-from streamlit.testing.v1 import AppTest
 
 from engine.core.graph import STAGES
 from engine.estimate import estimate
@@ -16,9 +14,10 @@ from engine.systems.system import LogPolicy
 from pages.common import estimates, palette, tables
 from pages.compare import compare_charts, compare_tables, comparison
 from pages.sidebar import knob_widgets
-from tests import fakes
+from tests import apps
+from tests.apps import fields, text
+from tests.cases import each
 
-ROOT = Path(__file__).parent.parent
 STEP = "Step time [ms]"
 MIXED = ("cxl", "all-hbm", "hotline", "bagpipe")
 
@@ -30,14 +29,7 @@ def own_store(monkeypatch, tmp_path):
 
 
 def opened(page="compare", **query):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, value in query.items():
-        app.query_params[key.replace("__", ".")] = value
-    return app.run().switch_page(f"pages/{page}/{page}.py").run()
-
-
-def text(elements):
-    return " ".join(one.value.replace("\\", "") for one in elements)
+    return apps.opened(page, {key.replace("__", "."): value for key, value in query.items()})
 
 
 def address(app):
@@ -104,7 +96,7 @@ def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn(
     assert text(none.header) == "None of these 2 systems can train dlrm-kaggle here" and not none.dataframe and not none.exception
 
 
-@pytest.mark.parametrize(
+@each(
     ("systems", "own", "sentence"),
     [
         (("pmem", "cxl"), "cxl", "CXL trains dlrm-kaggle fastest of 2: 0.986 ms a batch, 2.3× faster than pmem"),
@@ -183,7 +175,7 @@ def test_the_map_of_bytes_sums_what_the_tasks_move():
 def test_a_chart_is_valid_and_draws_only_columns_that_its_table_has(name):
     spec, frame = getattr(compare_charts, name)(), getattr(compare_tables, name)(results_of("dlrm-kaggle", *MIXED))
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
-    assert fakes.fields(spec) <= {*frame.columns, "figure"} and len(frame) > 10
+    assert fields(spec) <= {*frame.columns, "figure"} and len(frame) > 10
 
 
 def test_a_fastest_system_that_is_known_by_its_headline_only_is_told_as_such():
@@ -196,7 +188,7 @@ def test_every_system_has_a_colour_of_its_own_across_families():
     assert len(set(palette.SYSTEMS.values())) == len(palette.SYSTEMS) and set(palette.SYSTEMS) <= set(names("systems"))
 
 
-@pytest.mark.parametrize("system", names("systems"))
+@each("system", names("systems"))
 def test_a_system_known_by_its_headline_only_says_so_wherever_it_is_listed(system):
     only = load("systems", system).confidence == "headline only"
     assert knob_widgets.title(system).endswith(" (headline only)") == only

@@ -13,6 +13,7 @@ from engine.crashcheck.reference_run import Configuration, Journal, attached, be
 from engine.crashcheck.sizes import Size
 from engine.persistence import CrashMedia, FunctionalMedia, Power, PowerLost, recover
 from engine.persistence.checksums import table_digest
+from tests.cases import each
 
 
 def traced(tale, wrap=None, cut_after=None):
@@ -28,7 +29,7 @@ def traced(tale, wrap=None, cut_after=None):
     return trace, media
 
 
-@pytest.mark.parametrize("of", [one.name for one in configurations()])
+@each("of", [one.name for one in configurations()])
 def test_the_trace_of_a_whole_run_agrees_with_the_oracle_and_with_the_real_recovery(of):
     tale = story(configuration(of))
     trace, media = traced(tale)
@@ -73,7 +74,7 @@ def lines(write):
         yield write.part(low, low + 64)
 
 
-@pytest.mark.parametrize("of", ["undo", "undo-relaxed", "redo", "redo-late", "undo-near"])
+@each("of", ["undo", "undo-relaxed", "redo", "redo-late", "undo-near"])
 def test_on_small_batches_the_real_recovery_agrees_at_every_line(of):
     tale = story(configuration(of))
     start = FunctionalMedia(tale.layout.nbytes)

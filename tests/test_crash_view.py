@@ -13,15 +13,15 @@ from engine.registry import domain_names
 from engine.scenario.presets import preset
 from engine.sweep import links
 from pages.faults import crash_viewer
-from tests.fakes import fields
-from tests.some import one_in
+from tests.apps import fields
+from tests.cases import each
 
 SCENARIO = preset("tiny").scenario
 SAFE = tuple(name for name in domain_names() if domain(name).safe)
 
 
-@pytest.mark.parametrize("model", one_in(3, SAFE))
-@pytest.mark.parametrize("of", crash_viewer.PROTOCOLS.values(), ids=crash_viewer.PROTOCOLS)
+@each("model", SAFE)
+@each("of", crash_viewer.PROTOCOLS.values(), few=5)
 def test_every_moment_of_every_protocol_can_be_looked_at_and_recovers_as_its_line_replays(of, model):
     for number in range(0, len(moments(of, model)), 5):
         for kept in KEPT:
@@ -58,7 +58,7 @@ def test_a_link_carries_a_crash_state_beside_the_scenario(number, draw):
     assert opened.crash == line and opened.scenario == SCENARIO
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "v1:undo~adr:0:999999:all",

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
@@ -15,6 +15,7 @@ from engine.crashcheck.reference_run import Configuration, story
 from engine.crashcheck.states import CrashPoint
 from engine.crashcheck.visit import observed
 from engine.errors import BadInput
+from tests.cases import each, examples
 
 REGRESSIONS = [
     line
@@ -23,7 +24,7 @@ REGRESSIONS = [
 ]
 
 
-@pytest.mark.parametrize("line", REGRESSIONS)
+@each("line", REGRESSIONS)
 def test_a_state_that_failed_once_is_consistent_now(line):
     assert replay(line).problem == ""
 
@@ -45,7 +46,7 @@ def brute(sizes):
     return set(product(*(range(size + 1) for size in sizes)))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple), st.integers(0, 2))
 def test_the_choices_of_a_level_are_all_those_that_differ_from_none_or_all_in_so_many_streams(sizes, lines):
     found = list(states.deviating(sizes, lines))
@@ -84,7 +85,7 @@ def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
     assert coarse.inconsistent == 0 and coarse.unique_states < fine.unique_states
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "sentence"),
     [
         ("", "is not a replay line"),
@@ -109,7 +110,7 @@ def test_what_is_no_replay_line_is_refused_with_a_sentence(line, sentence):
     assert len(str(refusal.value)) < 400
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @given(st.text(max_size=80) | st.from_regex(r"v1:(undo|redo)~adr:0:\d{1,2}:[a-z0-9=,/-]{1,20}", fullmatch=True))
 def test_any_text_is_read_or_refused(text):
     try:
@@ -189,9 +190,3 @@ def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
     monkeypatch.setattr("engine.commands.crashcheck.progress_bar.draw", interrupted)
     assert main(["crashcheck", "--states", "300", "--model", "adr"]) == 130
     assert "Interrupted" in capsys.readouterr().out
-
-
-def test_the_volatile_control_ends_the_command_with_3(capsys):
-    status, report = told(capsys, "--states", "10", "--model", "volatile")
-    assert status == 3 and report["models"] == ["volatile"] and report["failures"]
-    assert main(["crashcheck", "--model", "adrr"]) == 2

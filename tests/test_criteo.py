@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_up_criteo import HEADER, csv, rows, tsv
 
@@ -17,6 +17,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.workload.readers import criteo
 from engine.workload.source import num_batches, source
+from tests.cases import each, examples
 
 OWN = Path(__file__).parent / "data" / "made_up_criteo.csv"
 FILES = [OWN, *([Path(os.environ["EMBERPOOL_CRITEO"])] if os.environ.get("EMBERPOOL_CRITEO") else [])]
@@ -55,7 +56,7 @@ def _check(file: criteo.CriteoFile, cells: list[list[str]], part: slice = slice(
     assert file.tokens[part].tolist() == [[_fnv(cell.encode()) for cell in row[14:]] for row in cells[part]]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_every_form_of_a_file_reads_as_the_same_samples(form: str) -> None:
     _check(criteo.decode(form, FORMS[form]), CELLS)
 
@@ -84,7 +85,7 @@ ODD_NUMBERS = st.sampled_from(["", "5.", ".5", "+3", "2.6e2", "1E-3"])
 NUMBERS = st.floats(-1e9, 1e9).map(repr) | st.integers(-(10**12), 10**12).map(str) | ODD_NUMBERS
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(NUMBERS, min_size=13, max_size=13))
 def test_any_way_to_write_a_count_is_read(counts: list[str]) -> None:
     file = criteo.decode("made up", tsv([["1", *counts, *CELLS[0][14:]], *CELLS]))
@@ -129,14 +130,14 @@ BAD: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
+@each("kind", BAD)
 def test_a_damaged_file_is_refused_with_its_name_and_line(kind: str) -> None:
     raw, sentence = BAD[kind]
     with pytest.raises(BadFile, match=sentence):
         criteo.decode("bad", raw)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, len(CSV) - 1), st.binary(max_size=6), st.integers(0, 200))
 def test_no_damage_ends_in_anything_but_samples_or_a_sentence(at: int, inserted: bytes, removed: int) -> None:
     try:
@@ -199,7 +200,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
+@each("kind", REFUSED)
 def test_a_file_that_does_not_suit_the_scenario_is_refused_by_its_knob(kind: str) -> None:
     ask, sentence = REFUSED[kind]
     with pytest.raises(BadInput, match=sentence):

@@ -60,11 +60,6 @@ def dask() -> Iterator[Dask]:
             process.kill()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 def table(store: Path, seconds: float = 0.2) -> str:
     found = [result for _, result in kept.outcomes(store, scenarios(SEEDS, seconds), "full")]
     assert None not in found

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from training_story import formatted, story
 
@@ -11,6 +11,7 @@ from engine.persistence import CrashMedia, FunctionalMedia, Position, format_med
 from engine.persistence.checksums import KEY, MODULUS, moved, row_digests, table_digest
 from engine.persistence.layout import DATA, layout
 from engine.persistence.media import HEALTH, octets
+from tests.cases import examples
 
 
 def mixed(word):
@@ -20,7 +21,7 @@ def mixed(word):
     return word ^ (word >> 31)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(rows=st.integers(1, 20), row_bytes=st.integers(1, 40), seed=st.integers(0, 2**32))
 def test_the_digest_is_the_sum_of_mixed_words_and_a_batch_moves_it_by_its_rows(rows, row_bytes, seed):
     rng = np.random.default_rng(seed)

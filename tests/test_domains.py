@@ -11,6 +11,7 @@ from engine.persistence.media import HEALTH, LINE
 from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.simulate import simulate
+from tests.cases import each
 
 
 def filled(nbytes, value):
@@ -29,7 +30,7 @@ def written(model, **power):
     return media, {stream: len(words) for stream, words in media.streams().items()}
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "pending"),
     [
         ("adr", {1: 8, 2: 8}),
@@ -89,7 +90,7 @@ def interrupted(model, seed):
     return recover(media, place, "undo")
 
 
-@pytest.mark.parametrize("model", [name for name in domain_names() if domain(name).safe and not domain(name).announced])
+@each("model", [name for name in domain_names() if domain(name).safe and not domain(name).announced])
 def test_a_commit_under_way_recovers_to_the_batch_before_or_after_it(model):
     found = {(state.embedding_batch, int(state.table[0, 0])) for state in (interrupted(model, seed) for seed in range(30))}
     assert found == {(0, 1), (1, 2)}

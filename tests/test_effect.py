@@ -5,7 +5,6 @@ from functools import cache
 from itertools import chain, product
 from pathlib import Path
 
-import pytest
 from machines import counted, ready
 
 from engine.estimate import estimate
@@ -18,6 +17,7 @@ from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.powered import readers
 from pages.faults import campaigns
+from tests.cases import each
 from tests.test_scale_out import small
 
 SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
@@ -122,17 +122,17 @@ def shows_in_a_full_run(path):
     return any(full(other) != full(base) for base in chain(bases, in_a_commit()) for other in moved(base, KNOBS[path]))
 
 
-@pytest.mark.parametrize("path", [path for path in KNOBS if KNOBS[path].acts == "always"])
+@each("path", [path for path in KNOBS if KNOBS[path].acts == "always"], few=16)
 def test_no_knob_is_dead_everywhere(path):
     assert shows_in_an_estimate(path)
 
 
-@pytest.mark.parametrize("path", [path for path in KNOBS if KNOBS[path].acts != "always"])
+@each("path", [path for path in KNOBS if KNOBS[path].acts != "always"], few=16)
 def test_a_knob_that_acts_in_a_full_run_changes_what_some_full_run_tells(path):
     assert shows_in_a_full_run(path)
 
 
-@pytest.mark.parametrize("name", preset_names())
+@each("name", preset_names(), few=8)
 def test_knobs_that_act_in_a_full_run_move_no_estimate(name):
     """All are moved at once, each as far as it goes, since one estimate tells as much as a hundred."""
     base = other = preset(name).scenario
@@ -143,8 +143,8 @@ def test_knobs_that_act_in_a_full_run_move_no_estimate(name):
     assert same(estimate(other).results, estimate(base).results)
 
 
-@pytest.mark.parametrize("all_powered", [False, True])
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("all_powered", [False, True], few=4)
+@each("system", SYSTEMS)
 def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     base = with_values(preset("tiny").scenario, {"system": system, "machine.all_powered": all_powered})
     unused = [path for path in KNOBS if readers(path) and not effect(base, path).acts]
@@ -154,7 +154,7 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
         assert all(same(estimate(other).results, estimate(base).results) for other in moved(base, KNOBS[path]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "path", "sentence"),
     [
         ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
 
@@ -17,6 +17,7 @@ from engine.schedule import energy
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.training.evaluate import Scores
+from tests.cases import each, examples
 
 BATCHES = 12
 MACHINES = dict(every_machine())
@@ -28,9 +29,9 @@ def total(rows, column):
     return sum(row[column] for row in rows)
 
 
-@pytest.mark.parametrize("answer", [estimate, simulate])
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("name", PRESETS)
+@each("answer", [estimate, simulate], few=28)
+@each("system", SYSTEMS)
+@each("name", PRESETS)
 def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, answer):
     result = answer(scenario(name, system, **{"run.batches": 8, "run.training": False}))
     says = result.results
@@ -43,9 +44,9 @@ def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, an
         assert 0 <= row["Busy [%]"] <= (200 if row["Device"] in ("cxl", "gpu", "pmem") else 100) + 1e-6
 
 
-@pytest.mark.parametrize("answer", [estimate, simulate])
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("name", ["trainingcxl-rm1", "dlrm-kaggle"])
+@each("answer", [estimate, simulate], few=14)
+@each("system", SYSTEMS)
+@each("name", ["trainingcxl-rm1", "dlrm-kaggle"])
 def test_at_the_wall_every_joule_costs_what_supplies_and_cooling_draw_for_it(name, system, answer):
     knobs = {"run.batches": 8, "run.training": False}
     inside, wall = (answer(scenario(name, system, **knobs, **{"machine.energy_level": level})) for level in ("device", "wall"))
@@ -79,8 +80,8 @@ FULL = {
 }
 
 
-@pytest.mark.parametrize("answer", [estimate, simulate])
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("answer", [estimate, simulate])
+@each("system", SYSTEMS)
 def test_at_constant_power_a_run_costs_the_full_watts_of_each_device_for_its_whole_time(system, answer):
     knobs = {"run.batches": 8, "run.training": False, "machine.cxl_bandwidth_GBps": 50.0}
     full = FULL | ({"dram": 6 * 25.6 * 0.8 * 0.16} if system == "ssd" else {})  # the host's memory stands in the host's watts
@@ -100,7 +101,7 @@ def test_on_one_machine_at_constant_power_energy_is_saved_just_as_time_is():
     assert energy_ratio == pytest.approx(time_ratio, **same)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@each("name", PRESETS)
 def test_dram_draws_static_power_of_its_own_behind_a_link_alone_for_a_hosts_watts_include_its_memory(name):
     def static(system):
         rows = estimate(scenario(name, system, **{"machine.all_powered": True})).devices
@@ -132,7 +133,7 @@ def price(machine, line):
     return found
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@each("name", MACHINES, few=60)
 def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
     machine = ready(MACHINES[name])
     line = schedule(machine, uneven(flow(MACHINES[name], BATCHES)))
@@ -146,7 +147,7 @@ def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
     assert under_way or sum(average.dynamic.values()) == pytest.approx(each[2:].sum() / (BATCHES - 2), **same)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS)
 def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
     machine = ready(scenario("trainingcxl-rm1", system))
     line = schedule(machine, flow(scenario("trainingcxl-rm1", system), BATCHES))
@@ -167,8 +168,8 @@ def test_pmem_is_written_with_updates_logs_and_flags(system, logs):
     assert energy.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
 
 
-@pytest.mark.parametrize("answer", [estimate, simulate])
-@pytest.mark.parametrize(("writers", "share"), [(1, 1), (4, 1), (8, 0.78), (12, 0.56), (24, 0.56)])
+@each("answer", [estimate, simulate])
+@each(("writers", "share"), [(1, 1), (4, 1), (8, 0.78), (12, 0.56), (24, 0.56)])
 def test_the_media_stores_whole_lines_for_rows_in_place_and_more_where_writers_crowd(answer, writers, share):
     knobs = {"run.batches": 8, "run.training": False, "machine.pmem_writers_per_module": writers}
     asked = scenario("optane-rm4", "cxl-d", **knobs)
@@ -191,7 +192,7 @@ def struck(system, instants, **knobs):
     return done, report(done, steady(done.planned, machine.devices), 20, Scores())
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
 def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(system, instants):
     done, accounts = struck(system, instants)
@@ -215,7 +216,7 @@ def _begins(line):
     return np.nanmin(starts, axis=1)
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
 def test_every_batch_begun_is_committed_once_or_lost(system, instants):
     done, _ = struck(system, instants)
@@ -223,7 +224,7 @@ def test_every_batch_begun_is_committed_once_or_lost(system, instants):
     assert begun == 20 + sum(crash.lost for crash in done.crashes)
 
 
-@pytest.mark.parametrize("system", LOGGING)
+@each("system", LOGGING)
 def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
     done, _ = struck(system, [0.5])
     crash, devices, amounts = done.crashes[0], done.machine.devices, flow(scenario("trainingcxl-rm4", system), 20)
@@ -233,9 +234,3 @@ def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
     load = max(seconds(memory, Stream(mlp, write=False)), over_link)
     assert crash.outage.restore == pytest.approx(float(read + back + load), **same)
     assert crash.resumed - crash.at == pytest.approx(0.02 + 0.03 + crash.outage.restore, **same)
-
-
-@pytest.mark.parametrize(("system", "own"), [("dram", True), ("ssd", False), ("cached-embedding", False)])
-def test_only_dram_behind_a_link_draws_static_power_beside_the_host_that_was_measured_with_its_memory(system, own):
-    devices = ready(scenario("tiny", system)).devices
-    assert (devices["dram"].idle_watts > 0) == own

@@ -7,15 +7,15 @@ from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.run.run import schedule
 from engine.simulate import simulate
-from tests.some import one_in
+from tests.cases import each
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
 SHORT = {"run.training": False, "run.batches": 30}
 SOON = {"run.training": False, "run.batches": 60, "policy.mlp_staleness_bound_batches": 4}
 
 
-@pytest.mark.parametrize(("system", "knobs"), [*((s, SHORT) for s in SYSTEMS if s not in ("cxl", "ssd")), ("cxl", SOON)])
-@pytest.mark.parametrize("name", one_in(3, PRESETS))
+@each(("system", "knobs"), [*((s, SHORT) for s in SYSTEMS if s not in ("cxl", "ssd")), ("cxl", SOON)])
+@each("name", PRESETS, few=12)
 def test_an_estimate_is_within_5_percent_of_a_full_run(name, system, knobs):
     asked = scenario(name, system, **knobs)
     guess, run = estimate(asked).results, simulate(asked).results
@@ -32,7 +32,7 @@ WARM = [
 ]
 
 
-@pytest.mark.parametrize(("name", "system", "warm", "batches"), WARM)
+@each(("name", "system", "warm", "batches"), WARM)
 def test_an_estimate_is_within_5_percent_of_a_run_whose_cache_is_full_or_whose_mlp_log_is_late(name, system, warm, batches):
     asked = scenario(name, system)
     ends = schedule(ready(asked), counted(asked, warm + batches + 1)).batch_ends
@@ -40,7 +40,7 @@ def test_an_estimate_is_within_5_percent_of_a_run_whose_cache_is_full_or_whose_m
     assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.05)
 
 
-@pytest.mark.parametrize("bound", [0, 1, 5, 100, 700])
+@each("bound", [0, 1, 5, 100, 700])
 def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound):
     asked = scenario("optane-rm4", "cxl", **{"policy.mlp_staleness_bound_batches": bound})
     turn, ends = bound + 1, line(asked, 6 * (bound + 1) + 20).batch_ends
@@ -48,7 +48,7 @@ def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound):
     assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.01)
 
 
-@pytest.mark.parametrize("batches", [1, 7, 1000])
+@each("batches", [1, 7, 1000])
 def test_an_estimate_scales_its_steady_state_to_the_runs_batches(batches):
     answer = estimate(scenario("tiny", "cxl-d", **{"run.batches": batches})).results
     assert answer["Elapsed [s]"] == pytest.approx(batches * answer[STEP] / 1e3, rel=1e-12)
@@ -64,7 +64,7 @@ def test_an_estimate_leaves_faults_and_training_out_and_says_so():
     assert quiet.results["AUC"] is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("system", "path", "value", "sentence"),
     [
         ("cxl-d", "policy.relaxed_lookup", True, "choose system=cxl"),

@@ -12,6 +12,7 @@ from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
 from engine.workload import accesses, source, spectrum, touched
 from engine.workload.expected import hit_rate
+from tests.cases import each
 from tests.reference_caches import cache_misses
 
 TABLES = {"model.num_tables": 3, "model.interaction": "concat"}
@@ -43,9 +44,9 @@ def _means(found: accesses.Accesses) -> list[float]:
     return [float(part[skip:].mean(axis=0).sum()) for part in (found.unique_rows, found.shared_rows, found.raw_lookups)]
 
 
-@pytest.mark.parametrize("kind", ["kaggle", "zipf", "uniform"])
-@pytest.mark.parametrize(("shape", "batches"), SHAPES)
-def test_expected_accesses_are_within_two_percent_of_thecounted_accesses(kind: str, shape: dict[str, Any], batches: int) -> None:
+@each("kind", ["kaggle", "zipf", "uniform"])
+@each(("shape", "batches"), SHAPES)
+def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shape: dict[str, Any], batches: int) -> None:
     scenario = _scenario({**shape, "data.popularity": kind})
     counted = _means(counted_accesses(scenario, source.source(scenario), batches))
     wanted = _means(accesses.expected(scenario))
@@ -98,7 +99,7 @@ def _lru_by_dict(batches: Iterable[np.ndarray], capacity: int) -> list[int]:
     return misses
 
 
-@pytest.mark.parametrize("capacity", [0, 1, 2, 13, 700, 1500, 5000, 10**12])
+@each("capacity", [0, 1, 2, 13, 700, 1500, 5000, 10**12])
 def test_the_lru_cache_misses_what_an_ordered_dict_misses(capacity: int) -> None:
     origin = source.source(_scenario({"data.batch_size": 40}))
     batches = [origin.ids(n) for n in range(12)]

@@ -21,6 +21,7 @@ from engine.scenario.scenario import KNOBS
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.traffic import part
+from tests.cases import each
 
 TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
 LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
@@ -63,9 +64,9 @@ def kinds(result):
     return [row["Kind"] for row in result.events]
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
-@pytest.mark.parametrize("system", STRICT)
-@pytest.mark.parametrize("name", STOPS)
+@each("optimizer", ["sgd", "adagrad"], few=20)
+@each("system", STRICT)
+@each("name", STOPS)
 def test_a_strict_system_trains_the_same_model_to_the_bit_after_faults_that_stop_it(name, system, optimizer):
     knobs = {"model.optimizer": optimizer}
     at = (0.31 * span(system), 0.31 * span(system) + 0.0031 + 0.4 * span(system))
@@ -75,8 +76,8 @@ def test_a_strict_system_trains_the_same_model_to_the_bit_after_faults_that_stop
     assert learned(struck) == learned(quiet(system, **knobs))
 
 
-@pytest.mark.parametrize("system", STRICT)
-@pytest.mark.parametrize("name", PASSES)
+@each("system", STRICT)
+@each("name", PASSES)
 def test_faults_that_do_not_stop_a_run_change_its_times_alone(name, system):
     struck = simulate(tiny(system, fail_slow_seconds=0.001, **{f"{name}_at_seconds": (0.3 * span(system), 0.7 * span(system))}))
     assert struck.ran and learned(struck) == learned(quiet(system))
@@ -84,7 +85,7 @@ def test_faults_that_do_not_stop_a_run_change_its_times_alone(name, system):
     assert struck.results["Elapsed [s]"] > span(system)
 
 
-@pytest.mark.parametrize("system", STRICT)
+@each("system", STRICT, few=2)
 def test_all_kinds_of_faults_together_leave_the_model_of_a_run_without(system):
     hours = {f"{name}_mtbf_hours": 6 * span(system) / 3600 for name in (*STOPS, *PASSES)}
     struck = simulate(tiny(system, **hours, fail_slow_seconds=0.0005, fault_in_recovery_share=0.3, seed=5, detect_seconds=1e-4))
@@ -92,20 +93,19 @@ def test_all_kinds_of_faults_together_leave_the_model_of_a_run_without(system):
     assert learned(struck) == learned(quiet(system))
 
 
-@pytest.mark.parametrize("system", ("cxl", "dram", *FEW))
-def test_without_training_the_same_happens_at_the_same_times(system):
-    names = [name.replace("-", "_") for name in every("faults") if name not in NOT_LISTED]
-    for name in names:
-        at = (0.37 * span(system), 0.37 * span(system) + 0.0045)
-        struck = {f"{name}_at_seconds": at, "fail_slow_seconds": 0.001, **LONG_ROWS, "media_error_where": "logged row"}
-        with_it, without = (simulate(tiny(system, **struck, **{"run.training": on})) for on in (True, False))
-        if name == "flush_failure":
-            continue  # which of a few kilobytes survive depends on what exactly was written last
-        times = [[(row["Elapsed [s]"], row["Kind"], row["Batch"]) for row in result.events] for result in (with_it, without)]
-        assert times[0] == times[1] and times[0], name
-        assert with_it.books == without.books
-        same = {metric.name for metric in metrics()} - set(LEARNED)
-        assert {key: with_it.results[key] for key in same} == {key: without.results[key] for key in same}
+# Which of a few kilobytes survive a failed flush depends on what exactly was written last.
+@each("name", [name for name in every("faults") if name not in (*NOT_LISTED, "flush-failure")], few=13)
+@each("system", ("cxl", "dram", *FEW))
+def test_without_training_the_same_happens_at_the_same_times(system, name):
+    at = (0.37 * span(system), 0.37 * span(system) + 0.0045)
+    path = f"{name.replace('-', '_')}_at_seconds"
+    struck = {path: at, "fail_slow_seconds": 0.001, **LONG_ROWS, "media_error_where": "logged row"}
+    with_it, without = (simulate(tiny(system, **struck, **{"run.training": on})) for on in (True, False))
+    times = [[(row["Elapsed [s]"], row["Kind"], row["Batch"]) for row in result.events] for result in (with_it, without)]
+    assert times[0] == times[1] and times[0]
+    assert with_it.books == without.books
+    same = {metric.name for metric in metrics()} - set(LEARNED)
+    assert {key: with_it.results[key] for key in same} == {key: without.results[key] for key in same}
 
 
 def cut_while(system, *tasks, **knobs):
@@ -144,7 +144,7 @@ SPARED = {
 }
 
 
-@pytest.mark.parametrize("name", SPARED)
+@each("name", SPARED)
 def test_row_logs_under_way_finish_where_the_fault_spares_who_writes_them(name):
     assert finished("cxl-b", name, "Embedding log") == (SPARED[name][0], {"embedding log"})
     assert finished("pmem", name, "Embedding log") == (SPARED[name][1], {"embedding log"})
@@ -152,7 +152,7 @@ def test_row_logs_under_way_finish_where_the_fault_spares_who_writes_them(name):
     assert finished("cxl-b", name, "Embedding log", **off) == (SPARED[name][1], {"embedding log"})
 
 
-@pytest.mark.parametrize("name", SPARED)
+@each("name", SPARED)
 def test_an_mlp_log_under_way_is_cut_by_every_fault(name):
     assert finished("cxl-b", name, "MLP log", **SLOW) == (set(), {"mlp log"})
 
@@ -169,7 +169,7 @@ def test_a_commit_under_way_survives_a_gpu_crash_but_not_every_power_loss():
     assert resumed == {"power_loss": {-1, 0}, "gpu_crash": {0}}
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS)
 def test_a_memory_lost_for_good_ends_the_run_where_it_held_the_only_log(system):
     struck = simulate(tiny(system, memory_loss_at_seconds=(0.5 * span(system),)))
     if system == "dram":
@@ -182,7 +182,7 @@ def test_a_memory_lost_for_good_ends_the_run_where_it_held_the_only_log(system):
     assert struck.results["Goodput [samples/s]"] == 0 and struck.results["Effective training time ratio"] == 0
 
 
-@pytest.mark.parametrize("system", FEW)
+@each("system", FEW, few=1)
 def test_a_poisoned_line_is_repaired_from_the_log_or_ends_the_run(system):
     outcomes = {}
     for where in ("logged row", "table", "row log", "mlp log"):
@@ -208,7 +208,7 @@ def test_a_poisoned_line_falls_into_the_table_as_often_as_its_share_of_the_bytes
     assert sum(ended) >= 10
 
 
-@pytest.mark.parametrize("where", ["table", "mlp"])
+@each("where", ["table", "mlp"])
 def test_a_flip_that_no_checksum_covers_changes_the_model_and_is_counted(where):
     at = (0.2 * span("cxl-b"), 0.6 * span("cxl-b"))
     struck = simulate(tiny("cxl-b", silent_corruption_at_seconds=at, silent_corruption_where=where, seed=2))
@@ -233,7 +233,7 @@ def test_a_flip_in_a_log_is_seen_by_its_checksum_if_the_log_is_needed_and_else_d
     assert m.log_policy.log == "undo"
 
 
-@pytest.mark.parametrize("system", FEW)
+@each("system", FEW, few=1)
 def test_with_row_checksums_a_flip_in_a_table_stops_the_job_and_is_repaired_or_refused(system):
     seen = set()
     for share, batch in ((0.2, 16), (0.5, 16), (0.8, 16), (0.3, 400), (0.6, 400), (0.9, 400)):
@@ -247,7 +247,7 @@ def test_with_row_checksums_a_flip_in_a_table_stops_the_job_and_is_repaired_or_r
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("training", [True, False])
+@each("training", [True, False])
 def test_a_flip_in_a_table_is_seen_by_its_digest_after_a_dirty_shutdown_and_not_after_a_clean_one(training):
     large = {"data.batch_size": 512, "model.bottom_mlp": (5, 8, 16), "model.embedding_dim": 16, "run.batches": 12}
     whole = quiet("cxl-b", **large).results["Elapsed [s]"]
@@ -261,7 +261,7 @@ def test_a_flip_in_a_table_is_seen_by_its_digest_after_a_dirty_shutdown_and_not_
     assert plain.ran, "without the flip the dirty shutdown is recovered from"
 
 
-@pytest.mark.parametrize("system", STRICT)
+@each("system", STRICT, few=2)
 def test_a_flush_that_fails_is_reported_or_recovered_from_exactly(system):
     for seed in range(6):
         struck = simulate(tiny(system, power_loss_at_seconds=(0.4 * span(system),), flush_failure_share=1.0, seed=seed))
@@ -269,7 +269,7 @@ def test_a_flush_that_fails_is_reported_or_recovered_from_exactly(system):
         assert struck.outcome.startswith("unrecoverable: ") or learned(struck) == learned(quiet(system))
 
 
-@pytest.mark.parametrize("system", STRICT)
+@each("system", STRICT)
 def test_a_full_log_waits_for_the_batches_under_way_and_a_full_checkpoint(system):
     m = ready(timed(system))
     amounts = counted(timed(system), 40)
@@ -312,7 +312,7 @@ def test_a_slow_link_is_a_link_built_with_a_fifth_of_the_bandwidth_and_ten_times
     assert slow.results["Step time [ms]"] < built.results["Step time [ms]"], "the step time is that without a fault"
 
 
-@pytest.mark.parametrize("device", ["memory", "link", "gpu"])
+@each("device", ["memory", "link", "gpu"])
 def test_a_slow_device_costs_time_from_its_first_batch_until_it_is_fast_again(device):
     knobs = {"machine.cxl_bandwidth_GBps": 1.0, "machine.cxl_latency_ns": 2e3}
     at, lasts = 0.3 * span("cxl-b"), (1.2 if device == "gpu" else 0.2) * span("cxl-b")
@@ -349,7 +349,7 @@ def test_what_a_system_does_not_have_cannot_become_slow():
     assert "the system has no such device" in result.events[0]["What"]
 
 
-@pytest.mark.parametrize("system", STRICT)
+@each("system", STRICT, few=2)
 def test_faults_at_the_start_on_a_batchs_end_and_twice_at_one_instant_are_all_recovered(system):
     ends = schedule(ready(timed(system)), counted(timed(system), 40)).batch_ends
     for at in (0.0, float(ends[11])):
@@ -360,7 +360,7 @@ def test_faults_at_the_start_on_a_batchs_end_and_twice_at_one_instant_are_all_re
         assert "1 more during the recovery" in two.events[0]["What"] and two.results["Faults"] == 2
 
 
-@pytest.mark.parametrize("name", [name for name in every("faults") if name not in NOT_LISTED])
+@each("name", [name for name in every("faults") if name not in NOT_LISTED])
 def test_a_fault_after_the_end_changes_nothing_but_says_so(name):
     path = f"{name.replace('-', '_')}_at_seconds"
     late = simulate(tiny("cxl-b", **{path: (span("cxl-b"),)}))
@@ -382,7 +382,7 @@ def test_faults_in_a_recovery_start_it_over_to_any_depth():
         assert f"{depth} fault in recovery" in struck.outcome
 
 
-@pytest.mark.parametrize("system", STRICT)
+@each("system", STRICT, few=2)
 def test_a_recovery_after_a_failed_flush_can_be_interrupted_anywhere_too(system):
     for seed in range(8):
         knobs = {"flush_failure_at_seconds": (0.4 * span(system),), "fault_in_recovery_share": 0.8, "seed": seed}
@@ -393,7 +393,7 @@ def test_a_recovery_after_a_failed_flush_can_be_interrupted_anywhere_too(system)
 def test_training_that_diverges_after_a_flip_says_so():
     outcomes = [
         simulate(tiny("cxl-b", silent_corruption_at_seconds=(0.001,), silent_corruption_where="mlp", seed=seed)).outcome
-        for seed in range(40)
+        for seed in (20, 21)
     ]
     diverged = [outcome for outcome in outcomes if "diverged" in outcome]
     assert diverged and all("a bit had flipped" in outcome for outcome in diverged)
@@ -420,16 +420,16 @@ def test_a_repair_under_way_is_finished_before_another_fault_is_recovered_from()
     assert twice.results["Elapsed [s]"] == once.results["Elapsed [s]"], "the second one is noticed and over before the repair"
 
 
-def test_scheduling_in_windows_changes_nothing(monkeypatch):
-    for system in ("cxl", "cxl-d", "ssd"):
-        hours = {f"{name}_mtbf_hours": 0.3 * span(system) / 3600 for name in ("power_loss", "fail_slow", "log_full")}
-        asked = timed(system, **hours, fail_slow_seconds=0.0002, detect_seconds=0.0, **{"run.batches": 200, **SLOW})
-        monkeypatch.setattr(course, "SPARE", 1)
-        windows = simulate(asked)
-        monkeypatch.setattr(course, "SPARE", 10**6)
-        assert windows.results["Faults"] > 10 and simulate(asked).events == windows.events
-        near = {name: value and pytest.approx(value, rel=1e-9) for name, value in windows.results.items()}
-        assert simulate(asked).results == near
+@pytest.mark.parametrize("system", ["cxl", *(pytest.param(one, marks=pytest.mark.slow) for one in ("cxl-d", "ssd"))])
+def test_scheduling_in_windows_changes_nothing(system, monkeypatch):
+    hours = {f"{name}_mtbf_hours": 0.3 * span(system) / 3600 for name in ("power_loss", "fail_slow", "log_full")}
+    asked = timed(system, **hours, fail_slow_seconds=0.0002, detect_seconds=0.0, **{"run.batches": 200, **SLOW})
+    monkeypatch.setattr(course, "SPARE", 1)
+    windows = simulate(asked)
+    monkeypatch.setattr(course, "SPARE", 10**6)
+    assert windows.results["Faults"] > 10 and simulate(asked).events == windows.events
+    near = {name: value and pytest.approx(value, rel=1e-9) for name, value in windows.results.items()}
+    assert simulate(asked).results == near
 
 
 def test_many_crashes_schedule_every_batch_a_few_times_and_not_the_rest_of_the_run_each_time(monkeypatch):
@@ -449,7 +449,7 @@ def test_many_crashes_schedule_every_batch_a_few_times_and_not_the_rest_of_the_r
     assert sum(counted_batches) < 2 * 2000 + crashes * 3 * course.SPARE
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "knobs", "missing"),
     [
         ("faults.repair_sigma", {"gpu_crash_at_seconds": (1.0,)}, "faults.repair_median_seconds is 0."),

@@ -1,11 +1,9 @@
 """The page Faults: does it open by link, keep to the campaigns' numbers, and say in a sentence what it cannot show?"""
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 from machines import scenario
-from streamlit.testing.v1 import AppTest
 
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
@@ -13,19 +11,15 @@ from engine.faults.hazard import Hazard
 from engine.insight.power_loss_detail import close_up
 from engine.units import DAY, HOUR
 from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
-from tests.fakes import fields
-from tests.test_why import text
+from tests import apps
+from tests.apps import fields, text
 
-ROOT = Path(__file__).parent.parent
 DAILY = {"faults.power_loss_mtbf_hours": 24.0}
 of = cache(lambda name, system, *knobs: campaigns.of(scenario(name, system, **dict(knobs))))
 
 
 def opened(**query):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
-    for key, value in query.items():
-        app.query_params[key.replace("__", ".")] = value
-    return app.run().switch_page("pages/faults/faults.py").run()
+    return apps.opened("faults", {key.replace("__", "."): value for key, value in query.items()})
 
 
 def test_a_link_opens_the_page_with_the_protections_best_first():
@@ -38,6 +32,7 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
     assert "Power fails in batch 6" in text(app.markdown)
 
 
+@pytest.mark.slow
 def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_the_link():
     app = opened(preset="trainingcxl-rm1")
     assert "No fault is asked for" in text(app.header)

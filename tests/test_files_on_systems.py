@@ -14,6 +14,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from tests import made_up_criteo
+from tests.cases import each
 
 BATCH = {"data.batch_size": 64, "data.held_out_samples": 20, "run.batches": 3, "policy.cache_load_factor": 0.2}
 
@@ -40,7 +41,7 @@ def plainly_trained(other_shape):
     return [simulate(asked, file) for file in files(other_shape)]
 
 
-@pytest.mark.parametrize("system", names("systems"))
+@each("system", names("systems"), few=7)
 def test_every_system_trains_a_file_to_the_same_losses(system, other_shape, plainly_trained):
     asked = with_values(preset("dlrm-kaggle").scenario, {**BATCH, "system": system})
     if load("systems", system).relaxes:
@@ -52,9 +53,7 @@ def test_every_system_trains_a_file_to_the_same_losses(system, other_shape, plai
         assert found.results["AUC"] == plain.results["AUC"]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in preset_names() if load("systems", preset(name).scenario.system).family != "TrainingCXL"]
-)
+@each("name", [name for name in preset_names() if load("systems", preset(name).scenario.system).family != "TrainingCXL"], few=4)
 def test_every_preset_of_the_other_systems_runs_a_file_or_says_what_does_not_suit(name, other_shape):
     asked = with_values(preset(name).scenario, {"run.batches": 2, "machine.target_throughput": None})
     asked = with_values(asked, {"data.batch_size": min(asked.data.batch_size, 4096), "machine.num_gpus": 16})

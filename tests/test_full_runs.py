@@ -1,12 +1,10 @@
 """Full runs side by side on Compare: are they asked for, told truly, and told apart to the bit?"""
 
 from dataclasses import replace
-from pathlib import Path
 
 import altair
 import pytest
 from machines import scenario
-from streamlit.testing.v1 import AppTest
 
 from engine.run.progress import Progress
 from engine.scenario import keys
@@ -16,8 +14,9 @@ from engine.store import kept
 from engine.store.database import DEFAULT, opened
 from engine.store.status import Running, Status
 from pages.compare import compare_charts, full_runs, full_runs_panel
+from tests import apps
+from tests.apps import text
 
-ROOT = Path(__file__).parent.parent
 AT, SYSTEMS = 0.002, ("pmem", "cxl", "dram")
 STRICT = {"policy.relaxed_lookup": False, "policy.mlp_staleness_bound_batches": 0}
 
@@ -36,19 +35,13 @@ def page(monkeypatch, tmp_path):
     """Return the app on Compare, with a store of its own whose service never comes to compute."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(service, "ensure_service", lambda _: None)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.query_params["preset"], app.query_params["axis"] = "tiny", "system:" + ",".join(SYSTEMS)
-    return app.run().switch_page("pages/compare/compare.py").run()
+    return apps.opened("compare", {"preset": "tiny", "axis": "system:" + ",".join(SYSTEMS)})
 
 
 def keep(results):
     with opened(DEFAULT) as store:
         for result in results.values():
             kept.keep(store, [(keys.key(result.scenario, "full"), kept.row_text(result))])
-
-
-def text(elements):
-    return " ".join(one.value.replace("\\", "") for one in elements)
 
 
 def test_the_page_asks_for_all_systems_with_the_same_faults_and_shows_what_is_finished(page, struck):
@@ -82,6 +75,7 @@ def test_a_cancelled_request_keeps_what_is_finished_and_goes_on_with_the_rest(pa
     assert "after 1 of 3 systems" in text(page.info) and list(page.dataframe[1].value["Training system"]) == ["pmem"]
 
 
+@pytest.mark.slow
 def test_power_can_be_lost_at_half_of_the_shortest_run_and_a_bad_instant_is_refused(page):
     (half,) = (b for b in page.button if b.label.startswith("Lose it once"))
     half.click().run()

@@ -19,6 +19,7 @@ from engine.registry import NO_RATES, every, rate_names
 from engine.scenario.fault_trace import replay
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
+from tests.cases import each
 
 DRAWN = 4000
 RANDOM = tuple(name for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
@@ -68,7 +69,7 @@ def test_classes_nodes_and_seeds_have_streams_of_their_own():
     assert len(firsts) == len(streams)
 
 
-@pytest.mark.parametrize("off", RANDOM)
+@each("off", RANDOM)
 def test_switching_one_class_off_moves_no_other_strike(off):
     knobs = {**hourly(*RANDOM), "repair_median_seconds": 9.0, "repair_sigma": 0.5, "detect_sigma": 0.3}
     every_class = [one for one in islice(strikes(asking(**knobs)), 300) if one.fault != off]
@@ -173,7 +174,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("trace", BAD)
+@each("trace", BAD)
 def test_a_bad_trace_is_refused_with_a_sentence(trace):
     with pytest.raises(BadKnob) as refused:
         replay(trace, tuple(name for name in RANDOM if name != "late-detection"))

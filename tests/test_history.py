@@ -18,11 +18,6 @@ from tests.service_fakes import ask, kept_result, scenario, scenarios
 from tests.test_store_quota import fill, left
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 def test_the_newest_request_comes_first_and_says_how_it_stands(path: Path) -> None:
     assert history.entries(path) == [] and history.count(path) == 0
     first, second = fill(path, range(3)), service.submit(path, scenarios([1, 2, 9]), "full")

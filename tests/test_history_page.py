@@ -18,9 +18,9 @@ from engine.store import columns, kept, requests
 from engine.store.database import DEFAULT, opened
 from engine.sweep import links
 from pages.history import history_charts, history_panel, history_tables
+from tests import apps
 from tests.service_fakes import ask, scenario, scenarios
 
-ROOT = Path(__file__).parent.parent
 STEP = "Step time [ms]"
 
 
@@ -45,7 +45,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
 
 
 def page() -> AppTest:
-    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/history.py").run()
+    return apps.opened("history")
 
 
 def panel(*requests: int) -> AppTest:
@@ -122,10 +122,8 @@ def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_her
     here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
     requests = [service.submit(DEFAULT, [scenario(seed)], "estimate", link=link) for seed, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/history/history.py")
-    for name, value in links.query(scenario(9), questions=links.Questions(runs=runs)):
-        app.query_params[name] = list(runs) if name == "run" else value
-    app.run()
+    words = links.query(scenario(9), questions=links.Questions(runs=runs))
+    app = apps.opened("history", {name: list(runs) if name == "run" else value for name, value in words})
     assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in requests)
     assert "1 of the compared requests is not in this server's history" in app.warning[0].value
     (missing,) = [one.proto for one in app.get("link_button") if "1 of 1" in one.proto.label]

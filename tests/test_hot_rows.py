@@ -15,6 +15,7 @@ from engine.workload.batch import offsets
 from engine.workload.expected_cache import popular_share
 from engine.workload.readers.criteo import read
 from engine.workload.source import Source, source
+from tests.cases import each
 from tests.test_expected_accesses import counted_accesses
 
 REAL = os.environ.get("EMBERPOOL_CRITEO", "")
@@ -35,7 +36,7 @@ def counted(asked, capacity):
     return np.mean([popular(hot, given.ids(n)) for n in range(BATCHES)])
 
 
-@pytest.mark.parametrize("capacity", [0, 40, 300, 1249, 1250])
+@each("capacity", [0, 40, 300, 1249, 1250])
 def test_a_sample_is_popular_when_every_one_of_its_lookups_is_among_the_most_frequent_rows(capacity) -> None:
     asked, drawn = tiny(), source(tiny(**{"data.batch_size": 20_000}))
     first, pooling = offsets(asked.model), (1, 2, 3)
@@ -57,8 +58,8 @@ def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
     assert popular(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == 1
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("mebibytes", [4, 256])
+@each("correlation", [0.0, 0.5, 1.0])
+@each("mebibytes", [4, 256])
 def test_the_share_of_popular_samples_is_expected_as_it_is_counted(correlation, mebibytes) -> None:
     asked = kaggle(**{"data.sample_correlation": correlation})
     capacity = mebibytes * 2**20 / 64

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_schedule import _demand, random_graphs, seconds
 
@@ -20,6 +20,7 @@ from engine.schedule.layout import accounts_of
 from engine.schedule.timeline import template_of
 from engine.simulate import simulate
 from engine.store.kept import result_text
+from tests.cases import each, examples
 
 MACHINES = 12
 
@@ -51,7 +52,7 @@ def observed(graph, times, enough, monkeypatch):
     return (*found, *room), sum(some.sum() for some in held)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(graph=random_graphs().map(foreground), data=st.data())
 def test_random_machines_that_follow_an_order_have_the_times_of_their_events(graph, data):
     batches = data.draw(st.integers(2, 6))
@@ -90,7 +91,7 @@ def sweep(system, batches=30):
     return [with_values(base, dict.fromkeys(changes, float(speed)) | {"policy.cache_load_factor": 0.2}) for speed in speeds]
 
 
-@pytest.mark.parametrize("system", names("systems"))
+@each("system", names("systems"))
 def test_points_say_in_company_what_they_say_alone(system):
     asked = sweep(system)
     found = [result_text(one) for one in runs(asked, tables=True)]

@@ -20,6 +20,7 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.systems.traffic import mlp_bytes, top_widths
 from engine.workload.accesses import expected
+from tests.cases import each
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
 LADDER = ["pcie", "cxl-d", "cxl-b", "cxl", "cxl"]
@@ -31,7 +32,7 @@ def steps(name, **knobs):
     return steps_of(scenario(name, "cxl", **knobs))
 
 
-@pytest.mark.parametrize(("name", "knobs"), VARIED)
+@each(("name", "knobs"), VARIED)
 def test_the_steps_sum_to_the_difference_and_multiply_to_the_speed_up(name, knobs):
     found = steps(name, **knobs)
     asked = {path: value for path, value in knobs.items() if path != BOUND}
@@ -45,7 +46,7 @@ def test_the_steps_sum_to_the_difference_and_multiply_to_the_speed_up(name, knob
         assert sum(step.saved.stages) == pytest.approx(step.saved.seconds, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@each("name", PRESETS)
 def test_cxl_without_any_relaxation_is_cxl_b(name):
     strict = estimate(scenario(name, "cxl", **{BOUND: 0, RELAXED: False})).results
     undo = steps(name).steps[2]
@@ -53,7 +54,7 @@ def test_cxl_without_any_relaxation_is_cxl_b(name):
     assert (1e3 * undo.after.seconds, undo.after.joules) == pytest.approx((strict[STEP], strict[JOULES]), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@each("name", PRESETS)
 def test_both_orders_of_a_pair_save_the_same_together(name):
     found = steps(name).steps
     assert [step.swapped is not None for step in found] == [True, True, False, True, True]
@@ -134,7 +135,7 @@ SLOWER = [(f"trainingcxl-rm{n}", "pmem", factor) for n in (1, 2, 3, 4) for facto
 SLOWER += [("trainingcxl-rm4", "cxl", 1), ("trainingcxl-rm3", "cxl", 1), ("trainingcxl-rm1", "pmem", 1000)]
 
 
-@pytest.mark.parametrize(("name", "limit", "factor"), SLOWER)
+@each(("name", "limit", "factor"), SLOWER)
 def test_the_log_needs_the_staleness_of_the_closed_form(name, limit, factor):
     base = relaxable(scenario(name, "cxl"))
     rate = 67.3e9 / factor
@@ -147,7 +148,7 @@ def test_the_log_needs_the_staleness_of_the_closed_form(name, limit, factor):
     assert found.needed == pytest.approx(bound, abs=1 + 0.005 * bound)
 
 
-@pytest.mark.parametrize(("name", "factor"), [("trainingcxl-rm4", 1), ("trainingcxl-rm4", 10), ("trainingcxl-rm3", 10)])
+@each(("name", "factor"), [("trainingcxl-rm4", 1), ("trainingcxl-rm4", 10), ("trainingcxl-rm3", 10)], few=1)
 def test_a_full_run_without_a_bound_has_an_mlp_log_twice_as_old_as_its_writing_takes(name, factor):
     knobs = {BOUND: UNLIMITED, "run.training": False, "run.batches": 160}
     base = relaxable(scenario(name, "cxl"))
@@ -158,7 +159,7 @@ def test_a_full_run_without_a_bound_has_an_mlp_log_twice_as_old_as_its_writing_t
     assert log(slow, 100).needed <= age
 
 
-@pytest.mark.parametrize("name", ["trainingcxl-rm3", "dlrm-kaggle", "optane-rm2"])
+@each("name", ["trainingcxl-rm3", "dlrm-kaggle", "optane-rm2"], few=1)
 def test_the_needed_bound_is_the_smallest_that_hides_the_log(name):
     found, base = relaxation_of(scenario(name, "cxl")), relaxable(scenario(name, "cxl"))
     enough, short = (estimate(with_values(base, {BOUND: found.now.needed - less})).results[STEP] for less in (0, 1))
@@ -174,7 +175,7 @@ def test_relaxing_pays_up_to_a_log_bandwidth_and_not_beyond(name):
     assert log(at(base, found.now.limit, 1.1 * found.hundreds_below / 1e9), 0).needed <= 100
 
 
-@pytest.mark.parametrize("name", ["trainingcxl-rm1", "optane-rm4", "dlrm-terabyte"])
+@each("name", ["trainingcxl-rm1", "optane-rm4", "dlrm-terabyte"], few=1)
 def test_a_slower_medium_never_needs_less_staleness(name):
     found = relaxation_of(scenario(name, "cxl"))
     needs = [one.needed for one in found.curves if one.limit == "pmem"]
@@ -190,7 +191,7 @@ def test_relaxation_is_told_with_what_it_needs_and_saves():
     assert "pays nothing" in sentences.of_relaxation(relaxation_of(scenario("tiny", "cxl")))[0]
 
 
-@pytest.mark.parametrize("name", ["trainingcxl-rm1", "trainingcxl-rm4", "optane-rm3", "dlrm-kaggle"])
+@each("name", ["trainingcxl-rm1", "trainingcxl-rm4", "optane-rm3", "dlrm-kaggle"], few=1)
 def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
     for found in saturation_of(scenario(name, "cxl")):
 

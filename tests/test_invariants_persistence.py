@@ -10,20 +10,24 @@ import numpy as np
 import pytest
 from seeded_bugs.broken_media import Through
 
-from engine.crashcheck import Effort, check, configuration, configurations, explore, judge
+from engine.crashcheck import Effort, check, configuration, configurations, explore, judge, whole
 from engine.crashcheck.exploration import safe_models
 from engine.crashcheck.reference_run import story
 from engine.crashcheck.states import drawn
 from engine.crashcheck.visit import observed
 from engine.persistence import CrashMedia, FunctionalMedia, protocol, records, recover
 from engine.persistence.media import HEALTH
+from tests.cases import ASKED
 
-STATES = 14_000
+SHARE = 1 if ASKED.all else 5  # of so many configurations `make test` explores one
+pytestmark = pytest.mark.more
 
 
 @pytest.fixture(scope="module")
 def explored():
-    return check(2_000)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(whole, "configurations", lambda: configurations()[::SHARE])
+        return check(2_000)
 
 
 def holding(image):
@@ -45,8 +49,8 @@ def clean(report, invariant):
 
 def test_many_states_of_all_configurations_and_models_are_consistent(explored):
     assert explored.inconsistent == 0, explored.failures
-    assert explored.unique_states >= STATES
-    assert len(explored.configurations) == 2 * 48 and explored.models == set(safe_models())
+    assert explored.unique_states >= 14_000 / SHARE
+    assert len(explored.configurations) == 2 * len(range(0, 48, SHARE)) and explored.models == set(safe_models())
 
 
 def test_I1_recovery_ends_and_finds_a_valid_checkpoint_in_every_state(explored):
@@ -77,8 +81,8 @@ def resumed(count, seed):
 
 
 def test_I3_runs_resumed_from_sampled_crashes_end_as_the_fault_free_run(explored):
-    assert explored.resumed >= 500 and clean(explored, "I3")
-    assert resumed(480, seed=1) == []
+    assert explored.resumed >= 900 / SHARE and clean(explored, "I3")
+    assert resumed(480 // SHARE, seed=1) == []
 
 
 @pytest.mark.slow
@@ -105,8 +109,8 @@ def test_I4_relaxed_recovery_reports_how_old_its_mlp_is_within_the_bound(explore
     assert ages == {0, 1, 2}
 
 
-def test_I5_every_one_of_ten_thousand_flips_and_poisons_is_repaired_exactly_or_reported(explored):
-    assert explored.damaged >= 10_000 and clean(explored, "I5")
+def test_I5_every_flip_and_poison_is_repaired_exactly_or_reported(explored):
+    assert explored.damaged >= 25_000 / SHARE and clean(explored, "I5")
 
 
 def test_I5_a_lost_medium_is_never_reported_as_recovered():
@@ -164,6 +168,7 @@ def lines_that_ask():
 REDUNDANT = {("fence", "train"), ("flush", "accept_dirty")}
 
 
+@pytest.mark.slow
 def test_I8_no_flush_and_no_fence_of_the_protocol_could_be_left_out():
     asked = [(kind, line) for kind, line in lines_that_ask() if (kind, line[0]) not in REDUNDANT]
     assert len(asked) >= 9

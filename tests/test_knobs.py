@@ -3,18 +3,19 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import BadInput, BadKnob
 from engine.scenario import knobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, KNOBS, Scenario, known, values, with_values
+from tests.cases import each, examples
 from tests.strategies import knob_values
 
-every_knob = pytest.mark.parametrize("knob", KNOBS.values(), ids=list(KNOBS))
+every_knob = each("knob", KNOBS.values())
 NUMERIC = [knob for knob in KNOBS.values() if knob.kind in ("float", "int", "floats", "ints", "widths")]
-every_numeric_knob = pytest.mark.parametrize("knob", NUMERIC, ids=[knob.path for knob in NUMERIC])
+every_numeric_knob = each("knob", NUMERIC)
 
 
 def refusal(knob, text):
@@ -27,7 +28,7 @@ def refusal(knob, text):
 
 
 @every_knob
-@settings(max_examples=25)
+@examples(5)
 @given(data=st.data())
 def test_a_knob_reads_back_exactly_what_it_writes(knob, data):
     value = data.draw(knob_values(knob))
@@ -54,7 +55,7 @@ def test_a_unit_in_a_knobs_name_is_the_unit_that_it_declares(knob):
 
 
 @every_numeric_knob
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "abc", "1,5", "0x10", "--3", "1 2", "\x00", "٣x", "9" * 400])
+@each("text", ["nan", "inf", "-inf", "1e999", "abc", "1,5", "0x10", "--3", "1 2", "\x00", "٣x", "9" * 400])
 def test_a_numeric_knob_refuses_what_is_no_finite_number(knob, text):
     refusal(knob, text)
 
@@ -80,12 +81,12 @@ def test_a_knob_without_auto_needs_a_value(text):
             refusal(knob, text)
 
 
-@pytest.mark.parametrize("knob", [knob for knob in KNOBS.values() if knob.optional], ids=lambda knob: knob.path)
+@each("knob", [knob for knob in KNOBS.values() if knob.optional])
 def test_an_optional_knob_reads_auto_in_any_case_as_none(knob):
     assert knobs.parse(knob, "auto") is None and knobs.parse(knob, " AUTO ") is None and knobs.write(knob, None) == "auto"
 
 
-@pytest.mark.parametrize("knob", [knob for knob in KNOBS.values() if knob.kind in ("choice", "switch")], ids=lambda k: k.path)
+@each("knob", [knob for knob in KNOBS.values() if knob.kind in ("choice", "switch")])
 def test_an_unknown_choice_is_refused_with_a_word_that_is_known(knob):
     sentence = refusal(knob, "zzz")
     assert any(word in sentence for word in (*knob.allowed, "on", "known"))
@@ -116,7 +117,7 @@ def test_an_unknown_knob_is_answered_with_the_nearest_one():
         known("machine.cxl_bandwith_GBps")
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"model.top_mlp": (64, 2)},
@@ -133,7 +134,6 @@ def test_an_unknown_knob_is_answered_with_the_nearest_one():
         {"data.digest": "a\nb"},
         {"data.digest": "a" * 201},
     ],
-    ids=str,
 )
 def test_values_that_contradict_each_other_or_their_type_are_refused(changes):
     with pytest.raises(BadKnob) as caught:
@@ -141,7 +141,7 @@ def test_values_that_contradict_each_other_or_their_type_are_refused(changes):
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("name", preset_names())
+@each("name", preset_names())
 def test_a_preset_is_a_scenario_with_a_story(name):
     story = preset(name)
     assert story.title and story.description.endswith(".") and story.paper

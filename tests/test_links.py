@@ -13,6 +13,7 @@ from engine.errors import BadInput, BadLink
 from engine.scenario.presets import DEFAULT, preset, preset_names
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.sweep import links
+from tests.cases import each
 from tests.strategies import scenarios
 
 
@@ -34,7 +35,7 @@ def test_a_link_keeps_its_axes_in_order(words):
     assert links.read(links.link(Scenario(), page="sweep", axes=axes)).axes == tuple(axes)
 
 
-@pytest.mark.parametrize("name", preset_names())
+@each("name", preset_names())
 def test_a_preset_as_it_stands_needs_nothing_but_its_name_in_the_link(name):
     pairs = links.query(preset(name).scenario, name)
     assert pairs == [("preset", name), ("v", str(version.LINK)), ("model", version.MODEL)]
@@ -121,7 +122,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("text", "named"), HOSTILE.values(), ids=list(HOSTILE))
+@each(("text", "named"), HOSTILE.values())
 def test_a_hostile_link_is_refused_with_one_sentence_that_names_the_parameter(text, named):
     with pytest.raises(BadInput) as caught:
         linked.read(text if "?" in text else "/explore?" + text)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from machines import every_machine
 from strategies import changes
@@ -31,6 +31,7 @@ from engine.service import worker
 from engine.service.queue import open_points
 from engine.store import kept, requests
 from engine.store.database import opened
+from tests.cases import each, examples
 
 STEP = "Step time [ms]"
 
@@ -49,7 +50,7 @@ def told(result):
     return result.results, result.outcome, result.warnings, result.finding
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(st.lists(st.tuples(st.sampled_from(names("systems")), changes()), min_size=2, max_size=5))
 def test_points_estimated_together_say_to_the_bit_what_each_says_alone(asked):
     some = []
@@ -65,7 +66,7 @@ def test_points_estimated_together_say_to_the_bit_what_each_says_alone(asked):
         assert [found[scenario] for scenario in some] == alone
 
 
-@pytest.mark.parametrize("system", ["cxl", "mtrains", "bagpipe", "fae"])
+@each("system", ["cxl", "mtrains", "bagpipe", "fae"], few=1)
 def test_whichever_knob_changes_what_is_remembered_is_not_taken_for_it(system):
     base = with_values(preset("tiny").scenario, {"system": system})
     some = [base, *(next(iter(moved(base, knob)), base) for knob in KNOBS.values())]
@@ -82,7 +83,7 @@ MACHINES = [*dict(every_machine()).items()][::12] + [
 ]
 
 
-@pytest.mark.parametrize(("name", "scenario"), MACHINES, ids=[name for name, _ in MACHINES])
+@each(("name", "scenario"), MACHINES)
 def test_an_estimate_is_the_average_of_its_timeline_simulated_batch_by_batch(name, scenario):
     settled = settle(scenario)
     if settled.problems:
@@ -105,11 +106,14 @@ def batch_by_batch(template):
 def same(leaping, plain):
     np.testing.assert_allclose(leaping.start, plain.start, rtol=1e-9, atol=0)
     np.testing.assert_allclose(leaping.end, plain.end, rtol=1e-9, atol=0)
-    np.testing.assert_array_equal(leaping.cause, plain.cause)
+    other = leaping.cause != plain.cause  # two that end in one instant, but for rounding, are both the cause
+    assert (np.minimum(leaping.cause, plain.cause)[other] >= 0).all()
+    ends = plain.end.ravel()
+    np.testing.assert_allclose(ends[leaping.cause[other]], ends[plain.cause[other]], rtol=1e-9, atol=0)
     np.testing.assert_array_equal(leaping.stale, plain.stale)
 
 
-@pytest.mark.parametrize(("name", "scenario"), MACHINES, ids=[name for name, _ in MACHINES])
+@each(("name", "scenario"), MACHINES)
 def test_turns_that_are_leapt_over_are_filled_in_as_if_simulated(name, scenario):
     settled = settle(scenario)
     if not settled.problems:
@@ -117,7 +121,7 @@ def test_turns_that_are_leapt_over_are_filled_in_as_if_simulated(name, scenario)
         same(line.state, batch_by_batch(line.template))
 
 
-@settings(max_examples=200)
+@examples(60)
 @given(graph=random_graphs(), data=st.data())
 def test_random_graphs_of_equal_batches_leap_to_where_they_would_have_come(graph, data):
     times = np.array([data.draw(seconds) for _ in graph.tasks])

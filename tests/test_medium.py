@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from metered_media import region
 
@@ -10,6 +10,7 @@ from engine.persistence import CrashMedia, NearData, Power, PowerLost
 from engine.persistence.crash_media import INTERLEAVE
 from engine.persistence.layout import layout
 from engine.persistence.media import LINE
+from tests.cases import examples
 
 
 def filled(nbytes, value):
@@ -71,7 +72,7 @@ def test_device_writes_are_first_in_first_out_per_controller():
     assert np.flatnonzero(state).tolist() == [*range(16), *range(LINE, LINE + 8)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 200), st.integers(1, 400), st.integers(0, 12), st.integers(0, 8))
 def test_power_is_lost_after_exactly_the_asked_number_of_line_writes(address, nbytes, cut, words):
     media = CrashMedia(1024, Power(cut_after=cut))
@@ -137,7 +138,7 @@ def test_an_access_outside_the_medium_is_an_error_not_a_shorter_write(address, n
         CrashMedia(64).store(address, filled(nbytes, 1))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 500), st.integers(1, 300), st.integers(1, 5000), st.integers(1, 600))
 def test_regions_of_a_layout_never_overlap(num_rows, row_bytes, mlp_bytes, max_rows):
     place = layout(num_rows, row_bytes, mlp_bytes, max_rows)

@@ -22,6 +22,7 @@ from engine.workload.accesses import expected
 from engine.workload.batch import bag_layout
 from engine.workload.source import source
 from engine.workload.touched import recent, tally
+from tests.cases import each
 from tests.machines import counted
 from tests.test_scale_out import small
 
@@ -57,8 +58,8 @@ def test_one_list_holds_what_nested_lru_caches_hold(batches, capacities):
         seen |= set(ids)
 
 
-@pytest.mark.parametrize("popularity", ["zipf", "uniform", "meta"])
-@pytest.mark.parametrize("locality", [0.0, 0.5])
+@each("popularity", ["zipf", "uniform", "meta"])
+@each("locality", [0.0, 0.5])
 def test_a_run_that_begins_warm_finds_rows_where_the_estimate_expects_them(popularity, locality):
     changes = {"data.popularity": popularity, "data.locality": locality, "policy.cache_load_factor": 0.002}
     asked = settle(small("mtrains", **changes)).scenario
@@ -99,6 +100,7 @@ def test_rows_of_placed_tables_are_counted_one_by_one_and_the_rest_through_the_c
         assert found[1:].sum() == sum(unique[t] for t in dense.below)
 
 
+@pytest.mark.slow
 def test_the_preset_agrees_with_its_estimate_on_rows_from_drives_and_an_empty_start_is_slower():
     base = with_values(preset("mtrains-capacity").scenario, {"data.batch_size": 8192, "run.batches": 2, "machine.num_gpus": 16})
     base = with_values(base, {"machine.target_throughput": None})

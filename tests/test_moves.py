@@ -13,6 +13,7 @@ from engine.run.run import machine_of
 from engine.simulate import simulate
 from engine.units import GB
 from engine.workload.accesses import expected
+from tests.cases import each
 
 B, T, D, L = 128, 26, 16, 26  # preset dlrm-kaggle: samples, tables, elements of a vector, lookups of a sample
 MLP = 13 * 512 + 512 + 512 * 256 + 256 + 256 * 64 + 64 + 64 * 16 + 16
@@ -30,8 +31,8 @@ def by_task(asked):
     return {(one.task, one.device): one.nbytes for one in moves(asked)}
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("name", PRESETS)
+@each("system", SYSTEMS)
+@each("name", PRESETS)
 def test_what_moves_into_pmem_is_what_the_result_says_was_written(name, system):
     asked = scenario(name, system)
     found, results = by_place(asked), estimate(asked).results
@@ -55,7 +56,7 @@ def test_without_near_data_compute_rows_cross_the_link_instead_of_pooled_vectors
     assert by_place(asked)["cxl out"] == pytest.approx(lookups * vector) and not by_place(asked)["near-data pooled"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "system", "chain"),
     [
         ("bagpipe-kaggle", "bagpipe", (("Rows over network", "network"), ("Rows over network", "remote"))),
@@ -86,7 +87,7 @@ def test_a_home_write_is_counted_with_its_update():
     assert payload(RowUpdates(3.0, 64)) == ("updated", 192.0) and payload(HomeWrites(3.0, 64)) == ("", 0.0)
 
 
-@pytest.mark.parametrize("system", names("systems"))
+@each("system", names("systems"))
 def test_every_task_of_every_system_says_what_it_moves(system):
     found = moves(scenario("dlrm-kaggle", system))
     assert found and all(one.nbytes >= 0 and (one.way or one.nbytes == 0) for one in found)
@@ -97,7 +98,7 @@ def test_nothing_moves_in_what_does_not_fit():
     assert moves(scenario("dlrm-kaggle", "pmem", **{"machine.pmem_capacity_GiB": 1.0})) == ()
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS)
 def test_a_power_loss_loses_in_a_run_what_the_policies_say(system):
     asked = scenario("tiny", system, **{"run.training": False, "run.batches": 60})
     half = simulate(asked).results["Elapsed [s]"] / 2

@@ -1,18 +1,16 @@
 """Where a throughput is asked for: do pages answer in nodes, and tell why the others wait?"""
 
 from dataclasses import replace
-from pathlib import Path
 
 import altair
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.common import estimates, headline
 from pages.compare import compare_charts, comparison, nodes_panel
+from tests import apps
 
-ROOT = Path(__file__).parent.parent
 PAIR = ("dram-hbm-nodes", "mtrains")
 SAMPLES = preset("mtrains-capacity").scenario
 
@@ -62,16 +60,11 @@ def test_without_a_throughput_asked_for_step_times_are_compared():
 def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pages.explore.sureness.found", lambda _: {})
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.query_params["preset"] = "mtrains-capacity"
-    app.run()
+    app = apps.opened(query={"preset": "mtrains-capacity"})
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
     app.switch_page("pages/compare/compare.py").run()
     assert not app.exception and list(app.dataframe[0].value["Nodes"]) == [11.0, 2.0]
-    app.query_params["preset"] = "tiny"
-    tiny = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    tiny.query_params["preset"] = "tiny"
-    tiny.run().switch_page("pages/compare/compare.py").run()
+    tiny = apps.opened("compare", {"preset": "tiny"})
     assert "Nodes" not in tiny.dataframe[0].value and not [one for one in tiny.toggle if one.key == "nodes over throughput"]
 
 

@@ -13,6 +13,7 @@ from engine.validation.workload_figures import TAOBAO, TAOBAO_LOCALITY, TAOBAO_L
 from engine.workload.expected import hit_rate
 from engine.workload.popularity import Popularity, popularities
 from engine.workload.spectrum import id_space
+from tests.cases import each
 
 HITS, STEP = "Cache hit rate [%]", "Step time [ms]"
 ROWS = (7, 40_000, 3, 120_000, 900)
@@ -64,9 +65,9 @@ def cached(system, policy, share, locality, **knobs):
     return with_values(preset("cached-embedding-kaggle").scenario, {**OWN, **changes, "run.batches": 150, **knobs})
 
 
-@pytest.mark.parametrize("locality", [0.0, 0.5, 0.9])
-@pytest.mark.parametrize("share", [0.005, 0.02, 0.1])
-@pytest.mark.parametrize(("system", "policy"), [("cached-embedding", None), ("cached-embedding", "lru"), ("torchrec-uvm", None)])
+@each("locality", [0.0, 0.5, 0.9], few=9)
+@each("share", [0.005, 0.02, 0.1])
+@each(("system", "policy"), [("cached-embedding", None), ("cached-embedding", "lru"), ("torchrec-uvm", None)])
 def test_estimate_and_full_run_agree_on_hits_over_locality_and_cache_size(system, policy, share, locality):
     asked = cached(system, policy, share, locality)
     assert estimate(asked).results[HITS] == pytest.approx(simulate(asked).results[HITS], abs=2)

@@ -90,6 +90,7 @@ def test_memory_that_runs_out_anywhere_is_a_sentence_of_the_command(
     assert main(["run", "--preset", "tiny"]) == 3 and capsys.readouterr().err == f"{memory_limit.TOO_LARGE}\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_in_the_middle_of_a_kernel() -> None:
     process = subprocess.Popen([sys.executable, "-c", DEAF], cwd=ROOT, stdout=subprocess.PIPE)
     try:

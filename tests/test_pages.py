@@ -6,9 +6,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine import estimate as real_estimate
+from engine.insight import knob_effect
 from engine.results.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
@@ -18,8 +18,7 @@ from engine.store.database import DEFAULT as STORE
 from engine.store.database import opened as opened_store
 from engine.sweep import links
 from engine.systems.knob_sections import sections
-from tests import fakes
-from tests.some import one_in
+from tests import apps, fakes
 
 ROOT = Path(__file__).parent.parent
 BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBps"
@@ -30,10 +29,19 @@ def engine(monkeypatch, tmp_path):
     """Put the made-up engine in place of the real one, and the store into a folder of its own."""
     quick = ModuleType("engine.estimate")
     vars(quick).update(vars(real_estimate), estimate=fakes.estimate)
+    assert knob_effect.estimate is real_estimate.estimate, "the sidebar asks the real engine which knobs act"
     monkeypatch.setitem(sys.modules, "engine.estimate", quick)
+    monkeypatch.chdir(tmp_path)
+    yield from without_pages(monkeypatch)
+
+
+def without_pages(monkeypatch):
+    """Let a test import the pages anew, and forget its pages afterwards."""
     for name in [name for name in sys.modules if name.startswith("pages.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.chdir(tmp_path)
+    yield
+    for name in [name for name in sys.modules if name.startswith("pages.")]:
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -41,12 +49,7 @@ def opened(engine):
     """Return `open(query, page)`, which runs the app on a link and returns it."""
 
     def run(query="", page="explore"):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
-        pairs = [] if not query else [part.split("=", 1) for part in query.split("&")]
-        for key in dict(pairs):
-            app.query_params[key] = [value for name, value in pairs if name == key]
-        app.run()
-        return app if page == "explore" else app.switch_page(f"pages/{page}/{page}.py").run()
+        return apps.opened(page, apps.link(query))
 
     return run
 
@@ -72,12 +75,6 @@ def test_the_bare_address_leads_to_explore_with_the_default_scenario(opened):
     assert not app.exception
     assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 3.0× faster than pmem, with 66% less energy"]
     assert address(app) == links.query(preset("dlrm-kaggle").scenario)
-
-
-@pytest.mark.parametrize("page", ["explore", "sweep"])
-def test_each_page_runs_without_an_error(opened, page):
-    app = opened("preset=tiny&system=pmem", page)
-    assert not app.exception and len(app.header) == 1
 
 
 def test_every_knob_has_a_widget_that_shows_its_value(opened):
@@ -115,10 +112,7 @@ def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
     ],
 )
 def test_a_bad_link_draws_its_sentence_and_nothing_else(engine, query):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
-    for key in dict(part.split("=") for part in query.split("&")):
-        app.query_params[key] = [part.split("=")[1] for part in query.split("&") if part.split("=")[0] == key]
-    app.run()
+    app = apps.opened(query=apps.link(query))
     assert not app.exception and len(app.error) == 1
     drawn = (*app.main.children.values(), *app.sidebar.children.values())
     assert [element.type for element in drawn] == ["alert"] or [e.type for e in drawn] == ["error"]
@@ -167,12 +161,6 @@ def test_a_knob_keeps_its_value_while_its_group_is_folded_and_unfolded(opened):
     assert address(app) == links.query(preset("tiny").scenario, "tiny")
 
 
-def test_a_new_preset_resets_the_knobs(opened):
-    app = opened("machine.cxl_bandwidth_GBps=10")
-    app.selectbox(key="preset").set_value("tiny").run()
-    assert address(app) == links.query(preset("tiny").scenario, "tiny")
-
-
 def test_a_named_model_brings_its_own_knobs(opened):
     app = unfold(opened(), "model")
     app.selectbox(key="knob model.name").set_value("dlrm-terabyte").run()
@@ -193,25 +181,12 @@ def test_the_share_box_holds_the_engines_own_link(opened):
     assert links.read(app.code[0].value).scenario == scenario
 
 
-def test_knobs_stay_when_the_page_changes(opened):
-    app = opened("machine.cxl_bandwidth_GBps=10", "sweep")
-    app.switch_page("pages/explore/explore.py").run()
-    assert (BANDWIDTH, "10.0") in address(app)
-
-
 def test_a_scenario_that_cannot_run_shows_its_sentence_instead_of_charts(opened):
     app = opened("machine.cxl_bandwidth_GBps=13")
     assert not app.exception and "choose 14" in headers(app)[0] and not app.metric
 
 
-def test_axes_in_a_link_come_back_on_the_sweep_page(opened):
-    app = opened("axis=data.batch_size:8,16&axis=system:cxl,pmem,dram", "sweep")
-    assert app.text_input(key="axis 0 values").value == "8,16" and app.text_input(key="axis 1 values").value == "cxl,pmem,dram"
-    assert [button.label for button in app.button if button.key == "run"] == ["Run 6 points"]
-    assert links.open_pairs(address(app)).axes == ("data.batch_size:8,16", "system:cxl,pmem,dram")
-
-
-@pytest.mark.parametrize("values", one_in(3, ["", "8,,16", "nan", "8:4:2", "1:2:0", "8,8", "1:1000:100001"]))
+@pytest.mark.parametrize("values", ["8,,16", pytest.param("1:1000:100001", marks=pytest.mark.slow)])
 def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened, values):
     app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "sweep")
     app.text_input(key="axis 0 values").set_value(values).run()
@@ -225,8 +200,13 @@ def test_a_link_of_another_model_version_opens_under_a_banner(opened):
 
 def keep(result, how="full"):
     """Put a finished result where the pages look for it."""
+    keep_all([result], how)
+
+
+def keep_all(results, how):
+    """Put several there."""
     with opened_store(STORE) as store:
-        kept.keep(store, [(keys.key(result.scenario, how), kept.row_text(result))])
+        kept.keep(store, [(keys.key(result.scenario, how), kept.row_text(result)) for result in results])
 
 
 def notes(app):

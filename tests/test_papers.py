@@ -17,6 +17,7 @@ from engine.results.result import Result
 from engine.run.run import schedule
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
+from tests.cases import each
 
 FIGURE = Path(__file__).parent.parent / "scripts" / "trainingcxl_figure.py"
 DIGITISED = runpy.run_path(str(FIGURE))["DIGITISED"]
@@ -39,8 +40,8 @@ def steady_step(asked):
     return (ends[-1] - ends[9]) / 20, amounts
 
 
-@pytest.mark.parametrize("system", [system for system in SYSTEMS if system != "ssd"])
-@pytest.mark.parametrize("model", MODELS)
+@each("system", [system for system in SYSTEMS if system != "ssd"])
+@each("model", MODELS)
 def test_a_batch_takes_what_the_configurations_formula_says(model, system):
     measured, amounts = steady_step(published(model, system))
     parts = Parts(published(model, system), amounts.rows[0], amounts.raw_share[0], MODULES[model])
@@ -49,8 +50,8 @@ def test_a_batch_takes_what_the_configurations_formula_says(model, system):
     assert measured == pytest.approx(step(system, parts), rel=1e-9)
 
 
-@pytest.mark.parametrize("modules", [2, 3, 16])
-@pytest.mark.parametrize("system", ["pcie", "cxl-d", "cxl-b", "cxl"])
+@each("modules", [2, 3, 16])
+@each("system", ["pcie", "cxl-d", "cxl-b", "cxl"])
 def test_more_modules_shorten_a_batch_as_the_formula_says(system, modules):
     asked = with_values(published("rm1", system), {"machine.pmem_capacity_GiB": modules * MODULE_GiB})
     measured, amounts = steady_step(asked)
@@ -76,8 +77,8 @@ def without_names(result: Result):
     return json.dumps({key: value for key, value in content.items() if key not in ("link", "finding")})
 
 
-@pytest.mark.parametrize("name", ["tiny", "trainingcxl-rm1", "trainingcxl-rm4"])
-@pytest.mark.parametrize("knobs", [{}, {"machine.near_data_compute": False, "faults.power_loss_at_seconds": (0.001,)}])
+@each("name", ["tiny", "trainingcxl-rm1", "trainingcxl-rm4"])
+@each("knobs", [{}, {"machine.near_data_compute": False, "faults.power_loss_at_seconds": (0.001,)}])
 def test_cxl_without_its_relaxations_is_cxl_b_to_the_byte(name, knobs):
     strict = {"policy.mlp_staleness_bound_batches": 0, "policy.relaxed_lookup": False}
     ours = scenario(name, "cxl", **{"run.batches": 12}, **strict, **knobs)
@@ -93,7 +94,7 @@ def milliseconds(model, system):
     return tuple(1e3 * sum(row["Exposed [s]"] for row in rows if row["Stage"] == stage) for stage in STAGES[:5])
 
 
-@pytest.mark.parametrize(("model", "system"), DIGITISED)
+@each(("model", "system"), DIGITISED)
 def test_a_bar_of_the_figure_is_met_within_5_percent_and_its_parts_within_15(model, system):
     ours, paper = milliseconds(model, system), DIGITISED[model, system]
     assert sum(ours) == pytest.approx(sum(paper), rel=0.05)

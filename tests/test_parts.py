@@ -1,12 +1,11 @@
 """Parts: does each device say which knobs it reads, and does each constant in use stand beside one?"""
 
-import pytest
-
 from engine.registry import every, names
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
 from engine.systems.powered import constants, powered, readers
+from tests.cases import each
 
 # Knobs of the machine that belong to no single device.
 SHARED = (
@@ -46,19 +45,19 @@ def read_by(kind):
     return found - set(SHARED)
 
 
-@pytest.mark.parametrize("name", names("devices"))
+@each("name", names("devices"))
 def test_a_device_declares_exactly_the_knobs_that_it_reads(name):
     kind = every("devices")[name]
     assert set(kind.knobs) <= set(KNOBS)
     assert read_by(kind) | CHOOSES.get(name, set()) == set(kind.knobs)
 
 
-@pytest.mark.parametrize("path", MACHINE)
+@each("path", MACHINE)
 def test_a_knob_of_the_machine_belongs_to_a_device_or_is_shared_by_all(path):
     assert bool(readers(path)) != (path in SHARED)
 
 
-@pytest.mark.parametrize("preset_name", preset_names())
+@each("preset_name", preset_names())
 def test_the_constants_in_use_are_those_of_the_powered_devices(preset_name):
     for system in names("systems"):
         uses_what_it_powers(with_values(preset(preset_name).scenario, {"system": system}))

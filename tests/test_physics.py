@@ -22,6 +22,7 @@ from engine.core.work import (
 from engine.hardware.device import joules, seconds, stored
 from engine.registry import load, names
 from engine.scenario.machine import MachineKnobs
+from tests.cases import each
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128e9 / GiB  # GiB of one Optane module
@@ -41,7 +42,7 @@ def test_a_single_row_costs_pmem_its_latency_and_one_256_byte_line():
     assert seconds(device("pmem"), RowReads(1.0, 64)) == exactly(305 * NS + 256 / (6.6 * GB))
 
 
-@pytest.mark.parametrize(("row_bytes", "share"), [(64, 0.25), (128, 0.5), (256, 1.0), (260, 260 / 512), (1024, 1.0)])
+@each(("row_bytes", "share"), [(64, 0.25), (128, 0.5), (256, 1.0), (260, 260 / 512), (1024, 1.0)])
 def test_pmem_reads_rows_at_its_media_rate_times_the_used_share_of_a_line(row_bytes, share):
     rows = 1e9
     rate = rows * row_bytes / seconds(device("pmem"), RowReads(rows, row_bytes))
@@ -73,7 +74,7 @@ def test_pmem_bandwidth_power_and_price_are_linear_in_modules(modules):
 WRITES = (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), HomeWrites(1e6, 64))
 
 
-@pytest.mark.parametrize(("writers", "share"), [(1, 1.0), (4, 1.0), (8, 0.78), (12, 0.56), (64, 0.56)])
+@each(("writers", "share"), [(1, 1.0), (4, 1.0), (8, 0.78), (12, 0.56), (64, 0.56)])
 def test_optane_keeps_its_write_rate_up_to_four_writers_and_then_falls_to_that_of_twelve(writers, share):
     alone, crowd = device("pmem", pmem_writers_per_module=1), device("pmem", pmem_writers_per_module=writers)
     for work in WRITES:
@@ -143,9 +144,9 @@ def test_a_cxl_transfer_takes_link_and_switch_latency_and_its_bytes(hops):
     assert seconds(cxl, Move(1e6)) == exactly((200 + 75 * hops) * NS + 1e6 / (32 * GB))
 
 
-@pytest.mark.parametrize(("generation", "sixteen"), [(4, 31.5), (5, 63), (6, 121)])
-@pytest.mark.parametrize("lanes", [1, 4, 8, 16])
-@pytest.mark.parametrize("expanders", [1, 3])
+@each(("generation", "sixteen"), [(4, 31.5), (5, 63), (6, 121)])
+@each("lanes", [1, 4, 8, 16])
+@each("expanders", [1, 3])
 def test_an_automatic_cxl_bandwidth_is_lanes_of_a_generation_less_their_flits(generation, sixteen, lanes, expanders):
     cxl = device("cxl", cxl_generation=generation, cxl_lanes=lanes, num_expanders=expanders)
     rate = expanders * 0.82 * sixteen * lanes / 16
@@ -231,7 +232,7 @@ def test_energy_is_media_bytes_and_link_bits_at_their_price():
     assert joules(device("host"), HostEmbedding(1.0, 1.0, 0.5)) == 0
 
 
-@pytest.mark.parametrize("name", names("devices"))
+@each("name", names("devices"))
 def test_twice_the_work_never_takes_less_time_and_no_work_takes_none(name):
     built = device(name)
     by_kind = {

@@ -12,6 +12,7 @@ from engine.validation.workload_figures import KAGGLE_SAMPLES, distinct
 from engine.workload import batch, popularity, sampling, spectrum
 from engine.workload import popularity as cells
 from engine.workload.popularity import Popularity
+from tests.cases import each
 
 MASK = 2**64 - 1
 
@@ -51,8 +52,8 @@ def test_mixing_is_the_published_splitmix64() -> None:
     assert out == [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
 
-@pytest.mark.parametrize("s", [0.0, 0.8, 1.0, 1.0000001, 1.12, 4.0])
-@pytest.mark.parametrize("q", [0.0, 38.3])
+@each("s", [0.0, 0.8, 1.0, 1.0000001, 1.12, 4.0])
+@each("q", [0.0, 38.3])
 def test_runs_of_ranks_weigh_what_their_sum_weighs(s: float, q: float) -> None:
     low, high = np.array([1025, 5000, 70_000]), np.array([1033, 5039, 70_546])
     wanted = [math.fsum((r + q) ** -s for r in range(a, b)) for a, b in zip(low, high, strict=True)]
@@ -69,7 +70,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("popularity", SMALL)
+@each("popularity", SMALL)
 def test_drawn_rows_follow_the_formula_with_folded_ranks_on_top(popularity: Popularity) -> None:
     count = 400_000
     seen = np.bincount(_drawn(popularity, count), minlength=popularity.rows)
@@ -80,7 +81,7 @@ def test_drawn_rows_follow_the_formula_with_folded_ranks_on_top(popularity: Popu
     assert seen[wanted == 0].sum() == 0
 
 
-@pytest.mark.parametrize("popularity", SMALL)
+@each("popularity", SMALL)
 def test_the_spectrum_holds_the_rows_of_the_formula(popularity: Popularity) -> None:
     hottest = np.array([1, 2, 10, 100, 1000])
     wanted = np.cumsum(np.sort(_exact(popularity))[::-1])[np.minimum(hottest, popularity.rows) - 1]
@@ -124,7 +125,7 @@ def test_every_shape_of_table_is_drawn_within_its_rows() -> None:
 FITTED = [field for field, fit in popularity.fits("kaggle").items() if fit["mass"] > 0]
 
 
-@pytest.mark.parametrize("field", FITTED)
+@each("field", FITTED)
 def test_the_kaggle_fit_sees_as_many_distinct_ids_as_the_data_set_has(field: str) -> None:
     fit = popularity.fits("kaggle")[field]
     found = distinct(Popularity(tuple(fit["heavy"]), fit["mass"], fit["s"], fit["q"], fit["V"], 1), KAGGLE_SAMPLES)[0]

@@ -7,15 +7,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from machines import STRICT, SYSTEMS, counted, flow, ready, scenario
+from machines import STRICT, counted, flow, ready, scenario
 
 from engine.run.run import run, schedule
 from engine.simulate import simulate, untrained
+from tests.cases import each
+from tests.test_faults import TIMES, learned
 
-TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
-LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
-optimizers = pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
-strict = pytest.mark.parametrize("system", STRICT)
+optimizers = each("optimizer", ["sgd", "adagrad"])
 
 
 def tiny(system, optimizer="sgd", at=(), **knobs):
@@ -29,11 +28,6 @@ def quiet(system, optimizer="sgd"):
     return simulate(tiny(system, optimizer))
 
 
-def learned(result):
-    """Return what training left: each batch's last loss, and the scores of the model."""
-    return {row["Batch"]: row["Loss"] for row in result.training}, [result.results[name] for name in LEARNED]
-
-
 def recoveries(result):
     """Return the batch that each recovery resumed at."""
     return [row["Batch"] for row in result.events if row["Kind"] == "recovered"]
@@ -45,7 +39,7 @@ def instants(system, count, seed=1):
 
 
 @optimizers
-@strict
+@each("system", STRICT, few=3)
 def test_a_power_loss_at_any_instant_leaves_the_model_of_a_run_without(system, optimizer):
     undisturbed = learned(quiet(system, optimizer))
     for at in instants(system, 7):
@@ -54,7 +48,7 @@ def test_a_power_loss_at_any_instant_leaves_the_model_of_a_run_without(system, o
         assert learned(result) == undisturbed, at
 
 
-@strict
+@each("system", STRICT, few=2)
 def test_whether_or_not_flags_under_way_survive_the_model_is_that_of_a_run_without(system):
     line = schedule(ready(tiny(system)), counted(tiny(system), 40))
     commit, resumed = line.graph.index("Commit"), {}
@@ -68,8 +62,8 @@ def test_whether_or_not_flags_under_way_survive_the_model_is_that_of_a_run_witho
 
 
 @optimizers
-@strict
-@pytest.mark.parametrize("count", [2, 3])
+@each("system", STRICT)
+@each("count", [2, 3], few=4)
 def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer, count):
     undisturbed = learned(quiet(system, optimizer))
     for seed in range(4):
@@ -79,7 +73,7 @@ def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer
         assert learned(result) == undisturbed, at
 
 
-@strict
+@each("system", STRICT, few=2)
 def test_a_power_loss_during_recovery_only_starts_the_recovery_over(system):
     at = float(instants(system, 1)[0])
     once, twice = simulate(tiny(system, at=[at])), simulate(tiny(system, at=[at, at + 0.0015]))
@@ -89,7 +83,7 @@ def test_a_power_loss_during_recovery_only_starts_the_recovery_over(system):
     assert "1 more during the recovery" in twice.events[0]["What"]
 
 
-@strict
+@each("system", STRICT, few=2)
 def test_power_can_fail_at_the_very_start_at_a_batchs_very_end_and_after_the_last_commit(system):
     line = schedule(ready(tiny(system)), counted(tiny(system), 40))
     ends, commit = line.batch_ends, line.graph.index("Commit")
@@ -99,13 +93,6 @@ def test_power_can_fail_at_the_very_start_at_a_batchs_very_end_and_after_the_las
         assert result.ran
         assert learned(result) == learned(quiet(system)), at
         assert len(recoveries(result)) == (at < line.makespan)
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_power_loss_after_the_end_changes_nothing_but_says_so(system):
-    late = simulate(tiny(system, at=[quiet(system).results["Elapsed [s]"] * 1.01]))
-    assert replace(late, scenario=quiet(system).scenario, warnings=()) == quiet(system)
-    assert "never struck" in late.warnings[0]
 
 
 @optimizers
@@ -119,22 +106,11 @@ def test_dram_keeps_nothing_and_starts_again_at_the_first_batch(optimizer):
     assert [row["Batch"] for row in result.training] == [*range(lost - 1), *range(40)]
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_without_training_the_same_things_happen_at_the_same_times(system):
-    for at in instants(system, 6, seed=3):
-        with_it, without = (simulate(tiny(system, at=[at], **{"run.training": on})) for on in (True, False))
-        assert without.events == with_it.events
-        assert without.devices == with_it.devices
-        assert without.breakdown == with_it.breakdown
-        same = {name: value for name, value in with_it.results.items() if name not in LEARNED}
-        assert {name: without.results[name] for name in same} == same
-
-
 SLOW = {"machine.cxl_bandwidth_GBps": 0.1, "machine.cxl_latency_ns": 1e5}
 
 
-@pytest.mark.parametrize("knobs", [{}, SLOW, {"machine.pmem": "cxl-flash", **SLOW}])
-@pytest.mark.parametrize("bound", [0, 1, 3, 100])
+@each("knobs", [{}, SLOW, {"machine.pmem": "cxl-flash", **SLOW}], few=6)
+@each("bound", [0, 1, 3, 100])
 def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
     asked = tiny("cxl", **knobs, **{"policy.mlp_staleness_bound_batches": bound})
     amounts, seen = flow(asked, 40), []
@@ -147,7 +123,7 @@ def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
     assert bound in (0, 100) or not knobs or max(seen) == bound, "nothing here is stale"
 
 
-@pytest.mark.parametrize("bound", [0, 1, 3, 100])
+@each("bound", [0, 1, 3, 100], few=2)
 def test_a_relaxed_run_says_how_stale_its_mlp_came_back_and_goes_on(bound):
     for at in instants("cxl", 5, seed=bound):
         result = simulate(tiny("cxl", at=[at], **SLOW, **{"policy.mlp_staleness_bound_batches": bound}))

@@ -11,6 +11,7 @@ from engine.registry import every, names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.units import HOUR
+from tests.cases import each
 
 TINY = preset("tiny").scenario
 KAGGLE = preset("dlrm-kaggle").scenario
@@ -18,7 +19,7 @@ HAZARDS = {"gpu-crash": Hazard(6 * HOUR), "power-loss": Hazard(100 * HOUR), "mem
 ALL = names("protections")
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_a_protection_says_of_every_loss_what_comes_back(name):
     protection = every("protections")[name]
     assert set(protection.keeps) == set(LOSSES)
@@ -26,7 +27,7 @@ def test_a_protection_says_of_every_loss_what_comes_back(name):
     assert protection.gives_back(frozenset()) == "exact"
 
 
-@pytest.mark.parametrize("system", names("systems"))
+@each("system", names("systems"))
 def test_every_protection_runs_or_says_why_not(system):
     scenario = with_values(TINY, {"system": system, "policy.cache_load_factor": 1.0, "machine.dram_capacity_GiB": 64.0})
     for name in ALL:

@@ -78,6 +78,7 @@ def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_remedy(changes, s
         protections.check(ProtectionsPlan(**{**vars(SMALL), **changes}))
 
 
+@pytest.mark.slow
 def test_the_command_keeps_seeds_in_a_file_that_does_not_depend_on_processes(tmp_path, capsys):
     files = [tmp_path / name for name in ("one", "two")]
     for file, jobs in zip(files, ("1", "2"), strict=True):

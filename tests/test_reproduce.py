@@ -2,12 +2,9 @@
 
 import csv
 import io
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.core.graph import STAGES
 from engine.scenario.presets import preset, preset_names
@@ -19,9 +16,9 @@ from engine.validation.validate import ClaimVerdict
 from pages.common import downloads
 from pages.explore import constants_panel
 from pages.reproduce import study_panel, verdict_charts, verdict_tables, verdicts
-from tests import fakes
+from tests import apps, fakes
+from tests.test_pages import without_pages
 
-ROOT = Path(__file__).parent.parent
 CLAIM = Claim("Step time, cxl [ms]", "Step time [ms]", "cxl", ("trainingcxl-rm1",), "calibrated", "made up", 5.0, 0.5)
 PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
 CLAIMING = [name for name in preset_names() if preset(name).claims]
@@ -39,17 +36,15 @@ def made_up(monkeypatch):
     for name in ("simulate", "estimate"):
         monkeypatch.setattr(validate, name, simulate)
     validate._run.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("pages.")]:
-        monkeypatch.delitem(sys.modules, name)
+    without = without_pages(monkeypatch)
+    next(without)
     yield asked
+    next(without, None)
     validate._run.cache_clear()
 
 
 def opened(query=None, page="reproduce"):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
-    for key, value in (query or {}).items():
-        app.query_params[key] = value
-    return app.run().switch_page(f"pages/{page}/{page}.py").run()
+    return apps.opened(page, query)
 
 
 def verdict(ours, **changes):

@@ -24,11 +24,6 @@ from engine.store.requests import AT_ONCE, Limit
 from tests.service_fakes import COMPUTE, KILLER, ROOT, ask, lives, open_pids, owner, scenario, scenarios, until
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 def serve(store: Path, jobs: int = 2) -> None:
     service.serve(store, jobs, idle_exit_seconds=0.0, compute=COMPUTE)
 
@@ -121,6 +116,7 @@ def test_points_arrive_in_parts_between_which_the_store_is_free(store: Path) -> 
     assert service.latest(store, [key(scenario(1), "full")] * (AT_ONCE + 1)) == request
 
 
+@pytest.mark.slow
 def test_a_request_whose_asker_was_killed_on_the_way_is_never_served_and_forgotten(store: Path) -> None:
     code = f"""
 import os; from pathlib import Path; from engine.service import service; from tests.service_fakes import scenario
@@ -186,6 +182,7 @@ def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: 
     assert ask(store, "SELECT ending FROM claims ORDER BY id") == [("abandoned",), (None,)]
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_is_killed_soon_after_a_cancel_and_blames_no_other_point(store: Path) -> None:
     gone = service.submit(store, [scenario(1, 60.0)], "full")
     with owner(store):

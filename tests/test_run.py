@@ -16,6 +16,7 @@ from engine.results.metric import metrics
 from engine.results.result import from_json
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
+from tests.cases import each
 
 ROOT = Path(__file__).parent.parent
 COLUMNS = {
@@ -28,8 +29,8 @@ COLUMNS = {
 FEW = {"run.batches": 6, "run.training": False}
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("name", PRESETS)
+@each("system", SYSTEMS, few=20)
+@each("name", PRESETS)
 def test_every_system_runs_every_preset(name, system):
     result = simulate(scenario(name, system, **FEW))
     assert result.ran, result.outcome
@@ -42,7 +43,7 @@ def test_every_system_runs_every_preset(name, system):
     assert all(math.isfinite(value) and value >= 0 for value in numbers)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS)
 def test_every_system_trains(system):
     result = simulate(scenario("tiny", system))
     assert [row["Batch"] for row in result.training] == list(range(40))
@@ -52,8 +53,8 @@ def test_every_system_trains(system):
     assert 0.5 < result.results["AUC"] <= 1
 
 
-@pytest.mark.parametrize("batches", [1, 2, 3, 4])
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("batches", [1, 2, 3, 4], few=14)
+@each("system", SYSTEMS)
 def test_the_shortest_runs_have_a_step_time_and_books_too(system, batches):
     result = simulate(scenario("tiny", system, **{"run.batches": batches}))
     assert result.ran
@@ -81,7 +82,7 @@ def struck(system, optimizer):
 PRINT = "import json, sys, test_run as t; print(json.dumps(t.simulate(t.struck(*sys.argv[1:])).as_json()))"
 
 
-@pytest.mark.parametrize(("system", "optimizer"), [("cxl", "sgd"), ("cxl-d", "adagrad")])
+@pytest.mark.parametrize(("system", "optimizer"), [("cxl-d", "adagrad"), pytest.param("cxl", "sgd", marks=pytest.mark.slow)])
 def test_another_process_with_another_hash_seed_and_threads_gives_the_same_bytes(system, optimizer):
     other = {
         "PYTHONHASHSEED": "1234",

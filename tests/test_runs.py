@@ -19,6 +19,7 @@ from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.store.kept import result_text
 from engine.training.evaluate import Scores
+from tests.cases import each
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (
@@ -56,7 +57,7 @@ def close(found, wanted):
         assert found == (pytest.approx(wanted, rel=1e-9, abs=1e-15) if isinstance(wanted, float) else wanted)
 
 
-@pytest.mark.parametrize("system", names("systems"))
+@each("system", names("systems"), few=8)
 def test_each_point_says_what_simulate_says(system):
     asked = [with_values(preset("tiny").scenario, {"system": system, **SHORT, **changes}) for changes in CHANGES]
     for found, scenario in zip(runs(asked, tables=True), asked, strict=True):
@@ -100,7 +101,7 @@ def test_ids_are_drawn_once_for_all_machines(monkeypatch):
     assert len(calls) == SHORT["run.batches"]
 
 
-@pytest.mark.parametrize("capacity", [0, 1, 2, 7, 40, 500])
+@each("capacity", [0, 1, 2, 7, 40, 500])
 def test_one_pass_over_ids_says_what_an_lru_cache_of_any_size_moves_in_each_batch(capacity):
     rng = np.random.default_rng(capacity)
     batches = [rng.zipf(1.3, size) % 97 for size in (30, 1, 50, 80, 3, 200)]

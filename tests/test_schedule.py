@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from machines import every_machine, flow, ready, uneven
 from oracles import simpy_machine
@@ -14,10 +14,11 @@ from engine.core.work import Stream
 from engine.hardware.device import Device
 from engine.run.run import schedule
 from engine.schedule.timeline import timeline
+from tests.cases import each, examples
 
 BATCHES = 16
 MACHINES = dict(every_machine())
-every = pytest.mark.parametrize("name", MACHINES)
+every = each("name", MACHINES, few=48)
 BENCH = {"bench": Device("bench", "A bench", {Stream: lambda work: work.nbytes})}  # a byte takes a second
 
 
@@ -85,7 +86,7 @@ def _demand(lane):
     return Demand("bench", Stream(1.0), lane)
 
 
-@settings(max_examples=200)
+@examples(100)
 @given(graph=random_graphs(), data=st.data())
 def test_random_graphs_run_as_in_the_independent_model(graph, data):
     batches = data.draw(st.integers(2, 6))

@@ -7,6 +7,7 @@ from seeded_bugs import BUGS, installed
 from test_books import accounts, tiny
 
 from engine.faults import hazard
+from tests.cases import each
 
 BOOKS = [name for name, bug in BUGS.items() if bug.check == "books"]
 AT = (0.0, 0.0075, 0.015)
@@ -43,7 +44,7 @@ def test_the_books_balance():
     assert unbalanced() == []
 
 
-@pytest.mark.parametrize("name", BOOKS)
+@each("name", BOOKS)
 def test_books_broken_on_purpose_do_not_balance(name):
     with installed(BUGS[name]):
         assert unbalanced() != []

@@ -12,12 +12,12 @@ from engine.crashcheck import Effort, explore, hunt, read, replay, timeout
 from engine.crashcheck import exploration as search
 from engine.crashcheck.bugs import broken, seeded
 from engine.persistence import records
-from tests.some import one_in
+from tests.cases import each
 
 BUGS = tuple(seeded())
 
 
-@pytest.mark.parametrize("name", one_in(4, BUGS))
+@each("name", BUGS, few=12)
 def test_a_protocol_broken_on_purpose_is_caught_and_its_line_replays_at_the_first_try(name):
     bug = broken(name)
     report = hunt(bug)
@@ -40,7 +40,7 @@ def test_there_are_at_least_forty_of_every_group_of_the_protocol():
     }
 
 
-@pytest.mark.parametrize("changed", [*WRAPS, *PATCHES])
+@each("changed", [*WRAPS, *PATCHES], few=2)
 def test_a_change_that_is_no_bug_is_not_called_one_in_any_state(changed):
     wrap, install = (changed, nullcontext) if changed in WRAPS else (None, changed)
     with install():
@@ -79,6 +79,7 @@ def test_patience_leaves_the_alarm_clock_as_it_was():
     assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_the_ladder_says_which_depth_catches_which_bug():
     kill, one_line, again, damage = (RUNGS[at] for at in (0, 2, 5, 7))
     names = ("rows_are_never_flushed", "replay_is_not_fenced", "lost_rows_are_read_as_zeros")

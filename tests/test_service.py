@@ -15,7 +15,21 @@ from engine.scenario.keys import key
 from engine.service import service
 from engine.store import kept
 from engine.store import owner as ownership
-from tests.service_fakes import BUGGY, COMPUTE, KILLER, REFUSED, TOO_BIG, ask, lives, open_pids, owner, scenario, scenarios, until
+from tests.service_fakes import (
+    BUGGY,
+    COMPUTE,
+    KILLER,
+    REFUSED,
+    TOO_BIG,
+    ask,
+    compute,
+    lives,
+    open_pids,
+    owner,
+    scenario,
+    scenarios,
+    until,
+)
 
 SEEDS = range(1, 9)
 
@@ -43,9 +57,7 @@ def serve(store: Path, jobs: int = 2) -> None:
     service.serve(store, jobs, idle_exit_seconds=0.0, compute=COMPUTE)
 
 
-def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_table_is_the_same(
-    store: Path, tmp_path: Path
-) -> None:
+def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_table_is_the_same(store: Path) -> None:
     request = service.submit(store, scenarios(SEEDS, 0.3), "full")
     with owner(store) as first:
         until(lambda: finished(store) >= 2 and open_pids(store))
@@ -63,10 +75,8 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
     assert service.status(store, request).state == "done"
     assert never_begun_once_finished(store)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
-    alone = tmp_path / "alone.sqlite"
-    service.submit(alone, scenarios(SEEDS, 0.3), "full")
-    serve(alone, jobs=1)
-    assert table(store) == table(alone)
+    alone = [compute(one, "full", None, lambda _: False) for one in scenarios(SEEDS, 0.3)]
+    assert table(store) == csv_text(alone, "full")
 
 
 def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) -> None:
@@ -94,6 +104,7 @@ def test_cancelling_stops_what_runs_within_five_seconds_and_keeps_the_owner(stor
         assert process.poll() is None
 
 
+@pytest.mark.slow
 def test_a_point_that_kills_its_worker_three_times_fails_with_a_sentence_and_the_others_finish(store: Path) -> None:
     request = service.submit(store, scenarios([1, KILLER, 2, 3], 0.2), "full")
     serve(store)
@@ -129,24 +140,15 @@ def test_identical_points_of_two_requests_are_computed_once(store: Path) -> None
     assert service.status(store, service.submit(store, scenarios([2], 0.1), "full")).state == "done"
 
 
-def test_a_request_is_not_kept_waiting_by_an_earlier_long_one(store: Path) -> None:
-    long = service.submit(store, scenarios(range(30), 0.2), "full")
-    with owner(store):
-        until(lambda: finished(store) >= 2)
-        short = service.submit(store, scenarios([100], 0.2), "full")
-        until(lambda: service.status(store, short).ended)
-        assert service.status(store, long).done < 15
-
-
 def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) -> None:
     request = service.submit(store, scenarios(range(40), 0.1), "full")
     with owner(store):
         until(lambda: service.status(store, request).state == "running")
         ask(store, "UPDATE requests SET lease_until = 0")
         until(lambda: not open_pids(store) and service.status(store, request).state == "queued")
-        time.sleep(0.5)  # a claim may have been on its way when the lease ended
+        time.sleep(0.3)  # a claim may have been on its way when the lease ended
         parked = len(ask(store, "SELECT 1 FROM claims"))
-        time.sleep(0.5)
+        time.sleep(0.3)
         assert len(ask(store, "SELECT 1 FROM claims")) == parked < 40
         service.renew(store, request)
         until(lambda: finished(store) > parked)

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from machines import counted, ready, scenario
 from strategies import scenarios
 
@@ -21,6 +21,7 @@ from engine.simulate import simulate
 from engine.store.kept import result_text
 from engine.store.trainings import from_text, text
 from engine.training import loop
+from tests.cases import each, examples
 
 SHORT = {"run.batches": 12, "run.evaluations": 3, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}
 EXACT = ("power_loss", "gpu_crash", "host_crash", "memory_reset", "link_down", "torn_write", "correlated_shock", "log_full")
@@ -95,7 +96,7 @@ def test_where_faults_can_change_what_is_trained_a_run_shares_as_long_as_nothing
     assert len({alone[0], *alone[1:4]}) == 4
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS, few=1)
 def test_whatever_strikes_whenever_the_result_is_the_unshared_one(system: str) -> None:
     random, whole = np.random.default_rng(1), span(system)
     for name in (*EXACT, *HARMLESS, *BY_BYTES):
@@ -104,7 +105,7 @@ def test_whatever_strikes_whenever_the_result_is_the_unshared_one(system: str) -
         assert same(tiny(system, **{f"{name}_at_seconds": (first, first + whole / 3)}, **again)), (name, first)
 
 
-@pytest.mark.parametrize("model", domain_names())
+@each("model", domain_names(), few=3)
 def test_wherever_writes_wait_the_result_is_the_unshared_one(model: str) -> None:
     for at in np.random.default_rng(2).uniform(0, span("cxl-b"), 3):
         assert same(tiny("cxl-b", power_loss_at_seconds=(float(at),), **{"machine.persistence_model": model})), at
@@ -174,7 +175,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     return calls
 
 
-@pytest.mark.parametrize(
+@each(
     ("system", "knobs", "shares"),
     [
         ("cxl-b", {"run.training": False}, False),
@@ -195,7 +196,7 @@ def test_what_faults_will_change_or_what_cannot_run_has_no_class(system: str, kn
 
 
 @given(scenarios, scenarios)
-@settings(max_examples=20)
+@examples(20)
 def test_a_class_hangs_on_model_data_and_run_and_on_nothing_else_but_the_order_of_lookups(one: Scenario, other: Scenario) -> None:
     first, second = functional_class(one), functional_class(replace(other, model=one.model, data=one.data, run=one.run))
     if first and second and first.relaxed_lookup == second.relaxed_lookup:

@@ -1,15 +1,12 @@
 """Is each functional class trained once, whoever works, stops, fails or dies, and does nobody wait for what never comes?"""
 
 import json
-import os
-import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from service_fakes import REFUSED, ask, open_pids, scenario, until
-from service_fakes import owner as started
+from service_fakes import REFUSED, ask, scenario
 
 from engine import version
 from engine.results.csv_table import csv_text
@@ -31,11 +28,6 @@ from engine.store.trainings import StoreShelf, load
 
 POOL = replace(local(Path("unused"), 1), slots=lambda: 9)
 LEARNING = "tests.service_fakes:learning"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
 
 
 @pytest.fixture
@@ -197,21 +189,6 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
     alone = [row_text(simulate(one)) for one in asked]
     found = ask(store, "SELECT result FROM results")
     assert sorted(alone) == sorted(str(text) for (text,) in found)
-
-
-def test_a_killed_worker_leaves_no_class_untrained_and_trains_none_twice_to_its_end(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = store.with_suffix(".log")
-    monkeypatch.setenv("LEARNED_IN", str(log))
-    asked = points([1, 2], 4, 0.4)
-    request = service.submit(store, asked, "full")
-    with started(store, compute=LEARNING):
-        until(lambda: open_pids(store))
-        os.kill(open_pids(store)[0], signal.SIGKILL)
-        until(lambda: service.status(store, request).ended)
-    assert sorted(log.read_text().split()) == ["1", "2"] and service.status(store, request).done == len(asked)
-    assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(asked),)]
 
 
 def seconds(store: Path, request: int, *now: tuple[float, Progress | None]) -> float | None:

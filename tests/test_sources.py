@@ -15,6 +15,7 @@ from engine.registry import every, load
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import KNOBS
 from engine.sweep.links import link, read
+from tests.cases import each
 
 GB, MODULE = 1e9, 128e9 / 2**30
 DISPUTED = [
@@ -32,14 +33,14 @@ def device(name, **knobs):
     return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GiB": MODULE, **knobs}))
 
 
-@pytest.mark.parametrize("switch", SWITCHES)
+@each("switch", SWITCHES)
 def test_a_switch_offers_just_the_sources_that_some_constant_knows_and_the_parts_own(switch):
     said = set(chain.from_iterable(dict(one.others) for *_, one in DISPUTED if one.switch == switch))
     knob = KNOBS[f"machine.{switch}"]
     assert set(knob.allowed) - said == {knob.default}
 
 
-@pytest.mark.parametrize(("name", "part", "one"), DISPUTED, ids=lambda x: getattr(x, "name", x))
+@each(("name", "part", "one"), DISPUTED)
 def test_a_device_takes_what_the_chosen_source_says_and_an_assumption_beats_it(name, part, one):
     knobs = {"pmem": {"pmem": part}, "gpu": {"gpu": part}, "ssd": {"ssd": part}}.get(name, {})
     for choice, other in one.others:

@@ -22,21 +22,6 @@ from engine.store.database import opened, transaction
 from tests.service_fakes import COMPUTE as FAKE
 from tests.service_fakes import ROOT, ask, kept_result, scenario, scenarios
 
-CRASH = """
-import os, sys; from pathlib import Path; from engine.store.database import opened, transaction
-with opened(Path(sys.argv[1])) as store:
-    with transaction(store):
-        store.execute("INSERT INTO progress VALUES ('committed', '', 0)")
-    store.execute("BEGIN IMMEDIATE")
-    store.execute("INSERT INTO progress VALUES ('uncommitted', '', 0)")
-    os.kill(os.getpid(), 9)
-"""
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
 
 def put(path: Path, asked: Scenario, value: float = 1.5) -> str:
     name = key(asked, "full")
@@ -96,12 +81,6 @@ def test_a_row_moved_under_another_key_is_not_believed(path: Path) -> None:
     assert kept_result(path, scenario(4), "full") is None
 
 
-def test_a_killed_writer_leaves_what_was_committed_and_nothing_else(path: Path) -> None:
-    killed = subprocess.run([sys.executable, "-c", CRASH, str(path)], cwd=ROOT)
-    assert killed.returncode == -9
-    assert ask(path, "SELECT key FROM progress") == [("committed",)]
-
-
 def test_commits_are_synchronous_and_logged_ahead(path: Path) -> None:
     assert ask(path, "PRAGMA synchronous") == [(2,)]  # FULL
     assert ask(path, "PRAGMA journal_mode") == [("wal",)]
@@ -150,6 +129,7 @@ def test_a_place_that_cannot_hold_a_store_is_a_sentence(where: str) -> None:
         ask(Path(where), "SELECT 1")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_sentence_and_keeps_what_is_finished(path: Path) -> None:
     asked = scenarios(range(120))
     service.submit(path, asked, "full", sharing=False)
@@ -182,6 +162,7 @@ def test_keys_tell_scenarios_versions_and_kinds_apart_but_not_spellings(monkeypa
     assert len(names | {key(same, "full")}) == 5
 
 
+@pytest.mark.slow
 def test_a_key_is_the_same_in_every_process() -> None:
     code = "from engine.scenario.keys import key; from engine.scenario.scenario import Scenario; print(key(Scenario(), 'full'))"
     run = [sys.executable, "-c", code]

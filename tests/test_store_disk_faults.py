@@ -25,7 +25,7 @@ from tests.service_fakes import COMPUTE, scenarios
 
 pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
 SEEDS = range(12)
-EVERY = 101  # of the calls, in the short test: a number that shares no rhythm with theirs
+EVERY = 211  # of the calls, in the short test: a number that shares no rhythm with theirs
 ENDINGS = ["done", "cancelled", "done"]
 KINDS = (errno.ENOSPC, errno.EIO)
 

@@ -16,11 +16,6 @@ from tests.store_work import answer
 LONG = "x" * 20_000
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 def fill(path: Path, seeds: range, pinned: bool = False) -> int:
     """A finished request for these points, each of which takes some 20 kB; used in the order of their seeds."""
     request = service.submit(path, scenarios(seeds), "full")

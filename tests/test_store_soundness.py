@@ -11,11 +11,6 @@ from tests.service_fakes import ask, scenario, scenarios
 from tests.test_store_quota import finish
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 def claimed(path: Path, request: int, seeds: range) -> list[str]:
     with opened(path) as store:
         return computations.claim(store, request, [key(scenario(seed), "full") for seed in seeds])

@@ -11,6 +11,7 @@ from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import KINDS, TOGETHER, RefusedPlace, Sampling, Sweep, sampling
+from tests.cases import each
 
 BOX = tuple(map(parse, ("machine.cxl_bandwidth_GBps=0.5:64:4:log", "system=cxl-d,cxl-b,cxl", "data.batch_size=16:4096:5:log")))
 FITS = "model.embedding_dim=16,32"  # 32 contradicts the bottom MLP of the default model
@@ -132,7 +133,7 @@ def test_a_sampling_of_a_few_levels_gives_each_once() -> None:
     assert len(found) == len(set(found)) == 6
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sentence"),
     [
         ("sobol", "needs a number of points"),

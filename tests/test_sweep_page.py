@@ -9,7 +9,7 @@ from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep, sampling
 from tests import fakes
-from tests.test_pages import address, engine, keep, opened
+from tests.test_pages import address, engine, keep, keep_all, opened
 
 __all__ = ["engine", "opened"]
 AXES = ("machine.cxl_bandwidth_GBps:8,16,32", "system:pmem,cxl", "data.batch_size:256,512")
@@ -21,8 +21,7 @@ VIEWS = ("Heat map", "Lines", "Pareto", "Parallel", "What matters")
 @pytest.fixture
 def page(opened):
     """The page with all points finished."""
-    for point in SWEEP:
-        keep(fakes.estimate(point), "estimate")
+    keep_all([fakes.estimate(point) for point in SWEEP], "estimate")
     app = opened(QUERY, "sweep")
     assert not app.exception
     return app

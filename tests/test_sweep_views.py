@@ -18,7 +18,8 @@ from engine.sweep.sweep import Sweep
 from pages.sweep import axes_panel, sweep_findings, sweep_table
 from pages.sweep.figures import sweep_charts, sweep_figures, sweep_marks, sweep_parallel
 from pages.sweep.sweep_table import COST, POINT, Words
-from tests.fakes import fields
+from tests.apps import fields
+from tests.cases import each
 from tests.test_charts import MADE_INSIDE
 
 STEP, RATE, SYSTEM, BATCH = "Step time [ms]", "machine.cxl_bandwidth_GBps", "system", "data.batch_size"
@@ -150,7 +151,7 @@ def test_lines_are_thinned_evenly_and_few_stay_as_they_are():
     assert sweep_marks.few_lines(kept)[0] is kept
 
 
-@pytest.mark.parametrize(
+@each(
     ("limits", "left"),
     [
         ((), 24),
@@ -234,7 +235,7 @@ CHARTS = {
 }
 
 
-@pytest.mark.parametrize(("spec", "columns"), CHARTS.values(), ids=list(CHARTS))
+@each(("spec", "columns"), CHARTS.values())
 def test_a_chart_of_a_sweep_is_valid_vega_lite_and_names_only_columns_that_it_gets(spec, columns):
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
     assert fields(spec) - MADE_INSIDE <= columns

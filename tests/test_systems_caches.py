@@ -22,6 +22,7 @@ from engine.workload.batch import offsets
 from engine.workload.expected_cache import conflicts
 from engine.workload.source import source
 from tests import reference_caches as by_policy
+from tests.cases import each
 from tests.machines import flow
 
 SMALL = {"model.num_embeddings": (3000,) * 26, "data.batch_size": 256, "run.training": False, "run.batches": 60}
@@ -143,8 +144,8 @@ def test_a_file_is_ranked_by_its_own_counts():
     assert relabel(np.array([9, 4, 7])).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("popularity", ["kaggle", "zipf", "uniform"])
-@pytest.mark.parametrize("together", [1, 2])
+@each("popularity", ["kaggle", "zipf", "uniform"])
+@each("together", [1, 2])
 def test_estimate_and_full_run_agree_on_a_cache_by_frequency(popularity, together):
     asked = small(**{"data.popularity": popularity, "policy.prefetch_batches": together, "data.batch_size": 96})
     ours, counted = estimate(asked).results, simulate(asked).results

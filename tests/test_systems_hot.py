@@ -16,6 +16,7 @@ from engine.schedule.steady_state import steady
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
+from tests.cases import each
 
 FAMILY = ("cpu-only", "cpu-gpu", "fae", "hotline")
 KAGGLE = {"machine.gpu": "v100", "machine.pcie_bandwidth_GBps": 12.35, "data.batch_size": 1024, "run.training": False}
@@ -44,9 +45,9 @@ def seconds(m, graph):
     }
 
 
-@pytest.mark.parametrize("system", FAMILY)
-@pytest.mark.parametrize("gpus", [1, 4])
-@pytest.mark.parametrize("popular", [0.0, 0.7, 1.0])
+@each("system", FAMILY)
+@each("gpus", [1, 4])
+@each("popular", [0.0, 0.7, 1.0])
 def test_every_graph_keeps_the_grammar_and_its_energy_books_balance(system, gpus, popular) -> None:
     m, graph, line = planned(kaggle(system, **{"machine.num_gpus": gpus}), popular)
     check(graph, frozenset(m.devices))
@@ -85,9 +86,7 @@ def test_cpu_only_needs_no_gpu_and_pays_for_none() -> None:
     assert alone["Capital cost [USD]"] < estimate(kaggle("cpu-gpu")).results["Capital cost [USD]"] - 1500
 
 
-@pytest.mark.parametrize(
-    ("system", "hot"), [("cpu-only", 1.0), ("cpu-gpu", 1.0), ("fae", 0.01), ("hotline", 0.01), ("hotline", 1.0)]
-)
+@each(("system", "hot"), [("cpu-only", 1.0), ("cpu-gpu", 1.0), ("fae", 0.01), ("hotline", 0.01), ("hotline", 1.0)])
 def test_a_full_run_agrees_with_its_estimate_and_its_losses_are_those_of_any_system(system, hot) -> None:
     knobs = {"run.batches": 60, "machine.gpu": "v100", "policy.hot_rows_MiB": hot, "data.batch_size": 64}
     asked = with_values(preset("tiny").scenario, {"system": system, **knobs})
@@ -182,7 +181,7 @@ def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None
     assert "ssd" in bench.devices and not {"gatherer", "network"} & set(bench.devices)
 
 
-@pytest.mark.parametrize("system", ["hotline", "bagpipe", "torchrec-uvm", "all-hbm", "scratchpipe"])
+@each("system", ["hotline", "bagpipe", "torchrec-uvm", "all-hbm", "scratchpipe"])
 def test_a_training_loop_that_runs_ahead_begins_no_batch_that_a_power_loss_could_take(system):
     lean = {"run.batches": 200, "run.training": False}
     calm = simulate(scenario("dlrm-kaggle", system, **lean))

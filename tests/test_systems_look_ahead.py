@@ -21,6 +21,7 @@ from engine.systems.traffic import steady
 from engine.workload.expected_cache import expected_unique, look_ahead_rows, spread
 from engine.workload.source import source
 from engine.workload.touched import recent, tally
+from tests.cases import each
 
 SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")
 SMALL = {
@@ -70,8 +71,8 @@ def moved(asked, kind, *names):
     return sum(float(np.sum(getattr(work, "nbytes", 0) if kind is not HostRows else work.rows)) for work in works)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("gpus", [1, 4])
+@each("system", SYSTEMS)
+@each("gpus", [1, 4])
 def test_graphs_keep_the_grammar_on_one_gpu_and_on_several(system, gpus):
     if gpus > 1 and not load("systems", system).scales:
         assert "trains on one GPU" in estimate(small(system, **SEVERAL)).outcome
@@ -195,7 +196,7 @@ def test_the_energy_of_a_run_is_the_sum_over_its_devices(system):
     assert set(load("systems", system).devices) == {row["Device"] for row in result.devices}
 
 
-@pytest.mark.parametrize("system", [*SYSTEMS, "cached-embedding"])
+@each("system", [*SYSTEMS, "cached-embedding"])
 def test_where_rows_are_kept_changes_no_loss(system):
     trained = {"run.training": True, "run.batches": 6, "run.evaluations": 3, "data.held_out_samples": 100, "data.batch_size": 32}
     losses = [simulate(small(name, **trained)).results["Loss"] for name in (system, "all-hbm")]

@@ -19,6 +19,7 @@ from engine.scenario.keys import key
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.systems.powered import constants
 from engine.version import MODEL
+from tests.cases import each
 
 
 def result(outcome: str = "It completed.", **results: float | None) -> Result:
@@ -77,7 +78,7 @@ def test_numbers_keep_every_digit_and_lines_end_in_lf() -> None:
     assert "\r" not in text and text.endswith("\n")
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@each("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_text_that_looks_like_a_formula_is_disarmed(start: str) -> None:
     (found,) = rows(csv_text([result(outcome=f"{start}cmd|' /C calc'!A0")], "full"))
     assert found["outcome"].startswith("'" + start.replace("\r", " "))

@@ -11,6 +11,7 @@ from engine.persistence import MediumLayout, redo, undo
 from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes
+from tests.cases import each
 
 REGION = {
     "embedding log": "row log",
@@ -73,7 +74,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "system", "checks"), CASES)
+@each(("name", "system", "checks"), CASES)
 def test_a_batch_of_the_protocol_costs_what_the_schedule_charges_the_memory(name, system, checks):
     asked = scenario(name, system, **{"policy.row_checksums": checks})
     machine = ready(asked)

@@ -5,12 +5,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from crash_states import recovery_failure, second_crashes
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from training_story import SEED, story
 
 from engine.errors import BadInput
 from engine.persistence import PersistEvent, Position, Start, recover, survive
+from tests.cases import examples
 
 
 def events_of(tale, log):
@@ -20,7 +21,7 @@ def events_of(tale, log):
     return [(step, batch) for batch in range(tale.batches) for step in steps]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(cut=st.integers(0, 15), done=st.floats(0, 0.999), seed=st.integers(0, 2**31), log=st.sampled_from(["undo", "redo"]))
 def test_what_survives_a_cut_timeline_recovers_to_its_last_commit(cut, done, seed, log):
     tale = story(log, seed=seed % 50)

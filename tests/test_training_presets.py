@@ -5,11 +5,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.workload.source import source
+from tests.cases import each
 
 MODELS = ("rm1", "rm2", "rm3", "rm4")
 PRESETS = [f"{machine}-{model}" for machine in ("trainingcxl", "optane") for model in MODELS]
@@ -32,17 +32,11 @@ def held_out(scenario: Scenario):
     return source(scenario).held_out()
 
 
-@pytest.mark.parametrize("model", MODELS)
+@each("model", MODELS, few=1)
 def test_no_batch_is_worse_than_the_untrained_first_by_a_fifth(model):
     found = simulate(switched_on(f"trainingcxl-{model}", FEW, **{"data.held_out_samples": 256}))
     losses = [row["Loss"] for row in found.training]
     assert found.ran and len(losses) == FEW and max(losses) <= 1.2 * losses[0]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_the_learning_rate_moves_no_time(model):
-    scenario = preset(f"trainingcxl-{model}").scenario
-    assert estimate(scenario).results == estimate(with_values(scenario, {"model.learning_rate": 0.5})).results
 
 
 @pytest.mark.slow

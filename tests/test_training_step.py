@@ -8,6 +8,7 @@ from training_models import made_up_batch, made_up_run, model
 from engine.errors import BadKnob
 from engine.training import copy, layers, local, localise, look_up, step, uses
 from engine.training.layers import interact, interact_back
+from tests.cases import each
 
 SHAPES = {
     "dot": model(),
@@ -22,7 +23,7 @@ def reference(shape, weights):
     return ReferenceDlrm(shape, weights, layers(shape, weights.mlp, "bottom"), layers(shape, weights.mlp, "top"))
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_thirty_steps_agree_with_a_float64_reference(name):
     shape = SHAPES[name]
     weights, batches = made_up_run(shape, 16, 30)

@@ -17,7 +17,7 @@ from pages.common import address, downloads
 from pages.common.numbers import readable
 from pages.explore import constants_panel, sureness, tiles, training_panel
 from pages.reproduce import gap_panel
-from tests.test_pages import ROOT
+from tests import apps
 
 
 @pytest.fixture
@@ -26,9 +26,7 @@ def opened(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(**knobs):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.query_params.update(knobs)
-        app.run()
+        app = apps.opened(query=knobs)
         assert not app.exception
         return app
 
@@ -48,11 +46,6 @@ def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources(opened):
     for one in constants(preset("trainingcxl-rm1").scenario).values():
         colour = {"unsourced": ":orange-badge[unsourced]", "calibrated": ":violet-badge[calibrated]"}.get(one.confidence)
         assert f"{one.name} **{one.value:g} {one.unit}**" in told and f"{colour or one.confidence}: {one.source}" in told
-
-
-def test_a_device_that_is_not_in_use_has_no_constants_beside_its_knobs(opened):
-    titles = [text.partition(":")[0] for text in beside_knobs(opened(preset="tiny", system="pmem"))]
-    assert titles == ["**Persistent memory", "**GPU", "**Host", "**PCIe link"]
 
 
 def test_a_constant_assumed_otherwise_stands_there_with_its_new_value(opened):

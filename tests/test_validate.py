@@ -19,6 +19,7 @@ from engine.validation import claims as published
 from engine.validation import validate
 from engine.validation.claims import Claim, claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict, measure
+from tests.cases import each
 
 GOOD: Mapping[str, Any] = {
     "metric": "Step time [ms]",
@@ -249,7 +250,7 @@ def test_an_unknown_preset_is_refused_before_anything_runs(capsys) -> None:
     assert "did you mean trainingcxl-rm" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", [name for name in preset_names() if name.startswith(("dlrm-", "optane-", "tiny"))])
+@each("name", [name for name in preset_names() if name.startswith(("dlrm-", "optane-", "tiny"))])
 def test_nothing_is_calibrated_on_real_devices(name) -> None:
     for system in names("systems"):
         scenario = with_values(preset(name).scenario, {"system": system, "machine.all_powered": True})

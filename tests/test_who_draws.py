@@ -1,12 +1,12 @@
 """Does everything that is powered draw power, and everything that is done cost energy? What does not says why."""
 
 import numpy as np
-import pytest
 from machines import SYSTEMS, flow, ready, scenario
 
 from engine.hardware.device import joules
 from engine.run.run import schedule
 from engine.scenario.scenario import KNOBS
+from tests.cases import each
 
 # Work that costs nothing where it is done, and who pays for it.
 FREE = {
@@ -43,7 +43,7 @@ def free_work(asked):
                 yield demand.device + part, type(demand.work).__name__ + empty
 
 
-@pytest.mark.parametrize(("system", "knobs"), MACHINES, ids=str)
+@each(("system", "knobs"), MACHINES, few=40)
 def test_all_work_costs_joules_or_busy_watts_but_what_somebody_else_pays_for(system, knobs):
     assert set(free_work(scenario("optane-rm4", system, **knobs))) <= set(FREE)
 
@@ -53,7 +53,7 @@ def test_the_list_of_free_work_is_no_longer_than_it_must_be():
     assert found == set(FREE)
 
 
-@pytest.mark.parametrize(("system", "knobs"), MACHINES, ids=str)
+@each(("system", "knobs"), MACHINES)
 def test_all_that_is_powered_draws_static_power_but_what_stands_in_anothers(system, knobs):
     for everything in (False, True):
         devices = ready(scenario("optane-rm4", system, **knobs, **{"machine.all_powered": everything})).devices

@@ -3,12 +3,10 @@
 import csv
 import io
 import re
-from pathlib import Path
 
 import altair
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.insight import data_profile
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
@@ -17,18 +15,15 @@ from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
 from pages.common import downloads, numbers
 from pages.workload import data_file, workload_charts, workload_tables
-from tests import made_up_criteo
+from tests import apps, made_up_criteo
+from tests.cases import each
 from tests.reference_caches import cache_misses
 
-ROOT = Path(__file__).parent.parent
 QUERY = {"preset": "dlrm-kaggle", "policy.cache_load_factor": "0.015"}
 
 
 def opened(query=None):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, value in (query or QUERY).items():
-        app.query_params[key] = value
-    return app.run().switch_page("pages/workload/workload.py").run()
+    return apps.opened("workload", query or QUERY)
 
 
 def titles(app):
@@ -68,19 +63,6 @@ def test_real_ids_are_counted_on_demand_and_shown_beside():
         one.value.startswith("Counted in ") and "drawn from the generator" in one.value for one in app.caption
     )
     assert sum(name.startswith("Misses, counted") for name in app.dataframe[1].value.columns) == 3
-
-
-def test_a_criteo_file_is_counted_instead_of_expected(tmp_path, monkeypatch):
-    path = tmp_path / "own.csv"
-    path.write_bytes(made_up_criteo.csv(made_up_criteo.rows(400)))
-    monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)])
-    data_file.served.cache_clear()
-    try:
-        app = opened({"preset": "dlrm-kaggle", "data.digest": data_file.served().digest, "data.batch_size": "16"})
-        assert not app.exception and not app.error
-        assert any("Counted in " in one.value and "data file" in one.value for one in app.caption)
-    finally:
-        data_file.served.cache_clear()
 
 
 def test_a_counted_profile_is_that_of_exact_caches_and_the_expected_one_is_near():
@@ -147,9 +129,7 @@ def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are
     assert len(frame) == 26 * len(SHARES) and frame.rows.is_monotonic_decreasing
 
 
-@pytest.mark.parametrize(
-    ("nbytes", "words"), [(0, "0 B"), (21.6e6, "21.6 MB"), (1.944e9, "1.94 GB"), (2.0e12, "2 TB"), (640, "640 B")]
-)
+@each(("nbytes", "words"), [(0, "0 B"), (21.6e6, "21.6 MB"), (1.944e9, "1.94 GB"), (2.0e12, "2 TB"), (640, "640 B")])
 def test_sizes_are_read_in_three_digits(nbytes, words):
     assert numbers.size(nbytes) == words
 

@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import WINDOWS, assert_fits
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link
 
 
+@pytest.mark.slow
 def test_a_link_compares_its_systems_and_one_more_can_be_added(server, visit):
     page = visit(f"{server}/compare?preset=dlrm-kaggle&axis=system:pmem,cxl,hotline&v=1&model=0.2")
     heading = page.get_by_role("heading", level=2).first
@@ -49,11 +49,3 @@ def test_systems_are_trained_in_full_with_one_power_loss_for_all_and_found_again
     settled(page).reload()
     expect(finding).to_be_visible(timeout=ANSWER_MS)
     assert page.outside == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "width"), WINDOWS)
-def test_the_page_fits_its_window_in_light_and_dark(server, visit, scheme, width):
-    page = visit(f"{server}/compare?preset=optane-rm2", color_scheme=scheme, viewport={"width": width, "height": 900})
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
-    assert_fits(settled(page), scheme)

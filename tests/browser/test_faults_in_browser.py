@@ -2,11 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 
 
+@pytest.mark.slow
 def test_rates_and_protection_are_chosen_on_the_page_and_travel_in_the_link(server, visit):
     page = visit(f"{server}/faults?preset=trainingcxl-rm1&v=1&model=0.2")
     expect(page.get_by_role("heading", name=re.compile("No fault is asked for"))).to_be_visible(timeout=ANSWER_MS)

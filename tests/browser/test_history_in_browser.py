@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from engine.sweep import links
@@ -10,6 +11,7 @@ from tests.browser.test_explorer import ANSWER_MS, shared_link, write
 AXES = ("data.seed:4711,4712", "system:pmem,cxl")
 
 
+@pytest.mark.slow
 def test_what_was_run_is_found_reopened_shared_and_deleted(server, visit):
     narrow = {"viewport": {"width": 420, "height": 1400}, "color_scheme": "dark"}
     page = visit(f"{server}/sweep?preset=tiny&{'&'.join(f'axis={axis}' for axis in AXES)}&v=1", **narrow)

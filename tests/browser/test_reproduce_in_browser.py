@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.scenario.presets import preset, preset_names
-from tests.browser.conftest import WINDOWS, assert_fits
 from tests.browser.test_explorer import ANSWER_MS, PAGES, downloaded, settled
 
 CLAIMS = sum(len(preset(name).claims) for name in preset_names())
@@ -31,11 +30,3 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
     page.get_by_test_id("stMain").get_by_role("link", name="see Reproduce").click()
     expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
     expect(settled(page)).to_have_url(re.compile("/reproduce.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "width"), WINDOWS)
-def test_the_page_fits_its_window_in_light_and_dark(server, visit, scheme, width):
-    page = visit(f"{server}/reproduce", color_scheme=scheme, viewport={"width": width, "height": 900})
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7, timeout=2 * ANSWER_MS)
-    assert_fits(settled(page), scheme)

@@ -26,6 +26,7 @@ def saved(page, name):
     return waiting.value.path().read_bytes()
 
 
+@pytest.mark.slow
 def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
     page = visit(f"{server}/sweep?preset=tiny&{AXES}&v=1&model=0.2", viewport={"width": 1400, "height": 1800})
     page.get_by_role("button", name="Run 4 points").click()

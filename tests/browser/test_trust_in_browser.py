@@ -21,15 +21,6 @@ def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
 
 
 @pytest.mark.slow
-def test_a_group_that_is_opened_says_which_knobs_do_nothing_and_opens_the_constants_beside_them(server, visit):
-    page = visit(f"{server}/explore?preset=trainingcxl-rm1&system=cxl&machine.all_powered=off")
-    assert page.get_by_text("No effect here: system cxl uses no SSD.").count() == 0
-    page.get_by_text("Machine", exact=True).click()
-    expect(page.get_by_text("No effect here: system cxl uses no SSD.").first).to_be_visible(timeout=ANSWER_MS)
-    settled(page).get_by_role("button", name=re.compile(r"^\d+ constants, \d+ unsourced, 5 calibrated")).click()
-    expect(page.get_by_text("Persistent memory: constants in use")).to_be_visible()
-
-
 def test_the_estimates_csv_file_holds_the_constants_that_each_system_used(server, visit):
     page = visit(f"{server}/explore?preset=tiny")
     page.get_by_text("All results of the estimate").click()

@@ -2,11 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, write
 
 
+@pytest.mark.slow
 def test_a_link_opens_the_page_and_a_cache_size_goes_into_the_link(server, visit):
     page = visit(f"{server}/workload?preset=dlrm-kaggle&policy.cache_load_factor=0.015&v=1&model=0.2")
     answer = page.get_by_role("heading", name=re.compile(r"1.5 % of the rows, hits 9\d\.\d % of lookups as LRU"))

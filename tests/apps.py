@@ -1,0 +1,41 @@
+"""The explorer without a browser, by Streamlit's own test of apps: `opened` runs one page on a link."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).parent.parent / "app.py"
+# Streamlit looks through every installed package for components whenever an app starts; here it does so once.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+def opened(page: str = "explore", query: Mapping[str, str | list[str]] | None = None) -> AppTest:
+    """Return a page after its first run on these parameters of a link."""
+    app = AppTest.from_file(str(APP), default_timeout=90)
+    app.query_params.update(query or {})
+    return (app if page == "explore" else app.switch_page(f"pages/{page}/{page}.py")).run()
+
+
+def link(query: str) -> dict[str, list[str]]:
+    """Return the parameters of a link's text; one may come several times."""
+    pairs = [part.split("=", 1) for part in query.split("&")] if query else []
+    return {key: [value for name, value in pairs if name == key] for key, _ in pairs}
+
+
+def text(elements: Iterable[Any]) -> str:
+    """Return what elements of a page say, as one line without backslashes."""
+    return " ".join(one.value.replace("\\", "") for one in elements)
+
+
+def fields(spec: Any) -> set[str]:
+    """Return every field that a chart's specification names, at any depth."""
+    if isinstance(spec, list):
+        return set().union(*map(fields, spec))
+    if not isinstance(spec, dict):
+        return set()
+    own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
+    return own.union(*map(fields, spec.values()))
