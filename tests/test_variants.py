@@ -43,7 +43,7 @@ SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram"
 """,
     "hardware/devices/abacus.py": """
 from ...core.work import Pool
-from ..device import Device, Kind
+from ..device import Device, DeviceKind
 
 
 def build(machine):
@@ -51,13 +51,13 @@ def build(machine):
     return Device("abacus", "Abacus", seconds, idle_watts=7.0, helps="nimbler fingers help")
 
 
-DEVICE = Kind("Abacus", build, dict)
+DEVICE = DeviceKind("Abacus", build, dict)
 """,
     "campaign/protections/carbon_copy.py": """
-from ..protection import LOSSES, Plan, Protection
+from ..protection import LOSSES, Protection, ProtectionPlan
 
 KEEPS = dict.fromkeys(LOSSES, "exact")
-PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: Plan(1.0, 1.0, 1))
+PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: ProtectionPlan(1.0, 1.0, 1))
 """,
     "scenario/models/five-beads.toml": """
 title = "Five beads"
