@@ -10,6 +10,7 @@ from engine.validation.studies import accuracy, effects, kept, protections
 from engine.validation.studies.findings import MOMENTS
 from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
 from engine.workload.source import source
+from tests.test_accuracy_study import assert_alike
 
 SMALL = ProtectionsPlan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
 WORDS = ["--preset", "tiny", "--batches", "40", "--crash-at", "30", "--held-out", "400", "--variants", "cpr-10,bits-3,mlp-10"]
@@ -120,4 +121,4 @@ def test_a_seed_of_the_stored_result_comes_out_again():
     ours, then = protections.one_seed(study.plan, 1), study.seeds[1]
     for moment in MOMENTS:
         for name, score in getattr(then, moment).items():
-            assert getattr(ours, moment)[name] == pytest.approx(score, rel=1e-5, abs=1e-5)
+            assert_alike(getattr(ours, moment)[name], score)
