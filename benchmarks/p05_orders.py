@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.benchmark import ROUNDS, Benchmark
 from benchmarks.p07_sweep import BASE
 from benchmarks.simpy_peer import ends
-from engine.core.threads import single_thread
+from engine.core.process import single_thread
 from engine.results.undisturbed import planned
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

@@ -15,8 +15,7 @@ from engine.core import memo
 from engine.full_runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import machine_of, schedule
-from engine.schedule.settle import settle
+from engine.schedule.machine import machine_of, schedule, settle
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from engine.workload.source import source

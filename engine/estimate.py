@@ -9,7 +9,7 @@ from .results.result import Result
 from .results.tables import device_rows, timeline_rows
 from .scenario.scenario import Scenario
 from .schedule.evaluate import Misfit, RefusedScenario
-from .schedule.settle import expected_line
+from .schedule.machine import expected_line
 
 
 def estimate(scenario: Scenario) -> Result:

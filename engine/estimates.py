@@ -7,7 +7,7 @@ points with the same plan are then scheduled and averaged together. One point al
 from collections.abc import Callable, Iterable, Sequence
 
 from .amounts.expected import expected_amounts
-from .core import blas
+from .core import process
 from .core.memo import remembered
 from .registry import load
 from .results.explanation import ESTIMATED, passes, unmade
@@ -18,12 +18,12 @@ from .results.report import Report
 from .results.result import Result
 from .scenario.scenario import Scenario
 from .schedule.evaluate import DesignPoint, Misfit, Observed, PlannedBatches, RefusedScenario, Told, each, plan, ready
-from .schedule.settle import window
+from .schedule.machine import window
 from .schedule.steady_state import Steady
 from .systems.system import log_policy
 from .systems.traffic import steady as repeated
 
-blas.spare()
+process.without_scipy()
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:

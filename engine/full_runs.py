@@ -6,7 +6,7 @@ point then costs one schedule. A point that trains, is struck, or reads a file r
 
 from collections.abc import Sequence
 
-from .core.threads import single_thread
+from .core.process import single_thread
 from .errors import Cancelled, CannotRun, EmberpoolError
 from .results.explanation import cannot_run, unmade
 from .results.result import Result

@@ -7,8 +7,8 @@ the log protocol, which decides where training resumes.
 from pathlib import Path
 
 from .amounts.counted import counted
-from .core import blas
-from .core.threads import single_thread
+from .core import process
+from .core.process import single_thread
 from .errors import CannotRun
 from .results.explanation import cannot_run, tell
 from .results.report import report
@@ -23,13 +23,13 @@ from .run.shared_training import TrainingShelf, shared
 from .run.training_curve import Learned, first_lesson, follow, learned
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, alone
-from .schedule.settle import settle
+from .schedule.machine import settle
 from .schedule.steady_state import steady
 from .systems.traffic import Traffic
 from .workload.readers.criteo import CriteoFile, read
 from .workload.source import Source, num_batches, source
 
-blas.spare()
+process.without_scipy()
 
 
 def simulate(

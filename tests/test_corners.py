@@ -8,8 +8,8 @@ from engine.results.report import report
 from engine.run.run import machine_of, run, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.energy import fraction_done
 from engine.schedule.steady_state import steady
+from engine.schedule.timeline import fraction_done
 from engine.simulate import simulate, untrained
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic

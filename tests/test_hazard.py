@@ -11,10 +11,8 @@ from scipy.stats import kstest
 
 from engine.errors import BadKnob
 from engine.faults.fault import Strike, asked, strikes
-from engine.faults.hazard import Hazard
+from engine.faults.hazard import Hazard, instants, mtbfs, published
 from engine.faults.hazard import repair_times as repairs
-from engine.faults.hazard import strikes as instants
-from engine.faults.published_rates import mtbfs, published
 from engine.registry import NO_RATES, every, rate_names
 from engine.scenario.fault_trace import replay
 from engine.scenario.presets import preset

@@ -13,8 +13,7 @@ from engine.results.report import report
 from engine.run.run import run
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import machine_of
-from engine.schedule.settle import settle
+from engine.schedule.machine import machine_of, settle
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.store.kept import result_text

@@ -16,9 +16,9 @@ from ..registry import load
 from ..scenario.scenario import Scenario, per_table
 from ..systems.system import System, cache_policy
 from ..systems.traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic
+from ..workload.batch import recent, tally
 from ..workload.readers.criteo import CriteoFile
 from ..workload.source import Source, num_batches, source
-from ..workload.touched import recent, tally
 from .hot_rows import hot_set, popular
 from .memory_levels import finder
 

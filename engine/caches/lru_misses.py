@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..core.arrays import Floats, Ints
-from ..workload.touched import EMPTY, find
+from ..workload.batch import EMPTY, find
 from .stack_distance import flip, line_of_time, marked_before
 
 MOST_LOOKUPS = 10_000_000

@@ -7,13 +7,13 @@ from heapq import merge
 from itertools import islice
 from typing import Literal
 
-from ..hardware import cluster
+from ..hardware import device
 from ..registry import load, names
 from ..scenario.fault_trace import replay
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import hazard
-from .published_rates import mtbfs
+from .hazard import mtbfs
 
 # fail-stop ends the job; fail-slow slows it; damage spoils what memory holds; a report destroys nothing.
 Kind = Literal["fail-stop", "fail-slow", "damage", "report"]
@@ -107,7 +107,7 @@ def struck(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
     streams = []
     for node in sorted(set(at) | set(range(len(_units(scenario, unit)) if every_unit else 0))):
         rate = hazard.Hazard(_of_node(scenario, every_unit, unit, node), faults.weibull_shape, at.get(node, ()))
-        streams.append(_told(scenario, name, node, hazard.strikes(rate, faults.seed, name, node), fault.repaired, nodes))
+        streams.append(_told(scenario, name, node, hazard.instants(rate, faults.seed, name, node), fault.repaired, nodes))
     return merge(*streams)
 
 
@@ -117,8 +117,8 @@ def _units(scenario: Scenario, unit: Unit) -> list[int]:
     if unit == "site":
         return [1]
     if unit == "node":
-        return [1] * cluster.nodes(machine)
-    full, rest = divmod(cluster.gpus(machine), machine.gpus_per_node)
+        return [1] * device.nodes(machine)
+    full, rest = divmod(device.gpus(machine), machine.gpus_per_node)
     return [machine.gpus_per_node] * full + [rest] * (rest > 0)
 
 

@@ -1,12 +1,24 @@
-"""When faults strike: renewal processes, lists and replayed traces, each class and node on a random stream of its own."""
+"""Failure rates and instants of faults: renewal processes and lists, each class and node on a random stream of its own.
+
+Published rates are a file each in engine/faults/rates: how often a unit of a machine is struck, by class of fault.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from heapq import merge
 from math import gamma
+from pathlib import Path
+from tomllib import loads
+from typing import Any
 
 import numpy as np
+
+from ..registry import NO_RATES
+from ..units import HOUR
+
+FOLDER = Path(__file__).parent / "rates"
 
 
 @dataclass(frozen=True)
@@ -27,7 +39,7 @@ def generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, name, node])
 
 
-def strikes(hazard: Hazard, seed: int, stream: str, node: int = 0) -> Iterator[float]:
+def instants(hazard: Hazard, seed: int, stream: str, node: int = 0) -> Iterator[float]:
     """Yield the instants in seconds, in rising order: the listed ones, and without end the random ones."""
     return merge(sorted(hazard.at), _renewals(hazard, generator(seed, stream, node)))
 
@@ -53,3 +65,16 @@ def coins(share: float, seed: int, stream: str, node: int = 0) -> Iterator[bool]
     rng = generator(seed, f"share of {stream}", node)
     while True:
         yield float(rng.random()) < share
+
+
+@cache
+def published(name: str) -> dict[str, Any]:
+    """Return a file of rates: its title and source, and by class of fault the events, units and hours with their source."""
+    return loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def mtbfs(name: str) -> dict[str, float]:
+    """Return by class of fault the mean seconds between two at one unit: units watched, times hours, over events."""
+    faults = published(name)["faults"] if name != NO_RATES else {}
+    return {fault: one["units"] * one["hours"] * HOUR / one["events"] for fault, one in faults.items()}

@@ -18,7 +18,7 @@ from ..faults.fault import asked
 from ..registry import load
 from ..scenario.knobs import Knob, check
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
-from ..systems.powered import constants, powered, readers
+from ..systems.system import constants, powered, readers
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"

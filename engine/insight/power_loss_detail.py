@@ -11,7 +11,7 @@ from ..run.run import Crash, Run, machine_of, run, schedule
 from ..run.segment import Segment
 from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
-from ..schedule.settle import settle
+from ..schedule.machine import settle
 from ..simulate import untrained
 from ..units import MS
 

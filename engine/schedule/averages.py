@@ -9,13 +9,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .kernels.critical_path import exposed
 from .kernels.events import _advance, refusal
 from .kernels.in_order import LANES, Order, draw, follow, lanes, order, ordered, tell
 from .kernels.periodic import forget, nothing_kept
-from .kernels.sums import means, sums
-from .kernels.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, ScheduleState, Template, begin, stretches
-from .kernels.totals import Totals, enter, total
+from .kernels.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, ScheduleState, Template, begin, exposed, stretches
+from .kernels.totals import Totals, enter, means, sums, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)

@@ -13,14 +13,12 @@ from ..errors import Cancelled, EmberpoolError
 from ..hardware.device import Device
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..systems.powered import named
-from ..systems.system import System, log_policy
+from ..systems.system import System, log_policy, named
 from ..systems.traffic import Traffic
 from .averages import EXPOSED, Averages, Taken, observe
 from .kernels.totals import Totals, totals
 from .layout import PlanLayout, laid_out, with_log_queued_at
-from .machine import Machine, machine_of
-from .settle import settle
+from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steadies
 from .timeline import Line, template_of
 

@@ -11,9 +11,8 @@ from ..core.arrays import Row
 from ..core.work import Amount, Work, written
 from ..hardware.device import Device, stored
 from .averages import Averages, average, averages
-from .energy import pmem_work
 from .layout import accounts_of
-from .timeline import Timeline
+from .timeline import Timeline, pmem_work
 
 Cell = tuple[str, str, float, float, float]
 

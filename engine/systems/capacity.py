@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
-from ..hardware.cluster import nodes
+from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
 from ..hardware.devices.ssd import DRIVES

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..core.constants import Constant
 from ..core.work import Amount
-from ..hardware.cluster import nodes
+from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
 from ..scenario.scenario import Scenario, per_table
 from ..units import GiB

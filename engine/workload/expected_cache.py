@@ -13,9 +13,9 @@ import numpy as np
 from ..core.arrays import Floats
 from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
-from .correlation import head_quantile, links
 from .expected import CLOSENESS, HALVINGS, gap_rate, stay, unused
 from .popularity import popularities
+from .sampling import head_quantile, links
 from .spectrum import Spectrum, id_space, spectra
 
 

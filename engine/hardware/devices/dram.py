@@ -11,8 +11,7 @@ from ...core.work import RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, nodes, some
 
 LINE = 64
 

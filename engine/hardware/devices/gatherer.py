@@ -11,8 +11,7 @@ from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, nodes
 
 
 @dataclass(frozen=True)

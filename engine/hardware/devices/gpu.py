@@ -12,8 +12,7 @@ from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart,
 from ...scenario.machine import MachineKnobs
 from ...units import FLOAT32, GB, US
 from ..assumptions import assumed, fields_of
-from ..cluster import gpus
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, gpus, some
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"

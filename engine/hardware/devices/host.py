@@ -9,8 +9,7 @@ from ...core.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, 
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, nodes
 
 ROW = 512
 

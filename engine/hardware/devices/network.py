@@ -9,8 +9,7 @@ from ...core.work import AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
-from ..cluster import gpus_in_node, nodes
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, gpus_in_node, nodes, some
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
-from ..cluster import gpus
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, gpus
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stre
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Cost, Device, DeviceKind, some
+from ..device import Cost, Device, DeviceKind, nodes, some
 
 CROWD = 12  # writers per module, the most that were measured
 

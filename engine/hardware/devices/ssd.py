@@ -11,8 +11,7 @@ from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stre
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, nodes, some
 
 BLOCK = 4096
 
