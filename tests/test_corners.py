@@ -6,11 +6,12 @@ import pytest
 from engine.estimate import estimate
 from engine.results.report import report
 from engine.run.run import machine_of, run, schedule
+from engine.run.shared_training import untrained
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.steady_state import steady
 from engine.schedule.timeline import fraction_done
-from engine.simulate import simulate, untrained
+from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
 from engine.training.evaluate import Scores

@@ -12,10 +12,11 @@ from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
 from engine.results.report import report
 from engine.run.run import run, schedule
+from engine.run.shared_training import untrained
 from engine.scenario.scenario import with_values
 from engine.schedule import timeline
 from engine.schedule.steady_state import steady
-from engine.simulate import simulate, untrained
+from engine.simulate import simulate
 from engine.training.evaluate import Scores
 
 BATCHES = 12

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from engine.errors import BadKnob
-from engine.faults.fault import Strike, asked, strikes
+from engine.faults.fault import Strike, active, strikes
 from engine.faults.hazard import Hazard, instants, mtbfs, published
 from engine.faults.hazard import repair_times as repairs
 from engine.registry import NO_RATES, every, rate_names
@@ -106,7 +106,7 @@ def takewhile_before(found, end):
 @pytest.mark.parametrize("name", [name for name in rate_names() if name != NO_RATES])
 def test_published_rates_name_known_faults_and_can_be_overruled(name):
     assert set(mtbfs(name)) <= set(RANDOM) and all(seconds > 0 for seconds in mtbfs(name).values())
-    assert set(mtbfs(name)) == asked(asking(rates=name))
+    assert set(mtbfs(name)) == active(asking(rates=name))
     assert all(one["source"] for one in (published(name), *published(name)["faults"].values()))
     own = next(strikes(asking(rates="rsc1", host_crash_mtbf_hours=2.0)))
     assert own == next(strikes(asking(host_crash_mtbf_hours=2.0)))

@@ -10,7 +10,8 @@ import pytest
 from machines import STRICT, SYSTEMS, counted, flow, ready, scenario
 
 from engine.run.run import run, schedule
-from engine.simulate import simulate, untrained
+from engine.run.shared_training import untrained
+from engine.simulate import simulate
 
 TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
 LEARNED = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")

@@ -22,36 +22,35 @@ from ..workload.source import Source, num_batches, source
 from .hot_rows import hot_set, popular
 from .memory_levels import finder
 
-Hear = Callable[[str, bool], None]  # told what was done, and whether that finishes a batch; it may raise Cancelled
+OnProgress = Callable[[str, bool], None]  # given what was done, and whether that finishes a batch; it may raise Cancelled
 MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count
 MOST_NUMBERS = 4_000_000  # of each kind of count, 8 bytes each
 of_amounts = remembered(MOST_NUMBERS, lambda found: found.size)
 
 
-def unheard(note: str, finishes: bool) -> None:
-    """Hear nothing."""
+def ignore_progress(note: str, finishes: bool) -> None:
+    """Let progress go unseen."""
 
 
-def counted(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> Traffic:
+@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
+def counted_traffic(
+    s: Scenario, system: str, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
+) -> Traffic:
     """Return what the batches of a run ask for; `file` is the one that the scenario's digest names.
 
     Whatever of it was counted before, for this or another machine, is not counted again.
     """
-    return _counted(s, system, file=file, hear=hear)
-
-
-@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
-def _counted(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Traffic:
     chosen: System = load("systems", system)
-    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold"), _tallied(s, file=file, hear=hear), strict=True))
+    tallied = _tallied(s, file=file, on_progress=on_progress)
+    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold"), tallied, strict=True))
     amounts |= dict.fromkeys(("misses", "popular"), np.zeros_like(amounts["rows"]))
     if chosen.cache:
-        flow = _moved(s, system, file=file, hear=hear)
+        flow = _moved(s, system, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
     if chosen.caches:
-        amounts["levels"] = _found(s, system, file=file, hear=hear)
+        amounts["levels"] = _found(s, system, file=file, on_progress=on_progress)
     if chosen.hot:
-        amounts["popular"] = _popular(s, system, file=file, hear=hear)
+        amounts["popular"] = _popular(s, system, file=file, on_progress=on_progress)
     return traffic(s, **amounts)
 
 
@@ -70,7 +69,7 @@ def _lookups(s: Scenario, batches: int) -> int:
 
 
 @of_amounts
-def _tallied(s: Scenario, file: CriteoFile | None, hear: Hear) -> Floats:
+def _tallied(s: Scenario, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return unique rows, share of lookups of rows of the batch before, and unique rows that it has not touched, (3, N)."""
     given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
     columns = np.zeros((3, num_batches(s, file)))
@@ -78,12 +77,12 @@ def _tallied(s: Scenario, file: CriteoFile | None, hear: Hear) -> Floats:
         ids = given.ids(n)
         unique, shared, raw = tally(near, ids)
         columns[:, n] = unique.sum(), raw.sum() / ids.size, unique.sum() - shared.sum()
-        hear(f"counted rows of batch {n}", True)
+        on_progress(f"counted rows of batch {n}", True)
     return columns
 
 
 @of_amounts
-def _moved(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+def _moved(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
     cache, batches = load("systems", system).cache, num_batches(s, file)
     by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
@@ -93,7 +92,7 @@ def _moved(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Flo
     flow = np.zeros((4, batches))
     for n, moves in enumerate(served(s, cache, _drawn(s, file=file), batches)):
         flow[:, n] = moves.misses, moves.evicted, moves.missed_lookups, moves.refused
-        hear(f"followed the cache through batch {n}", False)
+        on_progress(f"followed the cache through batch {n}", False)
     return flow
 
 
@@ -104,7 +103,7 @@ def _distances(s: Scenario, file: CriteoFile | None) -> Distances:
     return distances([given.ids(n) for n in range(num_batches(s, file))])
 
 
-def _found(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+def _found(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return rows by the memory that they are found in, (N, LEVELS)."""
     given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
     find = finder(s, load("systems", system).caches(s), bool(given.digest))
@@ -112,15 +111,15 @@ def _found(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Flo
     for n in range(len(levels)):
         ids = given.ids(n)
         levels[n] = find(n, tally(near, ids)[0], ids)
-        hear(f"found the rows of batch {n}", False)
+        on_progress(f"found the rows of batch {n}", False)
     return levels
 
 
-def _popular(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+def _popular(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return the share of samples that meet hot rows alone, (N,)."""
     given = _drawn(s, file=file)
     hot, shares = hot_set(s, load("systems", system).hot(s), given), np.zeros(num_batches(s, file))
     for n in range(len(shares)):
         shares[n] = popular(hot, given.ids(n))
-        hear(f"counted popular samples of batch {n}", False)
+        on_progress(f"counted popular samples of batch {n}", False)
     return shares

@@ -32,7 +32,7 @@ def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[C
     """
     serve, at_once, capacity = _server(s, cache, given, batches), cache.at_once(s), int(cache.rows(s))
     if warm(s, cache) and not given.digest and cache_policy(s, cache) in RECENT:
-        serve = _long_begun(s, serve, capacity, at_once)
+        serve = _warmed(s, serve, capacity, at_once)
     for n in range(batches):
         if n % at_once:
             yield NOTHING
@@ -49,7 +49,7 @@ def warm(s: Scenario, cache: Cache) -> bool:
     return s.policy.warm_caches and cache.warm and not (cache.in_sets and s.policy.cache_policy == "lfu")
 
 
-def _long_begun(s: Scenario, serve: Server, capacity: int, at_once: int) -> Server:
+def _warmed(s: Scenario, serve: Server, capacity: int, at_once: int) -> Server:
     """Let rows that were held before the run come in just before their first batch; every miss then pushes one out."""
     guess, known = before(s, tuple(range(s.model.num_tables)), (float(capacity),), at_once), no_rows(())
 

@@ -46,7 +46,7 @@ class Strike:
 class Fault:
     """A row of the catalogue of faults.
 
-    `said` follows "in batch n: " on the list of events and says what happened. Rates are those of one `unit`, which is
+    `message` follows "in batch n: " on the list of events and says what happened. Rates are those of one `unit`, which is
     `repaired` before the restart. `own_strikes` yields strikes in rising order, maybe without end, of a fault that
     strikes otherwise than by the instants and the MTBF of the knobs of its name.
     """
@@ -56,7 +56,7 @@ class Fault:
     summary: str
     kind: Kind
     destroys: frozenset[Loss]
-    said: str = "the job stopped"
+    message: str = "the job stopped"
     unit: Unit = "node"
     repaired: bool = True
     own_strikes: Callable[[Scenario], Iterator[Strike]] | None = None
@@ -80,11 +80,11 @@ def strikes(scenario: Scenario) -> Iterator[Strike]:
 def strikes_of(scenario: Scenario, name: str) -> Iterator[Strike]:
     """Yield the strikes of one fault."""
     own = load("faults", name).own_strikes
-    return own(scenario) if own else struck(scenario, name)
+    return own(scenario) if own else strikes_by_knobs(scenario, name)
 
 
 @lru_cache(maxsize=64)
-def asked(scenario: Scenario) -> frozenset[str]:
+def active(scenario: Scenario) -> frozenset[str]:
     """Return the faults that strike sooner or later in a scenario."""
     return frozenset(name for name in names("faults") if next(strikes_of(scenario, name), None) is not None)
 
@@ -95,7 +95,7 @@ def mtbf(scenario: Scenario, name: str) -> float | None:
     return mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
 
 
-def struck(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
+def strikes_by_knobs(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
     """Yield the strikes of class `name`: its own knobs, the trace's and the chosen rates', each node on its own stream."""
     given, faults = name.replace("-", "_"), scenario.faults
     listed: tuple[float, ...] = getattr(faults, f"{given}_at_seconds", ())
@@ -107,7 +107,7 @@ def struck(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
     streams = []
     for node in sorted(set(at) | set(range(len(_units(scenario, unit)) if every_unit else 0))):
         rate = hazard.Hazard(_of_node(scenario, every_unit, unit, node), faults.weibull_shape, at.get(node, ()))
-        streams.append(_told(scenario, name, node, hazard.instants(rate, faults.seed, name, node), fault.repaired, nodes))
+        streams.append(_with_repairs(scenario, name, node, hazard.instants(rate, faults.seed, name, node), fault.repaired, nodes))
     return merge(*streams)
 
 
@@ -133,7 +133,9 @@ def _of_node(scenario: Scenario, mtbf: float | None, unit: Unit, node: int) -> f
     return mtbf / units[node] / faults.machines / (faults.lemon_factor if node == 0 else 1.0)
 
 
-def _told(scenario: Scenario, name: str, node: int, instants: Iterator[float], repaired: bool, nodes: int) -> Iterator[Strike]:
+def _with_repairs(
+    scenario: Scenario, name: str, node: int, instants: Iterator[float], repaired: bool, nodes: int
+) -> Iterator[Strike]:
     """Attach to each instant how long it takes to notice and to repair: of several nodes, the slowest."""
     faults = scenario.faults
     noticed = hazard.repair_times(faults.detect_seconds, faults.detect_sigma, faults.seed, f"detection of {name}", node)

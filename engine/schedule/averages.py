@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .kernels.events import _advance, refusal
-from .kernels.in_order import LANES, Order, draw, follow, lanes, order, ordered, tell
+from .kernels.in_order import LANES, Order, draw, enter_lane, follow, lanes, order, ordered
 from .kernels.periodic import forget, nothing_kept
 from .kernels.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, ScheduleState, Template, begin, exposed, stretches
 from .kernels.totals import Totals, enter, means, sums, total
@@ -147,7 +147,7 @@ def _follow(
         mine = machines[first : first + LANES]
         exact, all_take_time = follow(o, kind, a, taken, mine, room)
         for lane in range(len(mine)):
-            if exact[lane] and tell(o, place, room, lane, all_take_time[lane], mine[lane], found, whole):
+            if exact[lane] and enter_lane(o, place, room, lane, all_take_time[lane], mine[lane], found, whole):
                 held[first + lane] = True
                 _enter(o, room, lane, a, taken, some, mine[lane], found, whole)
     return held

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..amounts.expected import expected_traffic
 from ..core.graph import check
-from ..core.memo import Seen, remembered
+from ..core.memo import Recorder, remembered
 from ..hardware import assumptions
 from ..hardware.device import Device, counted, within_host
 from ..registry import every, load
@@ -79,7 +79,7 @@ def settle(scenario: Scenario) -> Fit:
 @remembered()
 def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ...], bool]:
     found = _sized(s)
-    changes = found.scenario.changes if isinstance(found.scenario, Seen) else {}
+    changes = found.scenario.changes if isinstance(found.scenario, Recorder) else {}
     return changes, found.problems, found.capacity_is_automatic
 
 

@@ -50,6 +50,13 @@ def num_batches(scenario: Scenario, file: CriteoFile | None = None) -> int:
     return ceil(scenario.run.passes * file.training_samples / scenario.data.batch_size)
 
 
+def repeats(scenario: Scenario, origin: Source) -> str:
+    """Return the sentence that a batch larger than its file holds samples several times; "" where it does not."""
+    size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
+    short = f"Each batch of {size:,} samples repeats the file's {samples:,}; lower data.batch_size to see its own rows."
+    return short if size > samples else ""
+
+
 def _generated(scenario: Scenario) -> Source:
     made_of, data = recipe(scenario), scenario.data
     if data.locality > 0:

@@ -151,7 +151,7 @@ def _durations(a: Any, taken: Any, machines: Any, lasts: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def tell(o: Any, place: Any, room: Any, lane: int, all_take_time: bool, p: int, found: Any, whole: Any) -> bool:
+def enter_lane(o: Any, place: Any, room: Any, lane: int, all_take_time: bool, p: int, found: Any, whole: Any) -> bool:
     """Set what a lane's machine did when; returns False where its critical path is not certain."""
     width = len(o.server)
     batches, reached, low, last = len(o.flat) // width, 0.0, 0.0, 0
