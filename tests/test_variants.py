@@ -25,7 +25,7 @@ FILES = {
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Pool
 from ..steps import shared
-from ..system import System, Ways
+from ..system import LogPolicy, System
 
 
 def plan(s, w, t):
@@ -39,7 +39,7 @@ def recover(s, recovery):
     return TaskGraph((Task("Count again", "Other", (work,), after_previous=("Count again",)),))
 
 
-SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, Ways("", 0, False), recover=recover)
+SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, LogPolicy("", 0, False), recover=recover)
 """,
     "hardware/devices/abacus.py": """
 from ...core.work import Pool

@@ -15,8 +15,9 @@ from ..registry import load
 from ..scenario.scenario import Scenario
 from ..systems.system import System, log_policy, named
 from ..systems.traffic import Traffic
-from .averages import EXPOSED, Averages, Taken, observe
-from .kernels.totals import Totals, totals
+from .averages import EXPOSED, observe
+from .kernels.template import Averages, Taken
+from .kernels.totals import Totals, empty_totals
 from .layout import PlanLayout, laid_out, with_log_queued_at
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steadies
@@ -150,7 +151,7 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         shape = len(layout.kind), len(layout.graph.tasks)
         graph = with_log_queued_at(layout.graph, int(demand))
         template = template_of(graph, np.zeros(shape))
-        room = totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
+        room = empty_totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
         seen = observe(template, layout.kind, layout.accounts, _of(taken, mine), room)
         averages = steadies(seen, layout.devices, layout.cells)
         lines: Iterable[Line | None] = starmap(partial(Line, graph, template), zip(room.start, room.end, strict=True))

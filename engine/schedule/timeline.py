@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.arrays import Flags, Floats, Ints
 from ..core.graph import Demand, Task, TaskGraph
 from ..core.work import Amount, Work, written
 from ..hardware.device import Device, joules, seconds
 from .kernels.events import advance
 from .kernels.template import ScheduleState, Template, exposed, stretches
 
-Floats = NDArray[np.float64]
 Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended
 
 
@@ -69,7 +68,7 @@ class Timeline:
         return float(self.end[:, self._not_rolling].max())
 
     @property
-    def _not_rolling(self) -> NDArray[np.bool_]:
+    def _not_rolling(self) -> Flags:
         return np.array([not task.during for task in self.graph.tasks])
 
     def window(self) -> tuple[float, float, int]:
@@ -90,7 +89,7 @@ class Timeline:
 class Slow:
     """Which batches, (N,), meet slower `devices`."""
 
-    batches: NDArray[np.bool_]
+    batches: Flags
     devices: Mapping[str, Device]
 
 
@@ -169,9 +168,7 @@ def template_of(graph: TaskGraph, durations: Floats) -> Template:
     )
 
 
-def _successors(
-    tasks: tuple[Task, ...], needs: Mapping[int, tuple[str, ...]], graph: TaskGraph
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _successors(tasks: tuple[Task, ...], needs: Mapping[int, tuple[str, ...]], graph: TaskGraph) -> tuple[Ints, Ints]:
     after: list[list[int]] = [[] for _ in tasks]
     for k, names in needs.items():
         for name in sorted(set(names)):

@@ -53,7 +53,7 @@ st.subheader("What moves where in one batch?", anchor=False)
 st.markdown("**One steady batch of each, on one clock** A lane per device and direction, taken for as long as a task needs it")
 lanes = compare_tables.timelines(results)
 st.vega_lite_chart(lanes, compare_charts.timelines(), key="timelines", alt="One batch of each training system, a lane per device")
-if any(comparison.policies(result.scenario).bound for result in compare_tables.ran(results).values()):
+if any(comparison.policies(result.scenario).mlp_staleness_bound for result in compare_tables.ran(results).values()):
     st.caption("A log that spans batches is written in some of them only, not always in the one drawn; its bytes are the mean.")
 st.markdown(
     "**Bytes of a batch by device [B]** What tasks ask to be moved; lines and copies that a device makes of it are left out"

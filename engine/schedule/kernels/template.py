@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ...core.arrays import Flags, Floats, Ints
+
 QUEUE = 256
 # _nrt=False: kernels only borrow arrays, and counting references to them took 90 % of the time.
 KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
@@ -25,7 +25,7 @@ class Template(NamedTuple):
 
     durations: Floats
     server: Ints
-    background: NDArray[np.bool_]
+    background: Flags
     same_pointers: Ints
     same: Ints
     next_pointers: Ints
@@ -58,6 +58,53 @@ class ScheduleState(NamedTuple):
     roll: Ints
 
 
+class Accounts(NamedTuple):
+    """Where what each of D demands takes is entered: its task, device and cell of the breakdown.
+
+    Work `beside` keeps its device no busier; `other` is the cell of each device's idle power, and there are so many `cells`.
+    """
+
+    task: Ints
+    device: Ints
+    cell: Ints
+    beside: Flags
+    other: Ints
+    cells: int
+
+
+class Taken(NamedTuple):
+    """What P machines take for D demands: `row` (P, D) says in which row of the tables it stands.
+
+    Tables have a column for each kind of batch: seconds, joules by amounts, bytes stored by persistent memory's media.
+    `written` (D, R) are the bytes that training stores; watts are (P, V).
+    """
+
+    row: Ints
+    seconds: Floats
+    joules: Floats
+    stored: Floats
+    written: Floats
+    busy_watts: Floats
+    idle_watts: Floats
+
+
+class Averages(NamedTuple):
+    """Averages of P machines over their windows, per batch: seconds (P,), of tasks (P, K), by device (P, V), bytes (P,).
+
+    `cells` (P, C, 3) are busy seconds, exposed seconds and joules; `stale` is the oldest log at a commit, in batches.
+    """
+
+    step: Floats
+    exposed: Floats
+    busy: Floats
+    dynamic: Floats
+    static: Floats
+    cells: Floats
+    written: Floats
+    media: Floats
+    stale: Ints
+
+
 def stretches(rows: NDArray[Any]) -> Ints:
     """Return for each row, (N, ...), the number of the stretch of equal rows that it is in."""
     changes = np.diff(rows.reshape(len(rows), -1), axis=0).any(axis=1)
@@ -88,29 +135,29 @@ def begin(template: Template) -> ScheduleState:
 
 
 @njit(cache=True, nogil=True)
-def exposed(g: Any, s: Any, last: int, until: float) -> NDArray[np.float64]:
+def exposed(graph: Template, state: ScheduleState, last: int, until: float) -> Floats:
     """Return the seconds each task spends on the critical path from `until` to the end of task `last`.
 
-    `g` and `s` are template.Template and State, `last` a flat index (batch * K + position); shape (K,), and
+    `last` is a flat index (batch * K + position); the shape is (K,), and
     the sum is the whole span. Background work counts only from the end of the last foreground task that ran
     beside it in the batch that waited for it.
     """
-    width = s.start.shape[1]
+    width = state.start.shape[1]
     share = np.zeros(width)
     flat, batch = last, last // width
-    now = s.end[batch, last % width]
+    now = state.end[batch, last % width]
     while flat >= 0 and now > until:
         task = flat % width
-        begin = s.start[flat // width, task]
+        begin = state.start[flat // width, task]
         beside = -1
-        if g.background[task] or task == g.roll:
+        if graph.background[task] or task == graph.roll:
             for other in range(width):
-                ended = s.end[batch, other]
-                if other != g.roll and not g.background[other] and begin < ended < now:
+                ended = state.end[batch, other]
+                if other != graph.roll and not graph.background[other] and begin < ended < now:
                     beside, begin = other, ended
         share[task] += now - max(begin, until)
         now = begin
-        flat = batch * width + beside if beside >= 0 else s.cause[flat // width, task]
-        if flat >= 0 and flat % width != g.roll and not g.background[flat % width]:
+        flat = batch * width + beside if beside >= 0 else state.cause[flat // width, task]
+        if flat >= 0 and flat % width != graph.roll and not graph.background[flat % width]:
             batch = flat // width
     return share
