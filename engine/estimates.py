@@ -17,16 +17,7 @@ from .results.metric import measure
 from .results.report import Report
 from .results.result import Result
 from .scenario.scenario import Scenario
-from .schedule.evaluate import (
-    DesignPoint,
-    NotScheduled,
-    Observed,
-    PlannedBatches,
-    Rendered,
-    design_point,
-    evaluate,
-    plan,
-)
+from .schedule.evaluate import DesignPoint, NotScheduled, Observed, PlannedBatches, Rendered, design_point, evaluate, plan
 from .schedule.machine import window
 from .schedule.steady_state import Steady
 from .systems.system import log_policy

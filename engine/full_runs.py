@@ -13,16 +13,7 @@ from .results.result import Result
 from .results.undisturbed import calm, planned, told
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
-from .schedule.evaluate import (
-    RUNS,
-    TIMELINES,
-    DesignPoint,
-    NotScheduled,
-    Observed,
-    RefusedScenario,
-    design_point,
-    evaluate,
-)
+from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, RefusedScenario, design_point, evaluate
 from .simulate import simulate
 
 

@@ -14,7 +14,7 @@ from engine.faults.fault import Strike, active, strikes
 from engine.faults.hazard import Hazard, instants, mtbfs, published
 from engine.faults.hazard import repair_times as repairs
 from engine.registry import NO_RATES, every, rate_names
-from engine.scenario.fault_trace import replay
+from engine.scenario.fault_knobs import replay
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 

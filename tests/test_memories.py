@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.amounts.memory_levels import finder
+from engine.amounts.counted import finder
 from engine.caches.inclusive_lru import no_rows, serve
 from engine.caches.row_index import with_room
 from engine.estimate import estimate

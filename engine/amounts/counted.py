@@ -1,6 +1,9 @@
-"""What a full run's batches ask for, counted from their ids: once for all points whose counting reads the same.
+"""Traffic of a full run's batches, counted from their ids: once for all points whose counting reads the same.
 
 Rows are counted once for all points with the same data, what a cache moves once for each cache; no bandwidth moves a row.
+Of a system with several memories, rows are found in tables placed in HBM and DRAM, and in row caches in front of all others.
+Caches of thousands of millions of rows fill in no run of bearable length. So a run begins as after long training, if asked: a
+row that it has not used yet was used before it as long ago as its popularity says. What it has used follows from its own ids.
 """
 
 from collections.abc import Callable
@@ -9,20 +12,26 @@ from typing import Any
 
 import numpy as np
 
+from ..caches.inclusive_lru import no_rows, serve
 from ..caches.lru_misses import MOST_LOOKUPS, Distances, distances, moved
 from ..caches.replay import served, warm
+from ..caches.row_index import with_room
+from ..caches.warm_start import before
+from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
 from ..registry import load
 from ..scenario.scenario import Scenario, per_table
+from ..systems.placement import placement
 from ..systems.system import System, cache_policy
-from ..systems.traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic
-from ..workload.batch import recent, tally
+from ..systems.traffic import BY_BATCH, LEVELS, Traffic, row_bytes, traffic
+from ..workload.batch import bag_layout, recent, tally
 from ..workload.readers.criteo import CriteoFile
 from ..workload.source import Source, num_batches, source
 from .hot_rows import hot_set, popular
-from .memory_levels import finder
 
 OnProgress = Callable[[str, bool], None]  # given what was done, and whether that finishes a batch; it may raise Cancelled
+# From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
+Finder = Callable[[int, Ints, Ints], Floats]
 MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count
 MOST_NUMBERS = 4_000_000  # of each kind of count, 8 bytes each
 of_amounts = remembered(MOST_NUMBERS, lambda found: found.size)
@@ -123,3 +132,27 @@ def _popular(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnP
         shares[n] = popular(hot, given.ids(n))
         on_progress(f"counted popular samples of batch {n}", False)
     return shares
+
+
+def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
+    """Return what finds a batch's rows, batch after batch, with caches of so many rows in DRAM and SCM.
+
+    A `recorded` file's popularity is not known, so its caches are empty at first.
+    """
+    dense = placement(s, cached[0] * row_bytes(s))
+    layout, below, held = bag_layout(s.model, s.data.batch_size), tuple(sorted(dense.below)), no_rows(cached)
+    guess = before(s, below, cached) if below and s.policy.warm_caches and not recorded else _empty
+
+    def find(n: int, unique: Ints, ids: Ints) -> Floats:
+        nonlocal held
+        far = np.concatenate([ids[layout[t] : layout[t + 1]] for t in below]) if below else ids[:0]
+        held, found = with_room(held, len(far)), np.zeros(LEVELS - 1, dtype=np.int64)
+        fresh = serve(*held, far, found)
+        found += np.bincount(guess(n, fresh), minlength=LEVELS - 1)
+        return np.concatenate(([unique[list(dense.dram)].sum()], found))
+
+    return find
+
+
+def _empty(n: int, fresh: Ints) -> Ints:
+    return np.full(len(fresh), LEVELS - 2)

@@ -1,4 +1,4 @@
-"""What LRU caches of any size, empty at first, miss in each batch: from one pass over the ids, by stack distances.
+"""Misses by batch of LRU caches of any size, empty at first: from one pass over the ids, by stack distances.
 
 A cache hits a lookup if it holds at least as many rows as were used since the row's last use (`stack_distance`). A row that
 comes in during a batch was not there when it began, and its later lookups in that batch count as missed with the first one.

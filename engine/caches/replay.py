@@ -1,4 +1,4 @@
-"""What a full run's cache does: the system's policy, applied to each batch's real ids in turn."""
+"""Cache replay of a full run: the system's policy, applied to each batch's real ids in turn."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -10,7 +10,7 @@ from ..scenario.scenario import Scenario
 from ..systems.capacity import too_small
 from ..systems.system import Cache, cache_policy
 from ..workload.source import Source
-from . import batch_cache, frequency_rank
+from . import batch_cache
 from .batch_cache import CacheMoves
 from .batch_lru import admit, lru
 from .inclusive_lru import no_rows
@@ -116,7 +116,7 @@ def _sets_by_count(s: Scenario, capacity: float) -> Server:
     return serve
 
 
-def _count(capacity: float, relabel: frequency_rank.Relabel, preloaded: Ints) -> Server:
+def _count(capacity: float, relabel: batch_cache.Relabel, preloaded: Ints) -> Server:
     cache = with_room(lfu.no_rows(int(capacity)), len(preloaded))
     lfu.serve(*cache, preloaded[::-1].copy(), np.zeros(COUNTS, dtype=np.int64))  # the rarest may go first
 
@@ -146,8 +146,10 @@ def _recency(s: Scenario, capacity: float) -> Server:
     return serve
 
 
-def _ranking(s: Scenario, given: Source, batches: int) -> frequency_rank.Relabel:
-    return frequency_rank.recorded(given.ids(n) for n in range(batches)) if given.digest else frequency_rank.generated(s)
+def _ranking(s: Scenario, given: Source, batches: int) -> batch_cache.Relabel:
+    if given.digest:
+        return batch_cache.ranks_by_count(given.ids(n) for n in range(batches))
+    return batch_cache.ranks_by_popularity(s)
 
 
 SERVERS: Mapping[str, Callable[[Scenario, float], Server]] = {

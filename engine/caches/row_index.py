@@ -1,4 +1,4 @@
-"""The rows that a cache holds: slot i holds one row, and a hash finds the slot of a row.
+"""Row index of a cache: slot i holds one row, and a hash finds the slot of a row.
 
 Memory follows the rows that are held, not the capacity: slots are added as rows come in.
 """

@@ -14,12 +14,13 @@ from numba import njit
 
 from ..core.arrays import Floats, Index, Ints, Slots, Words
 from . import row_index
-from .dense import dense_rows
 from .row_index import FILLED, NONE, ROW, USED, Held, find, hang
 
 NOW = row_index.OWN_STATE
 CHUNK = 2**16
 ENDLESS = 2**31 - 1
+MOST_IDS = 2**31 - 1
+SPREAD, FEW = 8, 2**20  # with more rows than so many an id, an array over all rows would be mostly empty
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +57,16 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
             counts = np.concatenate((counts, np.zeros(max(0, len(held.cell) + 1 - len(counts)), dtype=np.int64)))
             _measure(part, *held, *line, counts, int(n >= unseen))
     return HitCurve(lookups, np.cumsum(counts[: int(held.state[FILLED]) + 1]))
+
+
+def dense_rows(batches: Sequence[Ints]) -> int:
+    """Return how many rows an array over all rows must have, or 0 where a hash, several times slower, is worth its memory."""
+    filled = [ids for ids in batches if len(ids)]
+    count = sum(map(len, filled))
+    if not filled or count > MOST_IDS or min(int(ids.min()) for ids in filled) < 0:
+        return 0
+    rows = max(int(ids.max()) for ids in filled) + 1
+    return rows if rows <= SPREAD * count + FEW else 0
 
 
 def _of_few(ids: Ints, rows: int, first: int) -> HitCurve:

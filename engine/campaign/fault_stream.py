@@ -9,7 +9,7 @@ from ..faults.fault import mtbf
 from ..faults.hazard import Hazard, instants
 from ..hardware.device import gpus_in_node, nodes
 from ..registry import load, names
-from ..scenario.fault_trace import replay
+from ..scenario.fault_knobs import replay
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs

@@ -1,4 +1,4 @@
-"""What a computation reads of a scenario is seen, not declared: it is then done once for each set of values that it reads.
+"""A memo of stages that find out themselves which knobs they read: each is done once for each set of values of these.
 
 A stage is a function of a scenario, or of a group of its knobs. It is computed with a stand-in that notes each knob it reads;
 another scenario with the same values there gets the same answer. A stage that reads one knob more by accident is

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ..hardware import device
 from ..registry import load, names
-from ..scenario.fault_trace import replay
+from ..scenario.fault_knobs import replay
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import hazard

@@ -1,4 +1,4 @@
-"""What a scenario takes for a catalogue value: a source that its knob chooses, or what `machine.assume` says by name.
+"""Assumptions in place of catalogue values: a source that a knob chooses, or what `machine.assume` says by name.
 
 A name is the device and the constant, as in `pmem.read-rate`; it applies to whichever part the machine has.
 """

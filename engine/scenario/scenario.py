@@ -1,4 +1,4 @@
-"""The one frozen value that holds every knob of a run.
+"""A scenario: the one frozen value that holds every knob of a run.
 
 `KNOBS` maps a dotted path to its declaration; `Scenario` checks itself on creation, so a scenario that
 exists is well formed. Whether it fits its machine is the simulation's question, not this module's.
@@ -15,8 +15,7 @@ from ..errors import BadKnob, nearest
 from ..registry import model_file, names
 from . import knobs
 from .data import Data
-from .fault_knobs import Faults
-from .fault_trace import replay
+from .fault_knobs import Faults, replay
 from .groups import Model, Policy, RunKnobs
 from .knobs import Knob, knob
 from .machine import MachineKnobs

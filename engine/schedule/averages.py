@@ -1,4 +1,4 @@
-"""Steady states of many machines that share a plan: each is scheduled for its window and averaged, without a timeline.
+"""Averaging kernel: steady states of many machines that share a plan, each scheduled for its window, without a timeline.
 
 The same kernel averages the window of a single timeline (`engine/schedule/steady_state.py`).
 """

@@ -1,4 +1,4 @@
-"""Design points with the same plan, scheduled and averaged together; what they share was computed once for all of them."""
+"""Evaluation of design points: those with the same plan are scheduled and averaged together, what they share is computed once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Does the scenario fit its machine? Settles what is automatic, and says what does not fit, with remedies."""
+"""Capacity check: chooses memory sizes that are automatic, and says what does not fit its machine, with remedies."""
 
 from dataclasses import dataclass
 from math import ceil

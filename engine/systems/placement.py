@@ -1,4 +1,4 @@
-"""Where a scale-out system keeps its tables: by bandwidth density into HBM, then DRAM, the rest below.
+"""Placement of tables in a scale-out system: by bandwidth density into HBM, then DRAM, the rest below.
 
 Bandwidth density is lookups per sample and row: rows of small tables are asked for more often than rows of large ones.
 """

@@ -1,17 +1,16 @@
-"""What the batches of a run ask of a machine, in rows and bytes: the systems' view of the workload."""
+"""Traffic: the rows and bytes that the batches of a run ask of a machine; the systems' view of the workload."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.arrays import Floats
 from ..core.work import mlp_parameters
 from ..scenario.scenario import Scenario, per_table
 from ..units import FLOAT32, MiB
 
-Floats = NDArray[np.float64]
 INDEX_BYTES = 8
 CHECKSUM_BYTES = 8
 

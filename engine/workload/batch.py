@@ -1,4 +1,4 @@
-"""One batch of samples, where the rows of each table start, and which rows this batch and the one before it touch.
+"""A batch of samples, where the rows of each table start, and which rows this batch and the one before it touch.
 
 For the latter each table has two small hash sets, one per batch, taken in turns; their size follows the lookups of a batch,
 never the rows of a table nor the length of a run.

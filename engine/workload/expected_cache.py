@@ -1,4 +1,4 @@
-"""What a cache in front of the tables is expected to miss: unique rows of a batch that it must fetch, by policy.
+"""Expected misses of a cache in front of the tables: unique rows of a batch that it must fetch, by policy.
 
 A cache serves whole batches: a row is fetched once for a batch, however often the batch looks it up, and rows of the
 batch itself are never pushed out.

@@ -1,4 +1,4 @@
-"""Draws the ids of a batch: one alias table over all cells of a popularity, then a rank inside the cell.
+"""Sampling of the ids of a batch: one alias table over all cells of a popularity, then a rank inside the cell.
 
 An id costs one or two mixed words and one look into the alias table (Walker 1974, Vose 1991), whatever the skew and
 however many ranks there are.

@@ -1,4 +1,4 @@
-"""Where batches come from, behind one value: the generator, or a Criteo file."""
+"""A source of batches: the generator or a Criteo file, behind one value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

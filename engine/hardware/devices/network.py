@@ -1,4 +1,4 @@
-"""What joins several GPUs: a fabric inside a node, a network between nodes, and the collectives that use both."""
+"""The network of several GPUs: a fabric inside a node, a network between nodes, and the collectives that use both."""
 
 from dataclasses import dataclass
 from typing import Any

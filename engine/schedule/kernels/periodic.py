@@ -1,4 +1,4 @@
-"""A schedule of equal batches repeats itself: once its state comes back, the turns in between are filled in, not simulated.
+"""Cycle detection in a schedule of equal batches: once its state comes back, the turns in between are filled in, not simulated.
 
 Whenever a batch has been completed, the state is compared with one kept from before (Brent's search for a cycle: the kept
 one is replaced after 1, 2, 4, 8, ... batches). What will happen depends on nothing but the state: which tasks of the batches

@@ -1,4 +1,4 @@
-"""The CXL systems with an undo log, from strict to relaxed: one graph, two policies."""
+"""Task graph of the CXL systems with an undo log, from strict to relaxed: one graph, two policies."""
 
 from dataclasses import replace
 
