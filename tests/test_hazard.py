@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from engine.errors import BadKnob
-from engine.faults.fault import Strike, active, strikes
-from engine.faults.hazard import Hazard, instants, mtbfs, published
-from engine.faults.hazard import repair_times as repairs
+from engine.faults.fault import Hazard, Strike, active, instants, mtbfs, published, strikes
+from engine.faults.fault import repair_times as repairs
 from engine.registry import NO_RATES, every, rate_names
 from engine.scenario.fault_knobs import replay
 from engine.scenario.presets import preset

@@ -54,10 +54,10 @@ def build(machine):
 DEVICE = DeviceKind("Abacus", build, dict)
 """,
     "campaign/protections/carbon_copy.py": """
-from ..protection import LOSSES, Plan, Protection
+from ..protection import LOSSES, Protection, ProtectionPlan
 
 KEEPS = dict.fromkeys(LOSSES, "exact")
-PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: Plan(1.0, 1.0, 1))
+PROTECTION = Protection("Carbon copy", "Every bead is drawn twice.", KEEPS, lambda site: ProtectionPlan(1.0, 1.0, 1))
 """,
     "scenario/models/five-beads.toml": """
 title = "Five beads"

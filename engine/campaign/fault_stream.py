@@ -5,8 +5,7 @@ from heapq import merge
 from itertools import takewhile
 
 from ..errors import BadKnob, nearest
-from ..faults.fault import mtbf
-from ..faults.hazard import Hazard, instants
+from ..faults.fault import Hazard, instants, mtbf
 from ..hardware.device import gpus_in_node, nodes
 from ..registry import load, names
 from ..scenario.fault_knobs import replay

@@ -6,8 +6,7 @@ from heapq import merge
 from itertools import compress
 
 from ..scenario.scenario import Scenario
-from .fault import Fault, Strike, strikes_by_knobs
-from .hazard import coins
+from .fault import Fault, Strike, coins, strikes_by_knobs
 
 
 def _power_losses(scenario: Scenario) -> Iterator[Strike]:

@@ -1,1 +1,1 @@
-"""Devices: `device` (seconds, joules, dollars), a file each in `devices`, their parts in `catalog`, and `assumptions`."""
+"""Devices: `device` (seconds, joules, dollars), a file each in `devices`, their parts in `catalog`."""

@@ -1,18 +1,24 @@
-"""A device: turns amounts of work into seconds and joules, alone or as several folded into one; the only place where rates do."""
+"""A device: turns amounts of work into seconds and joules, alone or as several folded into one; the only place where rates do.
+
+A scenario may take another number for a constant of the catalogue: a source that its knob chooses, or what `machine.assume`
+says by name. A name is the device and the constant, as in `pmem.read-rate`; it applies to whichever part the machine has.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.constants import Constant
 from ..core.work import Work
+from ..errors import BadKnob, nearest
 from ..scenario.machine import MachineKnobs
 
 Cost = Callable[[Any], Any]
+Part = TypeVar("Part")
 SHARED = ("rows", "nbytes", "lookups", "flags")  # amounts of which each of several folded devices has an even share
 
 
@@ -161,3 +167,34 @@ def _drawing(device: Device, factor: float) -> Device:
 
 def _times(factor: float, cost: Cost) -> Cost:
     return lambda work: factor * cost(work)
+
+
+def name_of(device: str, constant: Constant) -> str:
+    """Return the name by which `machine.assume` knows a constant."""
+    return f"{device}.{constant.name.replace(' ', '-')}"
+
+
+def fields_of(part: object) -> tuple[Constant, ...]:
+    """Return the constants of a part, a dataclass of them, in declaration order."""
+    return tuple([getattr(part, field) for field in getattr(part, "__dataclass_fields__", ())])
+
+
+def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
+    """Return a part of `device` as the machine's sources and assumptions have it; an assumption beats every source."""
+    given, changed = dict(machine.assume), {}
+    for path in getattr(part, "__dataclass_fields__", ()):
+        constant: Constant = getattr(part, path)
+        stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
+        if given and (name := name_of(device, constant)) in given:
+            value = given[name]
+            stated = replace(stated, value=value, low=min(stated.low, value), high=max(stated.high, value))
+        if stated is not constant:
+            changed[path] = stated
+    return replace(part, **changed) if changed else part  # type: ignore[type-var]
+
+
+def check_assumptions(machine: MachineKnobs, known: tuple[str, ...]) -> None:
+    """Raise BadKnob for an assumption about a constant that is not among the `known` names."""
+    for name, _ in machine.assume:
+        if name not in known:
+            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, known)}")

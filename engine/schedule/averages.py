@@ -3,7 +3,7 @@
 The same kernel averages the window of a single timeline (`engine/schedule/steady_state.py`).
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,6 +31,15 @@ ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for wh
 BUSY, EXPOSED, JOULES = range(3)
 
 
+class Inputs(NamedTuple):
+    """What P machines with one plan are given: the kind of each batch, the accounts of demands, what these take, and its sums."""
+
+    kind: Ints
+    accounts: Accounts
+    taken: Taken
+    sums: Sums
+
+
 def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     """Return room for so many machines."""
     step, written, media = np.zeros((3, points))
@@ -48,17 +57,17 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     """
     points, devices = taken.busy_watts.shape
     found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
-    some = sums_of(taken, kind, _seen(kind), len(whole.makespan) > 0)
+    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, _seen(kind), len(whole.makespan) > 0))
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
     while not repeats and ordered(template) and len(todo) >= ENOUGH:
-        _events(template, state, todo[:1], kind, accounts, taken, some, found, whole)
-        held = _in_order(order_of(template, state), kind, accounts, taken, some, todo[1:], found, whole)
+        _events(template, state, todo[:1], inputs, found, whole)
+        held = _in_order(order_of(template, state), todo[1:], inputs, found, whole)
         todo = todo[1:][~held]
         if held.mean() < WORTHWHILE:
             break
-    _events(template, state, todo, kind, accounts, taken, some, found, whole)
+    _events(template, state, todo, inputs, found, whole)
     return found
 
 
@@ -66,26 +75,18 @@ def _seen(kind: Ints) -> int:
     return len(kind) - 2 if len(kind) > 2 else len(kind)
 
 
-def _events(template: Template, state: ScheduleState, machines: Ints, *given: Any) -> None:
+def _events(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> None:
     past = nothing_kept(template.durations.shape[1], template.servers)
-    failed = _observe(template, state, past, machines, *given)
+    failed = _observe(template, state, past, machines, inputs, averages, totals)
     if failed:
         raise ValueError(refusal(failed))
 
 
 @njit(cache=True, nogil=True)
 def _observe(
-    graph: Template,
-    state: ScheduleState,
-    past: Past,
-    machines: Ints,
-    kind: Ints,
-    accounts: Accounts,
-    taken: Taken,
-    sums: Sums,
-    averages: Averages,
-    totals: Totals,
+    graph: Template, state: ScheduleState, past: Past, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals
 ) -> int:
+    kind, accounts, taken, sums = inputs
     kinds, (batches, width) = taken.seconds.shape[1], state.start.shape
     newest, seen = 0 if graph.bound > 0 else -1, batches - 2 if batches > 2 else batches
     task_seconds = np.zeros((kinds, width))
@@ -106,27 +107,18 @@ def _observe(
     return 0
 
 
-def _in_order(order: Order, kind: Ints, *given: Any) -> Flags:
+def _in_order(order: Order, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
     """Let machines follow an order and tell of those for which that is exact; returns which."""
     place = np.empty_like(order.flat)
     place[order.flat] = np.arange(len(order.flat))
-    held: Flags = _follow(order, place, empty_lanes(len(order.flat), len(order.server), int(kind.max()) + 1), kind, *given)
+    lanes = empty_lanes(len(order.flat), len(order.server), int(inputs.kind.max()) + 1)
+    held: Flags = _follow(order, place, lanes, machines, inputs, averages, totals)
     return held
 
 
 @njit(cache=True, nogil=True)
-def _follow(
-    order: Order,
-    place: Ints,
-    lanes: Lanes,
-    kind: Ints,
-    accounts: Accounts,
-    taken: Taken,
-    sums: Sums,
-    machines: Ints,
-    averages: Averages,
-    totals: Totals,
-) -> Flags:
+def _follow(order: Order, place: Ints, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
+    kind, accounts, taken, _ = inputs
     held = np.zeros(len(machines), dtype=np.bool_)
     for first in range(0, len(machines), LANES):
         mine = machines[first : first + LANES]
@@ -134,23 +126,14 @@ def _follow(
         for lane in range(len(mine)):
             if exact[lane] and enter_lane(order, place, lanes, lane, all_take_time[lane], mine[lane], averages, totals):
                 held[first + lane] = True
-                _enter(order, lanes, lane, accounts, taken, sums, mine[lane], averages, totals)
+                _enter(order, lanes, lane, inputs, mine[lane], averages, totals)
     return held
 
 
 @njit(cache=True, nogil=True)
-def _enter(
-    order: Order,
-    lanes: Lanes,
-    lane: int,
-    accounts: Accounts,
-    taken: Taken,
-    sums: Sums,
-    p: int,
-    averages: Averages,
-    totals: Totals,
-) -> None:
+def _enter(order: Order, lanes: Lanes, lane: int, inputs: Inputs, p: int, averages: Averages, totals: Totals) -> None:
     """Enter what a lane's machine took."""
+    _, accounts, taken, sums = inputs
     average(accounts, means(taken, sums, p), np.ones(len(order.server)), taken.busy_watts[p], taken.idle_watts[p], averages, p)
     if len(totals.makespan) > 0:
         totals.makespan[p] = totals.ends[p, -1]

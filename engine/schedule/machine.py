@@ -9,8 +9,7 @@ from typing import Any
 from ..amounts.expected import expected_traffic
 from ..core.graph import check
 from ..core.memo import Recorder, remembered
-from ..hardware import assumptions
-from ..hardware.device import Device, counted, within_host
+from ..hardware.device import Device, check_assumptions, counted, name_of, within_host
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
@@ -40,7 +39,7 @@ def machine_of(scenario: Scenario) -> Machine:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
     if scenario.machine.assume:
-        assumptions.check(scenario.machine, _catalogue())
+        check_assumptions(scenario.machine, _catalogue())
     parts = powered(scenario.system, scenario.machine)
     behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
     with_host = not behind_link and {"host", "dram"} <= parts.keys()
@@ -58,9 +57,7 @@ def _device(machine: MachineKnobs, name: str, in_host: bool, factor: float) -> D
 def _catalogue() -> tuple[str, ...]:
     """Return the names of all constants of all devices, as `machine.assume` knows them."""
     kinds = every("devices").items()
-    return tuple(
-        sorted({assumptions.name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part})
-    )
+    return tuple(sorted({name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part}))
 
 
 def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:

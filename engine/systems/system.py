@@ -9,8 +9,7 @@ from ..core.constants import Constant
 from ..core.graph import TaskGraph
 from ..core.memo import remembered
 from ..errors import BadKnob
-from ..hardware.assumptions import name_of
-from ..hardware.device import Device, DeviceKind, folded
+from ..hardware.device import Device, DeviceKind, folded, name_of
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario

@@ -8,8 +8,7 @@ from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..assumptions import assumed, fields_of
-from ..device import Device, DeviceKind, gpus_in_node, nodes, some
+from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node, nodes, some
 
 
 @dataclass(frozen=True)
