@@ -21,7 +21,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     """Run many scenarios in full, in order, as `simulate` does, to the bit; results have tables if these are asked for.
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
-    `progress` is told how far the counting of the points is, and stops all of them by answering True (Cancelled).
+    `progress` sees how far the counting of the points is, and stops all of them by answering True (Cancelled).
     """
     meter = Meter(progress, sum(scenario.run.batches for scenario in scenarios))
 

@@ -136,7 +136,7 @@ class Fault:
 
     @property
     def stops(self) -> bool:
-        """Whether the job ends with it and has to recover; poison does, as its reader is told."""
+        """Whether the job ends with it and has to recover; poison does, as its reader gets an error."""
         return self.kind == "fail-stop" or "line" in self.destroys
 
 

@@ -13,13 +13,13 @@ MOST_TRACED = 2000
 
 
 def _at(what: str) -> Any:
-    told = "Simulated instants, ';' between them."
-    return knob((), "floats", f"{what} at", told, unit="s", low=0, high=MOST, acts="full run")
+    text = "Simulated instants, ';' between them."
+    return knob((), "floats", f"{what} at", text, unit="s", low=0, high=MOST, acts="full run")
 
 
 def _mtbf(what: str, unit: str) -> Any:
-    told = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
-    return knob(None, "float", f"{what} MTBF", told, unit="h", low=1e-9, high=1e9, optional=True, acts="full run")
+    text = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
+    return knob(None, "float", f"{what} MTBF", text, unit="h", low=1e-9, high=1e9, optional=True, acts="full run")
 
 
 def _seconds(default: float, label: str, help: str, needs: str = "") -> Any:

@@ -12,7 +12,7 @@ QUEUE = 256
 # _nrt=False: kernels only borrow arrays, and counting references to them took 90 % of the time.
 KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
 kernel = njit(**KERNEL)
-# Slots of State.roll: the log being written, the newest complete one, the newest batch whose log could start,
+# Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
 # whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
 
