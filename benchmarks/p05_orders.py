@@ -8,11 +8,11 @@ import numpy as np
 from benchmarks.benchmark import ROUNDS, Benchmark
 from benchmarks.p07_sweep import BASE
 from benchmarks.simpy_peer import ends
-from engine.core.threads import single_thread
+from engine.core.process import single_thread
 from engine.results.undisturbed import planned
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.evaluate import RUNS, DesignPoint, each, ready
+from engine.schedule.evaluate import RUNS, DesignPoint, design_point, evaluate
 from engine.schedule.machine import schedule
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
@@ -25,7 +25,7 @@ def run() -> tuple[float, float, bool]:
     """Schedule all machines, with what their devices take and the totals of each run; their amounts are counted before."""
     knobs = {**BASE, "policy.cache_load_factor": 0.001}
     with single_thread():
-        points = [ready(one, planned) for one in Sweep(with_values(preset("dlrm-kaggle").scenario, knobs), (LINKS,))]
+        points = [design_point(one, planned) for one in Sweep(with_values(preset("dlrm-kaggle").scenario, knobs), (LINKS,))]
         found, times = _elapsed(points), []
         for _ in range(ROUNDS):
             start = process_time()
@@ -39,7 +39,7 @@ def run() -> tuple[float, float, bool]:
 
 
 def _elapsed(points: list[DesignPoint]) -> list[float]:
-    return each(points, lambda point, seen: seen.whole.elapsed, RUNS)
+    return evaluate(points, lambda point, seen: seen.whole.elapsed, RUNS)
 
 
 def _by_simpy(point: DesignPoint) -> tuple[float, float]:

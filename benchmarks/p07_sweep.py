@@ -10,13 +10,12 @@ import numpy as np
 from benchmarks.benchmark import Benchmark
 from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
-from engine.amounts.counted import counted
+from engine.amounts.counted import counted_traffic
 from engine.core import memo
 from engine.full_runs import runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import machine_of, schedule
-from engine.schedule.settle import settle
+from engine.schedule.machine import machine_of, schedule, settle
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from engine.workload.source import source
@@ -72,7 +71,7 @@ def measure() -> Measured:
 def _by_peers(asked: Scenario, path: Path, lookups: int, elapsed: float | None) -> tuple[float, float, bool]:
     """Return the peers' seconds for the cache and for the schedule of one point, and whether both say what we say."""
     m = machine_of(settle(asked).scenario)
-    amounts, rows = counted(m.scenario, asked.system), int(m.system.cache.rows(m.scenario)) if m.system.cache else 0
+    amounts, rows = counted_traffic(m.scenario, asked.system), int(m.system.cache.rows(m.scenario)) if m.system.cache else 0
     start = process_time()
     (missed,) = misses(path, lookups, "lru", [rows])
     middle = process_time()

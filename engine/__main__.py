@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from .commands.parser import Parser
-from .core.memory_limit import TOO_LARGE
+from .core.process import TOO_LARGE
 from .errors import BadInput, CannotRun, NoRoom
 
 COMMANDS = ("list", "run", "sweep", "search", "validate", "workload", "campaign", "study", "crashcheck", "bench", "serve")

@@ -1,4 +1,4 @@
-"""Everything that can go wrong for a user, as one tree of exceptions.
+"""The tree of exceptions: everything that can go wrong for a user.
 
     EmberpoolError
     ├── BadInput        what was asked cannot be read: exit status 2

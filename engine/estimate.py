@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from .estimates import reports, told
+from .estimates import as_result, reports
 from .results.explanation import cannot_run
 from .results.report import Report
 from .results.result import Result
 from .results.tables import device_rows, timeline_rows
 from .scenario.scenario import Scenario
 from .schedule.evaluate import Misfit, RefusedScenario
-from .schedule.settle import expected_line
+from .schedule.machine import expected_line
 
 
 def estimate(scenario: Scenario) -> Result:
@@ -17,15 +17,15 @@ def estimate(scenario: Scenario) -> Result:
 
     What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
     """
-    (found,) = reports([scenario], _whole)
+    (found,) = reports([scenario], _with_tables)
     if isinstance(found, RefusedScenario):
         raise found.error
-    return cannot_run(found.asked, found.problems) if isinstance(found, Misfit) else found
+    return cannot_run(found.scenario, found.problems) if isinstance(found, Misfit) else found
 
 
-def _whole(asked: Scenario, report: Report) -> Result:
+def _with_tables(scenario: Scenario, report: Report) -> Result:
     return replace(
-        told(asked, report),
+        as_result(scenario, report),
         breakdown=report.steady.rows,
         devices=device_rows(report),
         books=report.books.rows,

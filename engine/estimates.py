@@ -7,7 +7,7 @@ points with the same plan are then scheduled and averaged together. One point al
 from collections.abc import Callable, Iterable, Sequence
 
 from .amounts.expected import expected_amounts
-from .core import blas
+from .core import process
 from .core.memo import remembered
 from .registry import load
 from .results.explanation import ESTIMATED, passes, unmade
@@ -17,13 +17,13 @@ from .results.metric import measure
 from .results.report import Report
 from .results.result import Result
 from .scenario.scenario import Scenario
-from .schedule.evaluate import DesignPoint, Misfit, Observed, PlannedBatches, RefusedScenario, Told, each, plan, ready
-from .schedule.settle import window
+from .schedule.evaluate import DesignPoint, NotScheduled, Observed, PlannedBatches, Rendered, design_point, evaluate, plan
+from .schedule.machine import window
 from .schedule.steady_state import Steady
 from .systems.system import log_policy
 from .systems.traffic import steady as repeated
 
-blas.spare()
+process.without_scipy()
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
@@ -31,24 +31,26 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [unmade(one) if isinstance(one, Misfit | RefusedScenario) else one for one in reports(scenarios, told)]
+    return [unmade(one) if isinstance(one, NotScheduled) else one for one in reports(scenarios, as_result)]
 
 
-def told(asked: Scenario, report: Report) -> Result:
+def as_result(scenario: Scenario, report: Report) -> Result:
     """Return an estimate as a result, without tables."""
-    return Result(asked, ran=True, outcome=ESTIMATED, results=measure(report), warnings=notes(asked), finding=finding(report))
+    return Result(
+        scenario, ran=True, outcome=ESTIMATED, results=measure(report), warnings=notes(scenario), finding=finding(report)
+    )
 
 
-def notes(asked: Scenario) -> tuple[str, ...]:
+def notes(scenario: Scenario) -> tuple[str, ...]:
     """Return what a reader of an estimate must know: that it did not see the data file, or that there is none."""
-    guessed = f"Estimated with the generator's popularity {asked.data.popularity!r}; a full run counts the file's own ids."
-    return (*((guessed,) if asked.data.digest else ()), *passes(asked))
+    guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."
+    return (*((guessed,) if scenario.data.digest else ()), *passes(scenario))
 
 
-def reports(scenarios: Iterable[Scenario], tell: Callable[[Scenario, Report], Told]) -> list[Told | Misfit | RefusedScenario]:
-    """Return what is to be told of each scenario's steady state, or why it cannot run, or the error that refuses it."""
-    asked = (ready(scenario, _planned) for scenario in scenarios)
-    return each(asked, lambda point, seen: tell(point.asked, _report(point, seen)))
+def reports(scenarios: Iterable[Scenario], render: Callable[[Scenario, Report], Rendered]) -> list[Rendered | NotScheduled]:
+    """Return what `render` makes of each scenario's steady state, or why it cannot run, or the error that refuses it."""
+    points = (design_point(scenario, _planned) for scenario in scenarios)
+    return evaluate(points, lambda point, observed: render(point.scenario, _report(point, observed)))
 
 
 @remembered(most=256)
@@ -58,9 +60,9 @@ def _planned(s: Scenario, system: str) -> PlannedBatches:
     return plan(s, system, amounts, repeated(amounts, batches))
 
 
-def _report(point: DesignPoint, seen: Observed) -> Report:
+def _report(point: DesignPoint, observed: Observed) -> Report:
     """Scale the steady state to the scenario's number of batches."""
-    m, amounts, average = point.machine, point.plan.amounts, seen.average
+    m, amounts, average = point.machine, point.plan.amounts, observed.average
     batches = m.scenario.run.batches
     return Report(
         machine=m,
@@ -72,7 +74,7 @@ def _report(point: DesignPoint, seen: Observed) -> Report:
         busy={name: seconds * batches for name, seconds in average.busy.items()},
         pmem_written=average.written * batches,
         pmem_media_written=average.media_written * batches,
-        staleness=seen.stale if m.log_policy.log else None,
+        staleness=observed.stale if m.log_policy.log else None,
         books=_books(average, batches),
         hit_rate=amounts.hit_rate if m.system.cache else None,
         drives_share=amounts.drives_share if m.system.caches else None,

@@ -6,14 +6,14 @@ point then costs one schedule. A point that trains, is struck, or reads a file r
 
 from collections.abc import Sequence
 
-from .core.threads import single_thread
+from .core.process import single_thread
 from .errors import Cancelled, CannotRun, EmberpoolError
 from .results.explanation import cannot_run, unmade
 from .results.result import Result
 from .results.undisturbed import calm, planned, told
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
-from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, Misfit, Observed, RefusedScenario, each, ready
+from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, RefusedScenario, design_point, evaluate
 from .simulate import simulate
 
 
@@ -21,27 +21,27 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     """Run many scenarios in full, in order, as `simulate` does, to the bit; results have tables if these are asked for.
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
-    `progress` is told how far the counting of the points is, and stops all of them by answering True (Cancelled).
+    `progress` sees how far the counting of the points is, and stops all of them by answering True (Cancelled).
     """
     meter = Meter(progress, sum(scenario.run.batches for scenario in scenarios))
 
-    def asked(scenario: Scenario) -> DesignPoint | Result | Misfit | RefusedScenario:
+    def planned_or_run(scenario: Scenario) -> DesignPoint | Result | NotScheduled:
         try:
             if goes_along(scenario):
-                return ready(scenario, lambda s, system: planned(s, system, hear=meter.step))
+                return design_point(scenario, lambda s, system: planned(s, system, on_progress=meter.step))
             return simulate(scenario, progress=progress)
         except Cancelled:
             raise
         except EmberpoolError as error:
             return RefusedScenario(scenario, error)
 
-    def tell(point: DesignPoint, seen: Observed) -> Result:
-        return told(point, seen) if calm(point, seen) else simulate(point.asked, progress=progress)
+    def render(point: DesignPoint, observed: Observed) -> Result:
+        return told(point, observed) if calm(point, observed) else simulate(point.scenario, progress=progress)
 
     with single_thread():
         what = TIMELINES if tables else RUNS
-        found = each(map(asked, scenarios), tell, what, lambda: meter.step("scheduling", False))
-    return [_settled(one) if isinstance(one, Misfit | RefusedScenario) else one for one in found]
+        found = evaluate(map(planned_or_run, scenarios), render, what, lambda: meter.step("scheduling", False))
+    return [_settled(one) if isinstance(one, NotScheduled) else one for one in found]
 
 
 def goes_along(scenario: Scenario) -> bool:
@@ -49,7 +49,7 @@ def goes_along(scenario: Scenario) -> bool:
     return not scenario.run.training and not scenario.data.digest
 
 
-def _settled(one: Misfit | RefusedScenario) -> Result:
+def _settled(one: NotScheduled) -> Result:
     if isinstance(one, RefusedScenario) and isinstance(one.error, CannotRun):
-        return cannot_run(one.asked, (str(one.error),))
+        return cannot_run(one.scenario, (str(one.error),))
     return unmade(one)

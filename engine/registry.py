@@ -1,4 +1,4 @@
-"""Finds variants: a file of a folder is a system, device, protection or model; a row of a table a metric or fault."""
+"""The registry of variants: a file of a folder is a system, device, protection or model; a row of a table a metric or fault."""
 
 import tomllib
 from collections.abc import Mapping

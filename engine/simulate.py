@@ -6,30 +6,23 @@ the log protocol, which decides where training resumes.
 
 from pathlib import Path
 
-from .amounts.counted import counted
-from .core import blas
-from .core.threads import single_thread
+from .amounts.counted import counted_traffic
+from .core.process import single_thread, without_scipy
 from .errors import CannotRun
 from .results.explanation import cannot_run, tell
 from .results.report import report
 from .results.result import Result
 from .results.undisturbed import calm, planned, told
-from .run.crash_recovery import in_miniature
-from .run.functional_class import functional_class, strikes_matter
-from .run.outage import Outage
 from .run.progress import Meter, Watcher
-from .run.run import Machine, Resolve, Resumption, Run, Segment, machine_of, run
-from .run.shared_training import TrainingShelf, shared
-from .run.training_curve import Learned, first_lesson, follow, learned
+from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
-from .schedule.evaluate import TIMELINES, DesignPoint, alone
-from .schedule.settle import settle
+from .schedule.evaluate import TIMELINES, DesignPoint, evaluate_one
+from .schedule.machine import Machine, machine_of, settle
 from .schedule.steady_state import steady
-from .systems.traffic import Traffic
 from .workload.readers.criteo import CriteoFile, read
-from .workload.source import Source, num_batches, source
+from .workload.source import num_batches, repeats, source
 
-blas.spare()
+without_scipy()
 
 
 def simulate(
@@ -37,80 +30,44 @@ def simulate(
 ) -> Result:
     """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
 
-    `data` is a Criteo file. `progress` is told now and then, and stops the run by answering True (Cancelled). With a
-    `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
+    `data` is a Criteo file. `progress` sees now and then how far it is, and stops the run by answering True (Cancelled).
+    With a `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
     What cannot run comes back as a result that says why; BadInput is raised for what cannot be read.
     """
     file = read(data) if data else None
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
-    settled = settle(scenario)
-    ready = machine_of(settled.scenario)
+    settled = settle(scenario)  # what is automatic is chosen, such as the memory's capacity
+    machine = machine_of(settled.scenario)  # the training system, its policies, and its devices
     if settled.problems:
         return cannot_run(scenario, settled.problems)
     try:
         with single_thread():
-            return _simulate(scenario, ready, file, progress, shelf)
+            return _simulate(scenario, machine, file, progress, shelf)
     except CannotRun as error:
         return cannot_run(scenario, (str(error),))
 
 
 def _simulate(
-    asked: Scenario, m: Machine, file: CriteoFile | None, progress: Watcher | None, shelf: TrainingShelf | None
+    scenario: Scenario, machine: Machine, file: CriteoFile | None, progress: Watcher | None, shelf: TrainingShelf | None
 ) -> Result:
-    given, batches = source(m.scenario, file), num_batches(m.scenario, file)
-    meter, one = Meter(progress, batches), functional_class(m.scenario)
-    known = bool(shelf is not None and one and shelf.get(one.name))
-    trains = m.scenario.run.training and not known
+    settled, system = machine.scenario, machine.system
+    batches, origin, training = num_batches(settled, file), source(settled, file), trains(settled, shelf)
+    meter, note = Meter(progress, batches), repeats(settled, origin)
 
-    def hear(note: str, finishes: bool) -> None:
-        meter.step(note, counts=finishes and not trains)
+    def on_progress(what: str, finishes: bool) -> None:
+        meter.step(what, counts=finishes and not training)
 
-    if not m.scenario.run.training:
-        point = DesignPoint(asked, m, planned(m.scenario, asked.system, file, hear))
-        seen = alone(point, TIMELINES)
-        if calm(point, seen):
-            return told(point, seen, _notes(asked, given))
-    amounts = counted(m.scenario, asked.system, file, hear)
-    near = (amounts.hit_rate if m.system.cache else None, amounts.drives_share if m.system.caches else None)
-    done = _untrained_to_its_end(m, amounts) if shelf is not None and one else None
-    if done and one and shelf is not None:
-        learns = shared(one, done, file, meter, shelf)
-    elif m.scenario.run.training:
-        done, lessons = run(m, amounts, first_lesson(m, given, batches, meter), follow)
-        learns = learned(lessons)
-    else:
-        (done, _), learns = run(m, amounts, None, untrained(m)), Learned()
-    accounts = report(done, steady(done.planned, m.devices), batches, learns.scores, *near)
-    return tell(asked, done, accounts, learns.rows, _notes(asked, given, learns.note))
-
-
-def _untrained_to_its_end(m: Machine, amounts: Traffic) -> Run | None:
-    """Return the run without training; None where it comes to no end, or what struck it may change what is trained."""
-    try:
-        done, _ = run(m, amounts, None, untrained(m))
-    except CannotRun:
-        return None  # training may fail before
-    other = (done.crashes or done.strikes) and strikes_matter(m.scenario, m.log_policy)
-    return done if done.completed and not other else None
-
-
-def _notes(asked: Scenario, given: Source, *others: str) -> tuple[str, ...]:
-    """Return what a reader must know of this run, among it that a batch larger than its file holds samples several times."""
-    size, samples = asked.data.batch_size, given.training_samples or asked.data.batch_size
-    short = f"Each batch of {size:,} samples repeats the file's {samples:,}; lower data.batch_size to see its own rows."
-    return tuple(filter(None, (*others, short if size > samples else "")))
-
-
-def untrained(m: Machine) -> Resolve[None]:
-    """Return what follows and recovers segments without training; a system without a log starts again at batch 0."""
-
-    def resolve(segment: Segment, down: Outage | None, state: None) -> tuple[Resumption, None]:
-        if down is None:
-            return Resumption(segment.last, segment.last), None
-        try:
-            return Resumption(*in_miniature(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
-        except CannotRun as error:
-            return Resumption(0, 0, str(error)), None
-
-    return resolve
+    if not settled.run.training:  # without a fault either, arrays of times are enough
+        plan = planned(settled, scenario.system, file=file, on_progress=on_progress)
+        point = DesignPoint(scenario, machine, plan)
+        observed = evaluate_one(point, TIMELINES)
+        if calm(point, observed):
+            return told(point, observed, (note,) if note else ())
+    traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
+    run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
+    average = steady(run.planned, machine.devices)
+    hits = traffic.hit_rate if system.cache else None
+    drives = traffic.drives_share if system.caches else None
+    accounts = report(run, average, batches, learned.scores, hits, drives)
+    return tell(scenario, run, accounts, learned.rows, tuple(filter(None, (learned.note, note))))

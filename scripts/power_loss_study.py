@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from engine.registry import names
 from engine.results.result import Result
-from engine.run.run import machinery
+from engine.run.run import machine_of
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
@@ -48,7 +48,7 @@ def study(asked: Scenario, count: int, seed: int) -> str:
     struck = [simulate(with_values(asked, {"faults.power_loss_at_seconds": (at,)})) for at in instants(quiet, count, seed)]
     same = sum(learned(result) == learned(quiet) for result in struck)
     again = np.mean([result.results["Lost batches"] for result in struck])
-    ways = machinery(fit(asked).scenario).log_policy
+    ways = machine_of(fit(asked).scenario).log_policy
     promise = "to the bit" if ways.strict else f"MLP <= {ways.bound} batches old" if ways.log else "starts again"
     return f"{asked.system:8}{asked.model.optimizer:11}{promise:20}{count:9}{same:23}{again:19.2f}"
 

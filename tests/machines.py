@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.amounts.counted import counted as count
+from engine.amounts.counted import counted_traffic as count
 from engine.registry import load, names
 from engine.run.run import Machine, machine_of, schedule
 from engine.scenario.presets import preset, preset_names

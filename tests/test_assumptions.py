@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.hardware.assumptions import name_of
+from engine.hardware.device import name_of
 from engine.registry import every
 from engine.results.result import from_json
 from engine.scenario.presets import preset

@@ -11,14 +11,14 @@ import pytest
 from tests.service_fakes import ROOT
 
 SPARED = """
-from engine.core import blas; blas.spare()
+from engine.core.process import without_scipy; without_scipy()
 import sys, numba
 @numba.njit
 def double(x): return 2 * x.sum()
 import numpy as np
 assert double(np.ones(3)) == 6 and "scipy.linalg" not in sys.modules
 import scipy.linalg
-blas.spare()
+without_scipy()
 assert scipy.linalg.det(np.eye(2)) == 1 and sys.modules["scipy.linalg"]
 """
 

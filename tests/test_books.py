@@ -12,10 +12,11 @@ from engine.registry import every
 from engine.results.ledger import ACCOUNTS, RECOVERY
 from engine.results.report import report
 from engine.run.run import run
+from engine.run.shared_training import untrained
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
 from engine.schedule.steady_state import steady
-from engine.simulate import simulate, untrained
+from engine.simulate import simulate
 from engine.training.evaluate import Scores
 from tests.cases import each, examples
 

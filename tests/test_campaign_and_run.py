@@ -3,7 +3,7 @@
 import pytest
 
 from engine.campaign import campaign
-from engine.faults.hazard import Hazard
+from engine.faults.fault import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate

@@ -9,8 +9,7 @@ from engine.__main__ import main
 from engine.campaign import accuracy, fault_stream, reference_points
 from engine.campaign.simulate import terms_of
 from engine.commands import campaign
-from engine.faults import fault
-from engine.faults.hazard import Hazard
+from engine.faults.fault import Hazard, strikes
 from engine.registry import every, load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -76,7 +75,7 @@ def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():
     end = 3e5 * HOUR
     found = fault_stream.hazards_of(scenario)
     ours = [blow.fault for blow in fault_stream.blows(scenario, found, 1, end)]
-    theirs = [strike.fault for strike in takewhile(lambda strike: strike.at < end, fault.strikes(scenario))]
+    theirs = [strike.fault for strike in takewhile(lambda strike: strike.at < end, strikes(scenario))]
     assert set(found) == set(theirs)
     assert {name: ours.count(name) / theirs.count(name) for name in found} == pytest.approx(dict.fromkeys(found, 1.0), abs=0.12)
 
@@ -90,7 +89,7 @@ def test_waits_are_the_means_of_what_a_full_run_draws():
     knobs = {"detect_seconds": 20.0, "detect_sigma": 0.8, "late_detection_share": 0.3, "late_detection_seconds": 500.0}
     knobs |= {"repair_median_seconds": 60.0, "repair_sigma": 0.5, "restart_seconds": 7.0, "gpu_crash_mtbf_hours": 1.0}
     scenario = with_values(TINY, {f"faults.{name}": value for name, value in knobs.items()})
-    drawn = [(one.detect, one.repair + 7.0) for _, one in zip(range(20_000), fault.strikes(scenario), strict=False)]
+    drawn = [(one.detect, one.repair + 7.0) for _, one in zip(range(20_000), strikes(scenario), strict=False)]
     terms, _ = terms_of(scenario, "undo", None)
     assert (terms.detect, terms.restart) == pytest.approx([sum(some) / len(drawn) for some in zip(*drawn, strict=True)], rel=0.03)
 

@@ -3,8 +3,7 @@
 import pytest
 
 from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream
-from engine.hardware.cluster import folded, nodes
-from engine.hardware.device import joules, seconds
+from engine.hardware.device import folded, joules, nodes, seconds
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
 from tests.cases import each

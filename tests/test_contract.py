@@ -10,7 +10,7 @@ import pytest
 from machines import ready
 from oracles import simpy_machine
 
-from engine.amounts.counted import counted
+from engine.amounts.counted import counted_traffic
 from engine.registry import every, load, names
 from engine.results.csv_table import csv_text
 from engine.results.metric import metrics
@@ -48,7 +48,7 @@ def struck_once(system):
 def line(system):
     """Return the machinery and the timeline of a short run."""
     machinery = ready(short(system))
-    return machinery, schedule(machinery, counted(machinery.scenario, machinery.scenario.system))
+    return machinery, schedule(machinery, counted_traffic(machinery.scenario, machinery.scenario.system))
 
 
 @each("system", names("systems"))

@@ -7,7 +7,7 @@ from engine.estimate import estimate
 from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.energy import fraction_done
+from engine.schedule.timeline import fraction_done
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic

@@ -15,7 +15,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
-from engine.systems.powered import readers
+from engine.systems.system import readers
 from pages.faults import campaigns
 from tests.cases import each
 from tests.test_scale_out import small

@@ -12,10 +12,11 @@ from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
 from engine.results.report import report
 from engine.run.run import run, schedule
+from engine.run.shared_training import untrained
 from engine.scenario.scenario import with_values
-from engine.schedule import energy
+from engine.schedule import timeline
 from engine.schedule.steady_state import steady
-from engine.simulate import simulate, untrained
+from engine.simulate import simulate
 from engine.training.evaluate import Scores
 from tests.cases import each, examples
 
@@ -117,7 +118,7 @@ def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_n
     assert joules(drive, HomeWrites(1e5, 64)) == pytest.approx((18 - 4) * 1e5 / 1.5e6, **same)
     asked = scenario("dlrm-kaggle", "ssd")
     line = schedule(ready(asked), flow(asked, BATCHES))
-    before_last = energy.dynamic(line, ready(asked).devices, line.makespan)["ssd"]
+    before_last = timeline.dynamic_joules(line, ready(asked).devices, line.makespan)["ssd"]
     home = (18 - 4) * BATCHES * flow(asked, 1).rows[0] / 1.5e6
     assert before_last > home
 
@@ -138,7 +139,7 @@ def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
     machine = ready(MACHINES[name])
     line = schedule(machine, uneven(flow(MACHINES[name], BATCHES)))
     each = np.where(np.isnan(line.end), 0.0, price(machine, line))
-    spent = sum(energy.dynamic(line, machine.devices, line.makespan).values())
+    spent = sum(timeline.dynamic_joules(line, machine.devices, line.makespan).values())
     under_way = np.nansum(price(machine, line)[np.isnan(line.end) & ~np.isnan(line.start)])
     assert each.sum() * (1 - 1e-9) <= spent <= (each.sum() + under_way) * (1 + 1e-9)
     average = steady(line, machine.devices)
@@ -152,7 +153,7 @@ def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
     machine = ready(scenario("trainingcxl-rm1", system))
     line = schedule(machine, flow(scenario("trainingcxl-rm1", system), BATCHES))
     instants = np.linspace(0, line.makespan, 40)
-    spent = [sum(energy.dynamic(line, machine.devices, at).values()) for at in instants]
+    spent = [sum(timeline.dynamic_joules(line, machine.devices, at).values()) for at in instants]
     assert spent[0] == 0
     assert (np.diff(spent) >= 0).all()
     assert spent[20] / spent[-1] == pytest.approx(0.5, abs=0.1)
@@ -165,7 +166,7 @@ def test_pmem_is_written_with_updates_logs_and_flags(system, logs):
     line = schedule(machine, amounts)
     rows, row = amounts.rows.sum(), amounts.row_bytes
     expected = logs * (rows * row + rows * (row + 8) + BATCHES * (amounts.mlp_bytes + 4 * 64))
-    assert energy.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
+    assert timeline.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
 
 
 @each("answer", [estimate, simulate])

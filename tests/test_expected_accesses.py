@@ -10,7 +10,7 @@ import pytest
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
-from engine.workload import accesses, source, spectrum, touched
+from engine.workload import accesses, batch, source, spectrum
 from engine.workload.expected import hit_rate
 from tests.cases import each
 from tests.reference_caches import cache_misses
@@ -32,10 +32,10 @@ def _scenario(changes: dict[str, Any]) -> Scenario:
 
 def counted_accesses(scenario: Scenario, origin: source.Source, num_batches: int) -> accesses.Accesses:
     """Count the accesses of the first batches."""
-    memory = touched.recent(scenario.model, scenario.data.batch_size)
+    memory = batch.recent(scenario.model, scenario.data.batch_size)
     counts = np.empty((3, num_batches, scenario.model.num_tables))
     for n in range(num_batches):
-        counts[:, n] = touched.tally(memory, origin.ids(n))
+        counts[:, n] = batch.tally(memory, origin.ids(n))
     return accesses.Accesses(accesses.lookups(scenario), *counts)
 
 
@@ -79,9 +79,9 @@ def test_counting_agrees_with_sets_of_rows() -> None:
 
 def test_counting_needs_memory_for_two_batches_whatever_the_tables_hold() -> None:
     scenario = _scenario({"model.num_embeddings": (10**11,)})
-    memory = touched.recent(scenario.model, 128)
+    memory = batch.recent(scenario.model, 128)
     assert memory.rows.nbytes + memory.again.nbytes < 64 * 128 * 26
-    first = touched.tally(memory, source.source(scenario).ids(0))
+    first = batch.tally(memory, source.source(scenario).ids(0))
     assert first[1].sum() == first[2].sum() == 0
 
 

@@ -72,7 +72,7 @@ def test_a_strict_system_trains_the_same_model_to_the_bit_after_faults_that_stop
     at = (0.31 * span(system), 0.31 * span(system) + 0.0031 + 0.4 * span(system))
     struck = simulate(tiny(system, **knobs, **{f"{name}_at_seconds": at}))
     assert struck.ran and kinds(struck) == ["fault", "recovered"] * 2
-    assert every("faults")[name.replace("_", "-")].said in struck.events[0]["What"]
+    assert every("faults")[name.replace("_", "-")].message in struck.events[0]["What"]
     assert learned(struck) == learned(quiet(system, **knobs))
 
 

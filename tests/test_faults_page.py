@@ -7,7 +7,7 @@ from machines import scenario
 
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
-from engine.faults.hazard import Hazard
+from engine.faults.fault import Hazard
 from engine.insight.power_loss_detail import close_up
 from engine.units import DAY, HOUR
 from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables

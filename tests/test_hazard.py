@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from engine.errors import BadKnob
-from engine.faults.fault import Strike, asked, strikes
-from engine.faults.hazard import Hazard
-from engine.faults.hazard import repair_times as repairs
-from engine.faults.hazard import strikes as instants
-from engine.faults.published_rates import mtbfs, published
+from engine.faults.fault import Hazard, Strike, active, instants, mtbfs, published, strikes
+from engine.faults.fault import repair_times as repairs
 from engine.registry import NO_RATES, every, rate_names
-from engine.scenario.fault_trace import replay
+from engine.scenario.fault_knobs import replay
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from tests.cases import each
@@ -109,7 +106,7 @@ def takewhile_before(found, end):
 @pytest.mark.parametrize("name", [name for name in rate_names() if name != NO_RATES])
 def test_published_rates_name_known_faults_and_can_be_overruled(name):
     assert set(mtbfs(name)) <= set(RANDOM) and all(seconds > 0 for seconds in mtbfs(name).values())
-    assert set(mtbfs(name)) == asked(asking(rates=name))
+    assert set(mtbfs(name)) == active(asking(rates=name))
     assert all(one["source"] for one in (published(name), *published(name)["faults"].values()))
     own = next(strikes(asking(rates="rsc1", host_crash_mtbf_hours=2.0)))
     assert own == next(strikes(asking(host_crash_mtbf_hours=2.0)))

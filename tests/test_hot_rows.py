@@ -10,7 +10,7 @@ from engine.amounts.hot_rows import HotSet, hot_set, popular
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload import correlation as links
+from engine.workload import sampling as links
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import popular_share
 from engine.workload.readers.criteo import read

@@ -15,7 +15,7 @@ from engine.registry import names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule import averages
-from engine.schedule.kernels.totals import totals
+from engine.schedule.kernels.totals import empty_totals
 from engine.schedule.layout import accounts_of
 from engine.schedule.timeline import template_of
 from engine.simulate import simulate
@@ -43,7 +43,7 @@ def observed(graph, times, enough, monkeypatch):
     taken = averages.Taken(
         np.arange(points * tasks).reshape(points, tasks), table, 3 * table, 5 * table, np.ones((tasks, batches)), watts, watts
     )
-    room, real = totals(points, (batches, tasks), len(cells), True), averages._follow
+    room, real = empty_totals(points, (batches, tasks), len(cells), True), averages._follow
     monkeypatch.setattr(averages, "ENOUGH", enough)
     monkeypatch.setattr(averages, "_follow", lambda *given: held.append(real(*given)) or held[-1])
     template = template_of(graph, np.zeros((batches, tasks)))

@@ -23,8 +23,7 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.schedule.kernels.events import advance
-from engine.schedule.machine import machine_of
-from engine.schedule.settle import expected_line, settle
+from engine.schedule.machine import expected_line, machine_of, settle
 from engine.schedule.steady_state import steady
 from engine.schedule.timeline import timeline
 from engine.service import worker

@@ -7,21 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.amounts.memory_levels import finder
+from engine.amounts.counted import finder
 from engine.caches.inclusive_lru import no_rows, serve
 from engine.caches.row_index import with_room
 from engine.estimate import estimate
 from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.settle import settle
+from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.systems.placement import levels, placement
 from engine.systems.traffic import row_bytes
 from engine.workload.accesses import expected
-from engine.workload.batch import bag_layout
+from engine.workload.batch import bag_layout, recent, tally
 from engine.workload.source import source
-from engine.workload.touched import recent, tally
 from tests.cases import each
 from tests.machines import counted
 from tests.test_scale_out import small

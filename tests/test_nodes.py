@@ -10,9 +10,8 @@ from engine.estimate import estimate
 from engine.hardware.devices.gpu import memory_bytes
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.settle import settle
+from engine.schedule.machine import MOST_NODES, for_capacity, on, settle
 from engine.systems.capacity import activation_bytes, fit
-from engine.systems.node_count import MOST_NODES, for_capacity, on
 from engine.systems.placement import USABLE
 from engine.systems.traffic import mlp_bytes, table_bytes
 from engine.units import GiB

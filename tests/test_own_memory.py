@@ -13,13 +13,13 @@ import pytest
 from joblib.parallel import BACKENDS
 
 from engine.__main__ import main
-from engine.core import memo, memory_limit
+from engine.core import memo, process
 from engine.errors import CannotRun, NoRoom
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.service import service, worker
 from engine.store import kept
-from engine.workload.touched import recent
+from engine.workload.batch import recent
 from tests.service_fakes import COMPUTE, HUNGRY, ROOT, ask, scenario, scenarios
 
 DEAF = """
@@ -43,11 +43,11 @@ def test_counting_is_refused_where_it_takes_more_than_the_computer_has(
 ) -> None:
     need = recent(TINY.model, TINY.data.batch_size)
     least = need.rows.nbytes + need.again.nbytes
-    monkeypatch.setattr(memory_limit, "physical", lambda: least)
+    monkeypatch.setattr(process, "physical", lambda: least)
     assert main(["run", "--preset", "tiny"]) == 3
     said = capsys.readouterr().err
     assert said.startswith("Counting the rows of batches of 16 samples") and said.endswith("GiB; lower data.batch_size.\n")
-    monkeypatch.setattr(memory_limit, "physical", lambda: 2 * least)
+    monkeypatch.setattr(process, "physical", lambda: 2 * least)
     assert main(["run", "--preset", "tiny"]) == 0
 
 
@@ -57,8 +57,8 @@ def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.Mo
     limit.write_text("4096\n")
     boundless.write_text("max\n")
     for limits, expected in (((limit,), 4096), ((boundless, missing), whole), ((missing, limit), 4096)):
-        monkeypatch.setattr(memory_limit, "CONTAINER_LIMITS", limits)
-        assert memory_limit.physical() == expected
+        monkeypatch.setattr(process, "CONTAINER_LIMITS", limits)
+        assert process.physical() == expected
 
 
 def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_kept(tmp_path: Path) -> None:
@@ -66,13 +66,13 @@ def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_k
     request = service.submit(store, points, "estimate", keeps_on=True)
     service.serve(store, 1, 0.0, COMPUTE)
     (failure,) = service.failures(store, request)
-    assert failure.sentence == memory_limit.TOO_LARGE and "data.batch_size" in failure.sentence and not failure.bug
+    assert failure.sentence == process.TOO_LARGE and "data.batch_size" in failure.sentence and not failure.bug
     assert [found.ran for _, found in kept.outcomes(store, points, "estimate") if found] == [True, False, True]
     assert ask(store, "SELECT count(*) FROM results") == [(2,)]
 
 
 def test_what_this_computer_lacks_the_memory_for_is_a_failure_of_the_point_and_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_limit, "physical", lambda: 1)
+    monkeypatch.setattr(process, "physical", lambda: 1)
     small = with_values(TINY, {"run.training": False})
     with pytest.raises(NoRoom):
         worker.computed(small, "full", None, lambda _: False)
@@ -87,7 +87,7 @@ def test_memory_that_runs_out_anywhere_is_a_sentence_of_the_command(
         raise MemoryError
 
     monkeypatch.setattr("engine.commands.run.computed", hungry)
-    assert main(["run", "--preset", "tiny"]) == 3 and capsys.readouterr().err == f"{memory_limit.TOO_LARGE}\n"
+    assert main(["run", "--preset", "tiny"]) == 3 and capsys.readouterr().err == f"{process.TOO_LARGE}\n"
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from engine.registry import every, names
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
-from engine.systems.powered import constants, powered, readers
+from engine.systems.system import constants, powered, readers
 from tests.cases import each
 
 # Knobs of the machine that belong to no single device.

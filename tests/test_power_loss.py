@@ -10,7 +10,8 @@ import pytest
 from machines import STRICT, counted, flow, ready, scenario
 
 from engine.run.run import run, schedule
-from engine.simulate import simulate, untrained
+from engine.run.shared_training import untrained
+from engine.simulate import simulate
 from tests.cases import each
 from tests.test_faults import TIMES, learned
 

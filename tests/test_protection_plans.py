@@ -9,7 +9,7 @@ from engine.campaign import batch_costs, campaign, fault_stream
 from engine.campaign.closed_form import daly
 from engine.campaign.compare import wear, wilson
 from engine.campaign.simulate import terms_of
-from engine.faults.hazard import Hazard
+from engine.faults.fault import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.systems.traffic import mlp_bytes, row_bytes, table_bytes

@@ -6,7 +6,7 @@ from engine.campaign import batch_costs, campaign, fault_stream, many, period_cu
 from engine.campaign.protection import KEEPS, LOSSES
 from engine.campaign.simulate import terms_of
 from engine.errors import BadKnob, CannotRun
-from engine.faults.hazard import Hazard
+from engine.faults.fault import Hazard
 from engine.registry import every, names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

@@ -11,12 +11,12 @@ from engine.registry import names
 from engine.results.explanation import tell
 from engine.results.report import report
 from engine.run.run import run
+from engine.run.shared_training import untrained
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import machine_of
-from engine.schedule.settle import settle
+from engine.schedule.machine import machine_of, settle
 from engine.schedule.steady_state import steady
-from engine.simulate import simulate, untrained
+from engine.simulate import simulate
 from engine.store.kept import result_text
 from engine.training.evaluate import Scores
 from tests.cases import each
@@ -37,7 +37,7 @@ def same(found, wanted):
 def by_timeline(asked):
     """Return the result as runs with faults make it: from a timeline of each batch, its books closed batch by batch."""
     m = machine_of(settle(asked).scenario)
-    amounts = counted.counted(m.scenario, asked.system)
+    amounts = counted.counted_traffic(m.scenario, asked.system)
     (done, _), near = run(m, amounts, None, untrained(m)), (amounts.hit_rate if m.system.cache else None,)
     near += (amounts.drives_share if m.system.caches else None,)
     return tell(asked, done, report(done, steady(done.planned, m.devices), amounts.batches, Scores(), *near), (), ())

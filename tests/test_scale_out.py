@@ -13,7 +13,7 @@ from engine.registry import load
 from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.settle import settle
+from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.systems.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows

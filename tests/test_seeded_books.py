@@ -6,7 +6,7 @@ import pytest
 from seeded_bugs import BUGS, installed
 from test_books import accounts, tiny
 
-from engine.faults import hazard
+from engine.faults.fault import Hazard, instants
 from tests.cases import each
 
 BOOKS = [name for name, bug in BUGS.items() if bug.check == "books"]
@@ -34,7 +34,7 @@ def problems(system):
 def unbalanced():
     """Return what is wrong with the books, with a log and without, and with the rate of random faults."""
     wrong = [problem for system in ("cxl-b", "dram") for problem in problems(system)]
-    times = list(islice(hazard.strikes(hazard.Hazard(100.0, 0.6), 1, "any"), 20_000))
+    times = list(islice(instants(Hazard(100.0, 0.6), 1, "any"), 20_000))
     if sum(b - a for a, b in pairwise(times)) / 19_999 != pytest.approx(100.0, rel=0.05):
         wrong.append("rate")
     return wrong

@@ -21,6 +21,7 @@ from engine.run.learner import crash
 from engine.run.outage import Outage
 from engine.run.progress import Meter
 from engine.run.run import Machine, Resumption, Segment, run
+from engine.run.shared_training import untrained
 from engine.run.training_curve import first_lesson
 from engine.scenario.keys import key
 from engine.scenario.machine import MachineKnobs
@@ -29,7 +30,6 @@ from engine.schedule.timeline import timeline
 from engine.service import computations
 from engine.service.dispatch import Feed
 from engine.service.service import status, submit
-from engine.simulate import untrained
 from engine.store.database import opened
 from engine.store.requests import tend
 from engine.systems.steps import shared

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.caches import batch_cache, batch_lru, frequency_rank
+from engine.caches import batch_cache, batch_lru
 from engine.caches.replay import served
 from engine.core.work import Direct
 from engine.errors import BadKnob
@@ -97,7 +97,7 @@ def test_a_system_serves_a_run_by_its_policy(system, policy):
     ids, cache = source(asked), load("systems", system).cache
     rows, batches = int(cache.rows(asked)), [ids.ids(n) for n in range(20)]
     if system == "cached-embedding":  # relabels ids and preloads 70 % of its cache
-        batches = [np.arange(int(0.7 * rows))[::-1].copy(), *map(frequency_rank.generated(asked), batches)]
+        batches = [np.arange(int(0.7 * rows))[::-1].copy(), *map(batch_cache.ranks_by_popularity(asked), batches)]
         listed = [[*row, 0] for row in by_policy.lfu(batches, rows)][1:]
     else:
         listed = (by_policy.lfu_in_sets if policy else by_policy.lru_in_sets)(batches, rows, 32)
@@ -131,7 +131,7 @@ def test_counts_of_all_rows_take_the_gpu_memory_that_stamps_of_cached_rows_give_
 
 def test_ranks_number_all_rows_and_follow_how_often_the_data_uses_them():
     asked = small()
-    ids, relabel = np.concatenate([source(asked).ids(n) for n in range(20)]), frequency_rank.generated(asked)
+    ids, relabel = np.concatenate([source(asked).ids(n) for n in range(20)]), batch_cache.ranks_by_popularity(asked)
     assert len(np.unique(relabel(ids))) == len(np.unique(ids))
     counts = np.bincount(relabel(ids))
     assert len(counts) <= offsets(asked.model)[-1]
@@ -140,7 +140,7 @@ def test_ranks_number_all_rows_and_follow_how_often_the_data_uses_them():
 
 
 def test_a_file_is_ranked_by_its_own_counts():
-    relabel = frequency_rank.recorded([np.array([9, 9, 4]), np.array([4, 9, 7])])
+    relabel = batch_cache.ranks_by_count([np.array([9, 9, 4]), np.array([4, 9, 7])])
     assert relabel(np.array([9, 4, 7])).tolist() == [0, 1, 2]
 
 

@@ -18,9 +18,9 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import steady
+from engine.workload.batch import recent, tally
 from engine.workload.expected_cache import expected_unique, look_ahead_rows, spread
 from engine.workload.source import source
-from engine.workload.touched import recent, tally
 from tests.cases import each
 
 SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")

@@ -17,7 +17,7 @@ from engine.results.perfetto import chrome_trace
 from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import KNOBS, Scenario, with_values
-from engine.systems.powered import constants
+from engine.systems.system import constants
 from engine.version import MODEL
 from tests.cases import each
 

@@ -11,7 +11,7 @@ from engine.errors import CannotRun
 from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
-from engine.systems.powered import constants
+from engine.systems.system import constants
 from engine.validation.estimate_gap import Gap
 from pages.common import address, downloads
 from pages.common.numbers import readable

@@ -1,6 +1,9 @@
-"""What a full run's batches ask for, counted from their ids: once for all points whose counting reads the same.
+"""Traffic of a full run's batches, counted from their ids: once for all points whose counting reads the same.
 
 Rows are counted once for all points with the same data, what a cache moves once for each cache; no bandwidth moves a row.
+Of a system with several memories, rows are found in tables placed in HBM and DRAM, and in row caches in front of all others.
+Caches of thousands of millions of rows fill in no run of bearable length. So a run begins as after long training, if asked: a
+row that it has not used yet was used before it as long ago as its popularity says. What it has used follows from its own ids.
 """
 
 from collections.abc import Callable
@@ -9,49 +12,54 @@ from typing import Any
 
 import numpy as np
 
+from ..caches.inclusive_lru import no_rows, serve
 from ..caches.lru_misses import MOST_LOOKUPS, Distances, distances, moved
 from ..caches.replay import served, warm
+from ..caches.row_index import with_room
+from ..caches.warm_start import before
+from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
 from ..registry import load
 from ..scenario.scenario import Scenario, per_table
+from ..systems.placement import placement
 from ..systems.system import System, cache_policy
-from ..systems.traffic import BY_BATCH, LEVELS, Floats, Traffic, traffic
+from ..systems.traffic import BY_BATCH, LEVELS, Traffic, row_bytes, traffic
+from ..workload.batch import bag_layout, recent, tally
 from ..workload.readers.criteo import CriteoFile
 from ..workload.source import Source, num_batches, source
-from ..workload.touched import recent, tally
 from .hot_rows import hot_set, popular
-from .memory_levels import finder
 
-Hear = Callable[[str, bool], None]  # told what was done, and whether that finishes a batch; it may raise Cancelled
+OnProgress = Callable[[str, bool], None]  # given what was done, and whether that finishes a batch; it may raise Cancelled
+# From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
+Finder = Callable[[int, Ints, Ints], Floats]
 MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count
 MOST_NUMBERS = 4_000_000  # of each kind of count, 8 bytes each
 of_amounts = remembered(MOST_NUMBERS, lambda found: found.size)
 
 
-def unheard(note: str, finishes: bool) -> None:
-    """Hear nothing."""
+def ignore_progress(note: str, finishes: bool) -> None:
+    """Let progress go unseen."""
 
 
-def counted(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> Traffic:
+@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
+def counted_traffic(
+    s: Scenario, system: str, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
+) -> Traffic:
     """Return what the batches of a run ask for; `file` is the one that the scenario's digest names.
 
     Whatever of it was counted before, for this or another machine, is not counted again.
     """
-    return _counted(s, system, file=file, hear=hear)
-
-
-@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
-def _counted(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Traffic:
     chosen: System = load("systems", system)
-    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold"), _tallied(s, file=file, hear=hear), strict=True))
+    tallied = _tallied(s, file=file, on_progress=on_progress)
+    amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold"), tallied, strict=True))
     amounts |= dict.fromkeys(("misses", "popular"), np.zeros_like(amounts["rows"]))
     if chosen.cache:
-        flow = _moved(s, system, file=file, hear=hear)
+        flow = _moved(s, system, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
     if chosen.caches:
-        amounts["levels"] = _found(s, system, file=file, hear=hear)
+        amounts["levels"] = _found(s, system, file=file, on_progress=on_progress)
     if chosen.hot:
-        amounts["popular"] = _popular(s, system, file=file, hear=hear)
+        amounts["popular"] = _popular(s, system, file=file, on_progress=on_progress)
     return traffic(s, **amounts)
 
 
@@ -70,7 +78,7 @@ def _lookups(s: Scenario, batches: int) -> int:
 
 
 @of_amounts
-def _tallied(s: Scenario, file: CriteoFile | None, hear: Hear) -> Floats:
+def _tallied(s: Scenario, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return unique rows, share of lookups of rows of the batch before, and unique rows that it has not touched, (3, N)."""
     given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
     columns = np.zeros((3, num_batches(s, file)))
@@ -78,12 +86,12 @@ def _tallied(s: Scenario, file: CriteoFile | None, hear: Hear) -> Floats:
         ids = given.ids(n)
         unique, shared, raw = tally(near, ids)
         columns[:, n] = unique.sum(), raw.sum() / ids.size, unique.sum() - shared.sum()
-        hear(f"counted rows of batch {n}", True)
+        on_progress(f"counted rows of batch {n}", True)
     return columns
 
 
 @of_amounts
-def _moved(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+def _moved(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
     cache, batches = load("systems", system).cache, num_batches(s, file)
     by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
@@ -93,7 +101,7 @@ def _moved(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Flo
     flow = np.zeros((4, batches))
     for n, moves in enumerate(served(s, cache, _drawn(s, file=file), batches)):
         flow[:, n] = moves.misses, moves.evicted, moves.missed_lookups, moves.refused
-        hear(f"followed the cache through batch {n}", False)
+        on_progress(f"followed the cache through batch {n}", False)
     return flow
 
 
@@ -104,7 +112,7 @@ def _distances(s: Scenario, file: CriteoFile | None) -> Distances:
     return distances([given.ids(n) for n in range(num_batches(s, file))])
 
 
-def _found(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+def _found(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return rows by the memory that they are found in, (N, LEVELS)."""
     given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
     find = finder(s, load("systems", system).caches(s), bool(given.digest))
@@ -112,15 +120,39 @@ def _found(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Flo
     for n in range(len(levels)):
         ids = given.ids(n)
         levels[n] = find(n, tally(near, ids)[0], ids)
-        hear(f"found the rows of batch {n}", False)
+        on_progress(f"found the rows of batch {n}", False)
     return levels
 
 
-def _popular(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> Floats:
+def _popular(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
     """Return the share of samples that meet hot rows alone, (N,)."""
     given = _drawn(s, file=file)
     hot, shares = hot_set(s, load("systems", system).hot(s), given), np.zeros(num_batches(s, file))
     for n in range(len(shares)):
         shares[n] = popular(hot, given.ids(n))
-        hear(f"counted popular samples of batch {n}", False)
+        on_progress(f"counted popular samples of batch {n}", False)
     return shares
+
+
+def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
+    """Return what finds a batch's rows, batch after batch, with caches of so many rows in DRAM and SCM.
+
+    A `recorded` file's popularity is not known, so its caches are empty at first.
+    """
+    dense = placement(s, cached[0] * row_bytes(s))
+    layout, below, held = bag_layout(s.model, s.data.batch_size), tuple(sorted(dense.below)), no_rows(cached)
+    guess = before(s, below, cached) if below and s.policy.warm_caches and not recorded else _empty
+
+    def find(n: int, unique: Ints, ids: Ints) -> Floats:
+        nonlocal held
+        far = np.concatenate([ids[layout[t] : layout[t + 1]] for t in below]) if below else ids[:0]
+        held, found = with_room(held, len(far)), np.zeros(LEVELS - 1, dtype=np.int64)
+        fresh = serve(*held, far, found)
+        found += np.bincount(guess(n, fresh), minlength=LEVELS - 1)
+        return np.concatenate(([unique[list(dense.dram)].sum()], found))
+
+    return find
+
+
+def _empty(n: int, fresh: Ints) -> Ints:
+    return np.full(len(fresh), LEVELS - 2)

@@ -1,4 +1,4 @@
-"""The amounts of a steady batch, expected from the popularity instead of counted from ids."""
+"""Traffic of a steady batch, expected from the popularity instead of counted from ids."""
 
 import numpy as np
 

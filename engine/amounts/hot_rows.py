@@ -1,4 +1,4 @@
-"""Which rows are hot, and which samples are popular: those all of whose lookups meet hot rows."""
+"""Hot rows, and popular samples: those all of whose lookups meet hot rows."""
 
 from dataclasses import dataclass
 

@@ -11,7 +11,7 @@ from ..errors import CannotRun
 from ..estimate import estimate
 from ..scenario.scenario import Scenario, with_values
 from ..systems.capacity import fit
-from ..systems.powered import constants
+from ..systems.system import constants
 
 PURPOSE = 103
 SAMPLES = 64

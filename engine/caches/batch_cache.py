@@ -1,8 +1,10 @@
-"""The rows that a cache holds, a batch at a time, where who goes follows from the row itself or from the future.
+"""Caches that serve a whole batch at once, by frequency or by looking ahead: who goes follows from the row or the future.
 
-Rows of the batch itself are never pushed out; what does not fit beside them is fetched and sent home again.
+Rows of the batch itself are never pushed out; what does not fit beside them is fetched and sent home again. A frequency-aware
+cache relabels rows by falling frequency in the data before it starts.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Ints
+from ..scenario.scenario import Scenario, per_table
+from ..workload.batch import offsets
+from ..workload.popularity import cells, popularities
+
+Relabel = Callable[[Ints], Ints]
 
 
 class CacheMoves(NamedTuple):
@@ -83,3 +90,46 @@ def _find(shelf: HeldRows, ids: Ints) -> BatchHits:
 def _with(shelf: HeldRows, rows: Ints, turn: int) -> HeldRows:
     place = np.searchsorted(shelf.rows, rows)
     return HeldRows(np.insert(shelf.rows, place, rows), np.insert(shelf.used, place, turn))
+
+
+def ranks_by_popularity(s: Scenario) -> Relabel:
+    """Return what gives the generator's ids their rank over all tables, 0 for the most popular row.
+
+    Rows of a cell are equally popular and keep their order; what folding adds to a row is too little to move it.
+    """
+    first, width, p = [], [], []
+    for popularity, offset, pooling in zip(popularities(s), offsets(s.model), per_table(s.model, "pooling"), strict=False):
+        part = cells(popularity)
+        some = np.clip(popularity.rows - part.first, 0, part.width)
+        here = some > 0
+        first.append(offset + part.first[here])
+        width.append(some[here])
+        p.append(pooling * part.mass[here] / part.width[here])
+    edges, order = np.concatenate(first), np.argsort(-np.concatenate(p), kind="stable")
+    sizes = np.concatenate(width)[order]
+    rank = np.empty_like(edges)
+    rank[order] = np.cumsum(sizes) - sizes
+
+    def relabel(ids: Ints) -> Ints:
+        cell = np.searchsorted(edges, ids, side="right") - 1
+        ranked: Ints = rank[cell] + ids - edges[cell]
+        return ranked
+
+    return relabel
+
+
+def ranks_by_count(batches: Iterable[Ints]) -> Relabel:
+    """Return what gives ids their rank by how often the batches look them up, 0 for the most frequent row."""
+    known, times = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    for ids in batches:
+        rows, more = np.unique(ids, return_counts=True)
+        known, index = np.unique(np.concatenate((known, rows)), return_inverse=True)
+        times = np.bincount(index, weights=np.concatenate((times, more))).astype(np.int64)
+    rank = np.empty_like(known)
+    rank[np.argsort(-times, kind="stable")] = np.arange(len(known))
+
+    def relabel(ids: Ints) -> Ints:
+        ranked: Ints = rank[np.searchsorted(known, ids)]
+        return ranked
+
+    return relabel

@@ -4,11 +4,12 @@ Memory follows the rows that are held, not the capacity: slots are added as rows
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ..core.arrays import Ints, Slots
+from ..core.arrays import Index, Ints, Slots
 from .row_index import FEWEST, NONE, place
 
 
@@ -62,14 +63,14 @@ def _grown(cache: Lru, slots: int) -> Lru:
 
 
 @njit(cache=True, nogil=True)
-def _rehash(used, row, links, bucket):  # type: ignore[no-untyped-def]
+def _rehash(used: int, row: Ints, links: Slots, bucket: Slots) -> None:
     for slot in range(used):
         head = place(row[slot], bucket)
         links[slot, 2], bucket[head] = bucket[head], slot
 
 
 @njit(cache=True, nogil=True)
-def _admit(ids, capacity, row, links, bucket, ends):  # type: ignore[no-untyped-def]
+def _admit(ids: Ints, capacity: int, row: Ints, links: Slots, bucket: Slots, ends: Ints) -> Any:
     misses, missed_lookups = 0, 0
     ends[3] += 1
     for wanted in ids:
@@ -98,7 +99,7 @@ def _admit(ids, capacity, row, links, bucket, ends):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def vacate(capacity, row, links, bucket, ends):  # type: ignore[no-untyped-def]
+def vacate(capacity: int, row: Ints, links: Slots, bucket: Slots, ends: Ints) -> Any:
     """Return a slot in no list: a fresh one, or, when the cache is full, the oldest row's."""
     if ends[2] < capacity:
         ends[2] += 1
@@ -117,7 +118,7 @@ def vacate(capacity, row, links, bucket, ends):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def unlink(slot, links, ends):  # type: ignore[no-untyped-def]
+def unlink(slot: Index, links: Slots, ends: Ints) -> None:
     """Take a slot out of the order of ages."""
     newer, older = links[slot, 0], links[slot, 1]
     if newer == NONE:

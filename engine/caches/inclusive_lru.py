@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
+from ..core.arrays import Ints, Slots
 from .row_index import FILLED, NONE, OWN, OWN_STATE, ROW, TURN, USED, Held, empty, find, hang
 
 NEWER, OLDER, LEVEL = range(OWN, OWN + 3)
@@ -26,7 +27,7 @@ def no_rows(capacities: Sequence[float]) -> Held:
 
 
 @njit(cache=True, nogil=True)
-def serve(cell, bucket, state, ids, found):  # type: ignore[no-untyped-def]
+def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, found: Ints) -> Ints:
     """Serve one batch, add to `found` its unique rows by memory, and return those that were never used before."""
     state[TURN] += 1
     used, fresh = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int64)
@@ -52,7 +53,7 @@ def serve(cell, bucket, state, ids, found):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _use(cell, state, slot):  # type: ignore[no-untyped-def]
+def _use(cell: Ints, state: Ints, slot: int) -> None:
     if state[NEWEST] == slot:
         return
     if cell[slot, LEVEL] != NONE:
@@ -80,7 +81,7 @@ def _use(cell, state, slot):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _leave_memory(cell, state, slot):  # type: ignore[no-untyped-def]
+def _leave_memory(cell: Ints, state: Ints, slot: int) -> None:
     memory = MEMORIES + FIELDS * cell[slot, LEVEL]
     state[memory + SIZE] -= 1
     if state[memory + OLDEST] == slot:

@@ -1,4 +1,4 @@
-"""What LRU caches of any size, empty at first, miss in each batch: from one pass over the ids, by stack distances.
+"""Misses by batch of LRU caches of any size, empty at first: from one pass over the ids, by stack distances.
 
 A cache hits a lookup if it holds at least as many rows as were used since the row's last use (`stack_distance`). A row that
 comes in during a batch was not there when it began, and its later lookups in that batch count as missed with the first one.
@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..core.arrays import Floats, Ints
-from ..workload.touched import EMPTY, find
+from ..core.arrays import Floats, Ints, Slots, Words
+from ..workload.batch import EMPTY, find
 from .stack_distance import flip, line_of_time, marked_before
 
 MOST_LOOKUPS = 10_000_000
@@ -54,7 +54,7 @@ def moved(found: Distances, capacity: int) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _numbered(ids, slots, numbers):  # type: ignore[no-untyped-def]
+def _numbered(ids: Ints, slots: Ints, numbers: Ints) -> Ints:
     """Number different ids from 0 in the order in which they come; there are twice as many `slots`, a power of two."""
     seen, held, shift = 0, np.empty(len(slots), dtype=np.int32), np.uint64(64 - np.int64(np.round(np.log2(len(slots)))))
     for i in range(len(ids)):
@@ -67,7 +67,7 @@ def _numbered(ids, slots, numbers):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _measure(ids, first, last, word, tree, now, begun, rows):  # type: ignore[no-untyped-def]
+def _measure(ids: Ints, first: Ints, last: Slots, word: Words, tree: Ints, now: Slots, begun: Slots, rows: Ints) -> None:
     """`last` is each row's last use, counted from 1, and the largest distance of its uses in that batch."""
     seen = 0
     for n in range(len(first) - 1):

@@ -1,4 +1,4 @@
-"""What a full run's cache does: the system's policy, applied to each batch's real ids in turn."""
+"""Cache replay of a full run: the system's policy, applied to each batch's real ids in turn."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -10,7 +10,7 @@ from ..scenario.scenario import Scenario
 from ..systems.capacity import too_small
 from ..systems.system import Cache, cache_policy
 from ..workload.source import Source
-from . import batch_cache, frequency_rank
+from . import batch_cache
 from .batch_cache import CacheMoves
 from .batch_lru import admit, lru
 from .inclusive_lru import no_rows
@@ -32,7 +32,7 @@ def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[C
     """
     serve, at_once, capacity = _server(s, cache, given, batches), cache.at_once(s), int(cache.rows(s))
     if warm(s, cache) and not given.digest and cache_policy(s, cache) in RECENT:
-        serve = _long_begun(s, serve, capacity, at_once)
+        serve = _warmed(s, serve, capacity, at_once)
     for n in range(batches):
         if n % at_once:
             yield NOTHING
@@ -49,7 +49,7 @@ def warm(s: Scenario, cache: Cache) -> bool:
     return s.policy.warm_caches and cache.warm and not (cache.in_sets and s.policy.cache_policy == "lfu")
 
 
-def _long_begun(s: Scenario, serve: Server, capacity: int, at_once: int) -> Server:
+def _warmed(s: Scenario, serve: Server, capacity: int, at_once: int) -> Server:
     """Let rows that were held before the run come in just before their first batch; every miss then pushes one out."""
     guess, known = before(s, tuple(range(s.model.num_tables)), (float(capacity),), at_once), no_rows(())
 
@@ -116,7 +116,7 @@ def _sets_by_count(s: Scenario, capacity: float) -> Server:
     return serve
 
 
-def _count(capacity: float, relabel: frequency_rank.Relabel, preloaded: Ints) -> Server:
+def _count(capacity: float, relabel: batch_cache.Relabel, preloaded: Ints) -> Server:
     cache = with_room(lfu.no_rows(int(capacity)), len(preloaded))
     lfu.serve(*cache, preloaded[::-1].copy(), np.zeros(COUNTS, dtype=np.int64))  # the rarest may go first
 
@@ -146,8 +146,10 @@ def _recency(s: Scenario, capacity: float) -> Server:
     return serve
 
 
-def _ranking(s: Scenario, given: Source, batches: int) -> frequency_rank.Relabel:
-    return frequency_rank.recorded(given.ids(n) for n in range(batches)) if given.digest else frequency_rank.generated(s)
+def _ranking(s: Scenario, given: Source, batches: int) -> batch_cache.Relabel:
+    if given.digest:
+        return batch_cache.ranks_by_count(given.ids(n) for n in range(batches))
+    return batch_cache.ranks_by_popularity(s)
 
 
 SERVERS: Mapping[str, Callable[[Scenario, float], Server]] = {

@@ -1,9 +1,9 @@
-"""The rows that a cache holds: slot i holds one row, and a hash finds the slot of a row.
+"""Row index of a cache: slot i holds one row, and a hash finds the slot of a row.
 
 Memory follows the rows that are held, not the capacity: slots are added as rows come in.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,7 +15,7 @@ NONE = -1
 FEWEST = 1024
 ROW, USED, CHAINED, OWN = range(4)
 FILLED, TURN, CAPACITY, OWN_STATE = range(4)
-# What a batch did, as `Moves` of `engine/caches/batch_cache.py` has it.
+# What a batch did, as `CacheMoves` of `engine/caches/batch_cache.py` has it.
 COUNTS = 5
 UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, REFUSED = range(COUNTS)
 
@@ -57,19 +57,19 @@ def with_room(held: Held, more: int) -> Held:
 
 
 @njit(cache=True, nogil=True)
-def _rehash(cell, bucket, state):  # type: ignore[no-untyped-def]
+def _rehash(cell: Ints, bucket: Slots, state: Ints) -> None:
     for slot in range(state[FILLED]):
         hang(cell, bucket, slot)
 
 
 @njit(cache=True, nogil=True)
-def place(row, bucket):  # type: ignore[no-untyped-def]
+def place(row: int, bucket: Slots) -> Any:
     """Return the bucket that a row belongs to."""
     return (np.uint64(row) * GOLDEN >> np.uint64(32)) & np.uint64(len(bucket) - 1)
 
 
 @njit(cache=True, nogil=True)
-def find(cell, bucket, row):  # type: ignore[no-untyped-def]
+def find(cell: Ints, bucket: Slots, row: int) -> Any:
     """Return the slot that holds `row`, or NONE."""
     slot = np.int64(bucket[place(row, bucket)])
     while slot != NONE and cell[slot, ROW] != row:
@@ -78,14 +78,14 @@ def find(cell, bucket, row):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def hang(cell, bucket, slot):  # type: ignore[no-untyped-def]
+def hang(cell: Ints, bucket: Slots, slot: int) -> None:
     """Let the row of a slot be found."""
     head = place(cell[slot, ROW], bucket)
     cell[slot, CHAINED], bucket[head] = bucket[head], slot
 
 
 @njit(cache=True, nogil=True)
-def unhang(cell, bucket, slot):  # type: ignore[no-untyped-def]
+def unhang(cell: Ints, bucket: Slots, slot: int) -> None:
     """Let the row of a slot be found no more."""
     head = place(cell[slot, ROW], bucket)
     if bucket[head] == slot:
@@ -98,7 +98,7 @@ def unhang(cell, bucket, slot):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def is_new(row, seen):  # type: ignore[no-untyped-def]
+def is_new(row: int, seen: Ints) -> Any:
     """Return whether `row` is not in the hash set `seen` yet, and put it there."""
     at = np.int64((np.uint64(row) * GOLDEN >> np.uint64(32)) % np.uint64(len(seen)))
     while seen[at] != NONE:

@@ -7,18 +7,20 @@ counts the bits behind it. The line is squeezed when it is full, so memory follo
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ..core.arrays import Floats, Ints, Words
+from ..core.arrays import Floats, Index, Ints, Slots, Words
 from . import row_index
-from .dense import dense_rows
 from .row_index import FILLED, NONE, ROW, USED, Held, find, hang
 
 NOW = row_index.OWN_STATE
 CHUNK = 2**16
 ENDLESS = 2**31 - 1
+MOST_IDS = 2**31 - 1
+SPREAD, FEW = 8, 2**20  # with more rows than so many an id, an array over all rows would be mostly empty
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +59,16 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
     return HitCurve(lookups, np.cumsum(counts[: int(held.state[FILLED]) + 1]))
 
 
+def dense_rows(batches: Sequence[Ints]) -> int:
+    """Return how many rows an array over all rows must have, or 0 where a hash, several times slower, is worth its memory."""
+    filled = [ids for ids in batches if len(ids)]
+    count = sum(map(len, filled))
+    if not filled or count > MOST_IDS or min(int(ids.min()) for ids in filled) < 0:
+        return 0
+    rows = max(int(ids.max()) for ids in filled) + 1
+    return rows if rows <= SPREAD * count + FEW else 0
+
+
 def _of_few(ids: Ints, rows: int, first: int) -> HitCurve:
     counts, last = np.zeros(rows + 1, dtype=np.int64), np.full(rows, NONE, dtype=np.int32)
     seen = _measure_few(ids, first, last, *line_of_time(0, len(ids)), counts)
@@ -64,7 +76,7 @@ def _of_few(ids: Ints, rows: int, first: int) -> HitCurve:
 
 
 @njit(cache=True, nogil=True)
-def _measure_few(ids, first, last, word, tree, counts):  # type: ignore[no-untyped-def]
+def _measure_few(ids: Ints, first: int, last: Slots, word: Words, tree: Ints, counts: Ints) -> Any:
     """Count distances from use `first` on; `last` is each row's last use, and the line of time is long enough for all."""
     seen = 0
     for now in range(len(ids)):
@@ -100,7 +112,7 @@ def line_of_time(marked: int, length: int) -> tuple[Words, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def _measure(ids, cell, bucket, state, word, tree, counts, counted):  # type: ignore[no-untyped-def]
+def _measure(ids: Ints, cell: Ints, bucket: Slots, state: Ints, word: Words, tree: Ints, counts: Ints, counted: int) -> None:
     for row in ids:
         slot, now = find(cell, bucket, row), state[NOW]
         if slot == NONE:
@@ -121,7 +133,7 @@ def _measure(ids, cell, bucket, state, word, tree, counts, counted):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def marked_before(place, word, tree):  # type: ignore[no-untyped-def]
+def marked_before(place: Index, word: Words, tree: Ints) -> Any:
     """Return how many places before this one are marked."""
     at = place >> 6
     below = word[at] & ((np.uint64(1) << np.uint64(place & 63)) - np.uint64(1))
@@ -133,7 +145,7 @@ def marked_before(place, word, tree):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def ones(word):  # type: ignore[no-untyped-def]
+def ones(word: np.uint64) -> Any:
     """Return how many bits of a word are 1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -142,7 +154,7 @@ def ones(word):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def flip(place, change, word, tree):  # type: ignore[no-untyped-def]
+def flip(place: Index, change: int, word: Words, tree: Ints) -> None:
     """Mark a place (change 1) or take its mark away (-1)."""
     at = place >> 6
     word[at] ^= np.uint64(1) << np.uint64(place & 63)

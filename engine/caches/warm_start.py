@@ -1,4 +1,4 @@
-"""What LRU caches held before a run began, if it begins as after long training: found out row by row, as rows are used."""
+"""Warm start of LRU caches: what they held before a run that begins as after long training, row by row, as rows are used."""
 
 from collections.abc import Callable, Sequence
 

@@ -8,12 +8,10 @@ from typing import Any
 from ..core.graph import Task, TaskGraph
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, with_values
-from ..schedule import energy
 from ..schedule.fail_slow import slow_devices
-from ..schedule.machine import Machine, machine_of
-from ..schedule.settle import expected_line, settle
+from ..schedule.machine import Machine, expected_line, machine_of, settle
 from ..schedule.steady_state import steady
-from ..schedule.timeline import timeline
+from ..schedule.timeline import dynamic_joules, timeline
 from ..systems.steps import shared
 from ..systems.system import LogPolicy, RecoveryWork, System
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
@@ -103,7 +101,7 @@ def _logged(scenario: Scenario) -> Pace:
     logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
     work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp)
     again = timeline(shared.recover(m.system, m.scenario, work), m.devices, 1)
-    joules = sum(energy.dynamic(again, m.devices, again.makespan).values())
+    joules = sum(dynamic_joules(again, m.devices, again.makespan).values())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)
 

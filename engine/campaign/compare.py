@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from ..errors import BadKnob, CannotRun
-from ..faults.hazard import Hazard
+from ..faults.fault import Hazard
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
 from ..registry import load
 from ..scenario.scenario import Scenario

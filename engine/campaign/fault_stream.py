@@ -5,11 +5,10 @@ from heapq import merge
 from itertools import takewhile
 
 from ..errors import BadKnob, nearest
-from ..faults.fault import mtbf
-from ..faults.hazard import Hazard, strikes
-from ..hardware.cluster import gpus_in_node, nodes
+from ..faults.fault import Hazard, instants, mtbf
+from ..hardware.device import gpus_in_node, nodes
 from ..registry import load, names
-from ..scenario.fault_trace import replay
+from ..scenario.fault_knobs import replay
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs
@@ -92,5 +91,5 @@ def _stream(scenario: Scenario, name: str, hazard: Hazard, seed: int) -> Iterato
     destroys, slow, factor = destroyed(name), 0.0, 1.0
     if load("faults", name).kind == "fail-slow":
         slow, factor = scenario.faults.fail_slow_seconds, batch_costs.slowdown(scenario)
-    for at in strikes(hazard, seed, name):
+    for at in instants(hazard, seed, name):
         yield Blow(at, name, destroys, slow, factor)

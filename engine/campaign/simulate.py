@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import exp
 
 from ..errors import BadKnob, nearest
-from ..faults.hazard import Hazard
+from ..faults.fault import Hazard
 from ..registry import load, names
 from ..scenario.scenario import Scenario
 from ..units import HOUR

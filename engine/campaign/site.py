@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..core.work import Copy, Move, Stream, Work
-from ..hardware.assumptions import assumed
-from ..hardware.cluster import gpus_in_node, nodes
-from ..hardware.device import Device
+from ..hardware.device import Device, assumed, gpus_in_node, nodes
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
 from ..scenario.scenario import Scenario

@@ -10,7 +10,7 @@ from .. import version
 from ..campaign import fault_stream, many
 from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
-from ..faults.hazard import Hazard
+from ..faults.fault import Hazard
 from ..registry import names
 from ..scenario.scenario import Scenario
 from ..sweep import links

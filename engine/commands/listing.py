@@ -9,7 +9,7 @@ from typing import Any
 from .. import registry
 from ..caches import policy
 from ..core import catalog
-from ..faults import published_rates
+from ..faults.fault import mtbfs, published
 from ..hardware.device import DeviceKind
 from ..scenario import knobs, presets
 from ..scenario.scenario import KNOBS
@@ -70,13 +70,13 @@ def _faults() -> list[Entry]:
 
 def _rates() -> list[Entry]:
     """Each published failure rate, with what it was counted from and the source."""
-    files = {name: published_rates.published(name) for name in registry.rate_names() if name != registry.NO_RATES}
+    files = {name: published(name) for name in registry.rate_names() if name != registry.NO_RATES}
     return [
         {
             "name": name,
             "fault": fault,
             **one,
-            "mtbf_hours": f"{published_rates.mtbfs(name)[fault] / HOUR:.4g} h",
+            "mtbf_hours": f"{mtbfs(name)[fault] / HOUR:.4g} h",
             "of": content["source"],
         }
         for name, content in files.items()

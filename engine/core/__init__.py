@@ -1,0 +1,1 @@
+"""Words that every room speaks: arrays, constants, the parts' catalogue, work, task graph, memo; they know no scenario."""

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 Slots = NDArray[np.int32]
 Words = NDArray[np.uint64]
+Index = int | np.signedinteger[Any]
 Row = Mapping[str, Any]  # by column name, with its unit

@@ -1,4 +1,4 @@
-"""A task graph says what happens in one batch, where, and after what; `check` is its grammar."""
+"""The task graph: what happens in one batch, where, and after what; `check` is its grammar."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -1,4 +1,4 @@
-"""What a computation reads of a scenario is seen, not declared: it is then done once for each set of values that it reads.
+"""A memo of stages that find out themselves which knobs they read: each is done once for each set of values of these.
 
 A stage is a function of a scenario, or of a group of its knobs. It is computed with a stand-in that notes each knob it reads;
 another scenario with the same values there gets the same answer. A stage that reads one knob more by accident is
@@ -24,7 +24,7 @@ class Reads(dict[str, Any]):
     open = True
 
 
-class Seen:
+class Recorder:
     """Stands in for a scenario or a group of its knobs: notes what is read of it, and can have some `changes`.
 
     What has been read once is kept as an attribute, so that it is not asked for again.
@@ -39,8 +39,8 @@ class Seen:
             value = self._changes[path]
         else:
             value = getattr(self._of, name)
-            if isinstance(value, Seen) or hasattr(value, "__dataclass_fields__"):
-                value = Seen(value, self._notes, path + ".", self._changes)
+            if isinstance(value, Recorder) or hasattr(value, "__dataclass_fields__"):
+                value = Recorder(value, self._notes, path + ".", self._changes)
             elif self._notes.open:
                 self._notes[path] = value
             else:
@@ -48,9 +48,9 @@ class Seen:
         setattr(self, name, value)
         return value
 
-    def changed(self, changes: Mapping[str, Any]) -> "Seen":
+    def changed(self, changes: Mapping[str, Any]) -> "Recorder":
         """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
-        return Seen(self._of, self._notes, self._path, {**self._changes, **changes})
+        return Recorder(self._of, self._notes, self._path, {**self._changes, **changes})
 
     @property
     def changes(self) -> Mapping[str, Any]:
@@ -59,19 +59,19 @@ class Seen:
 
     def whole(self) -> Any:
         """Return the real value, which counts as read altogether."""
-        real = self._of.whole() if isinstance(self._of, Seen) else self._of
+        real = self._of.whole() if isinstance(self._of, Recorder) else self._of
         if self._notes.open:
             self._notes.update({self._path[:-1]: real} if self._path else {item.name: real for item in fields(real)})
         mine = {path.removeprefix(self._path): value for path, value in self._changes.items() if path.startswith(self._path)}
         inner = {name.partition(".")[0] for name in mine if "." in name}
-        parts = {name: Seen(getattr(real, name), Reads(), self._path + name + ".", self._changes).whole() for name in inner}
+        parts = {name: Recorder(getattr(real, name), Reads(), self._path + name + ".", self._changes).whole() for name in inner}
         return replace(real, **parts, **{name: value for name, value in mine.items() if "." not in name})
 
     def __hash__(self) -> int:
         return hash(self.whole())
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.whole() == (other.whole() if isinstance(other, Seen) else other))
+        return bool(self.whole() == (other.whole() if isinstance(other, Recorder) else other))
 
 
 def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) -> Callable[[Stage], Stage]:
@@ -92,7 +92,7 @@ def remembered(most: int = 4096, size: Callable[[Any], int] = lambda answer: 1) 
                 if answer is not UNKNOWN:
                     return answer
             notes = Reads()
-            answer = stage(Seen(scenario, notes), *others, **beside)
+            answer = stage(Recorder(scenario, notes), *others, **beside)
             notes.open = False
             paths = tuple(notes)
             reads = attrgetter(*paths) if paths else lambda scenario: ()

@@ -1,0 +1,1 @@
+"""Who strikes, when, and what is lost: `fault` (instants and strikes), `catalog` (a row each), published `rates`."""

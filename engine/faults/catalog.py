@@ -6,8 +6,7 @@ from heapq import merge
 from itertools import compress
 
 from ..scenario.scenario import Scenario
-from .fault import Fault, Strike, struck
-from .hazard import coins
+from .fault import Fault, Strike, coins, strikes_by_knobs
 
 
 def _power_losses(scenario: Scenario) -> Iterator[Strike]:
@@ -16,20 +15,20 @@ def _power_losses(scenario: Scenario) -> Iterator[Strike]:
     if faults.flush_failure_share == 1:
         return iter(())
     worse = coins(faults.flush_failure_share, faults.seed, "power-loss")
-    return compress(struck(scenario, "power-loss"), (not failed for failed in worse))
+    return compress(strikes_by_knobs(scenario, "power-loss"), (not failed for failed in worse))
 
 
 def _flush_failures(scenario: Scenario) -> Iterator[Strike]:
     """Yield its own strikes, and the share of power losses in which the flush fails."""
     faults, name = scenario.faults, "flush-failure"
     worse = coins(faults.flush_failure_share, faults.seed, "power-loss")
-    struck_too = compress(struck(scenario, "power-loss"), worse) if faults.flush_failure_share else iter(())
-    return merge(struck(scenario, name), (replace(one, fault=name) for one in struck_too))
+    struck_too = compress(strikes_by_knobs(scenario, "power-loss"), worse) if faults.flush_failure_share else iter(())
+    return merge(strikes_by_knobs(scenario, name), (replace(one, fault=name) for one in struck_too))
 
 
 def _shocks(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes that hit several nodes, of which the slowest repair holds all of them up."""
-    return struck(scenario, "correlated-shock", scenario.faults.correlated_shock_nodes)
+    return strikes_by_knobs(scenario, "correlated-shock", scenario.faults.correlated_shock_nodes)
 
 
 def _none_by_itself(scenario: Scenario) -> Iterator[Strike]:
@@ -44,7 +43,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="The site loses power: volatile state is gone, stores under way are torn.",
         kind="fail-stop",
         destroys=frozenset({"gpu", "host", "device", "link"}),
-        said="power was lost",
+        message="power was lost",
         unit="site",
         own_strikes=_power_losses,
     ),
@@ -54,7 +53,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="Host DRAM and caches are gone; near-data writes under way finish.",
         kind="fail-stop",
         destroys=frozenset({"host"}),
-        said="a host crashed",
+        message="a host crashed",
     ),
     "gpu-crash": Fault(
         id="F3",
@@ -62,7 +61,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="MLPs and activations are gone; an MLP log under way is cut, embedding writes finish.",
         kind="fail-stop",
         destroys=frozenset({"gpu"}),
-        said="a GPU crashed",
+        message="a GPU crashed",
         unit="gpu",
     ),
     "memory-reset": Fault(
@@ -71,7 +70,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="The memory's controller forgets its progress and its queued writes.",
         kind="fail-stop",
         destroys=frozenset({"device"}),
-        said="the memory's controller was reset",
+        message="the memory's controller was reset",
     ),
     "memory-loss": Fault(
         id="F4",
@@ -79,7 +78,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="The memory that holds tables and logs is gone for good.",
         kind="fail-stop",
         destroys=frozenset({"device", "media"}),
-        said="the memory was lost for good",
+        message="the memory was lost for good",
     ),
     "link-down": Fault(
         id="F5",
@@ -87,7 +86,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="Posted writes that were not acknowledged are unknown; reads time out.",
         kind="fail-stop",
         destroys=frozenset({"link"}),
-        said="a link went down",
+        message="a link went down",
     ),
     "media-error": Fault(
         id="F6",
@@ -95,7 +94,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="One line of 64 B is lost and marked; it is repaired from a log, or the run ends.",
         kind="damage",
         destroys=frozenset({"line"}),
-        said="a line was poisoned",
+        message="a line was poisoned",
     ),
     "torn-write": Fault(
         id="F7",
@@ -103,7 +102,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="Writes under way stay in part, cut at faults.torn_write_bytes.",
         kind="fail-stop",
         destroys=frozenset({"host", "device"}),
-        said="a write was torn",
+        message="a write was torn",
     ),
     "silent-corruption": Fault(
         id="F8",
@@ -111,7 +110,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="One bit flips unnoticed; only a checksum can see it.",
         kind="damage",
         destroys=frozenset({"bits"}),
-        said="a bit flipped unnoticed",
+        message="a bit flipped unnoticed",
         unit="gpu",
     ),
     "flush-failure": Fault(
@@ -120,7 +119,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="Power is lost and the flush of accepted writes fails: some of them are gone too.",
         kind="fail-stop",
         destroys=frozenset({"gpu", "host", "device", "link", "fenced"}),
-        said="power was lost and the flush failed",
+        message="power was lost and the flush failed",
         unit="site",
         own_strikes=_flush_failures,
     ),
@@ -130,7 +129,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="No log can be taken; training waits while a full checkpoint frees the region.",
         kind="report",
         destroys=frozenset(),
-        said="the log region was full",
+        message="the log region was full",
         unit="site",
         repaired=False,
     ),
@@ -140,7 +139,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="Power is lost again while a fault is recovered from; recovery starts over.",
         kind="fail-stop",
         destroys=frozenset({"gpu", "host", "device", "link"}),
-        said="power was lost again in the recovery",
+        message="power was lost again in the recovery",
         own_strikes=_none_by_itself,
     ),
     "correlated-shock": Fault(
@@ -149,7 +148,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="Several nodes crash at once; the slowest repair counts.",
         kind="fail-stop",
         destroys=frozenset({"gpu", "host"}),
-        said="several nodes crashed at once",
+        message="several nodes crashed at once",
         unit="site",
         own_strikes=_shocks,
     ),
@@ -159,7 +158,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="Nothing is lost; a device is slow for a while.",
         kind="fail-slow",
         destroys=frozenset(),
-        said="a device became slow",
+        message="a device became slow",
         repaired=False,
     ),
     "false-alarm": Fault(
@@ -168,7 +167,7 @@ FAULTS: Mapping[str, Fault] = {
         summary="A watchdog ends a healthy job.",
         kind="fail-stop",
         destroys=frozenset({"gpu"}),
-        said="a watchdog ended the healthy job",
+        message="a watchdog ended the healthy job",
         repaired=False,
     ),
     "late-detection": Fault(

@@ -1,1 +1,1 @@
-"""Devices, and the catalogue of the parts that they are built from."""
+"""Devices: `device` (seconds, joules, dollars), a file each in `devices`, their parts in `catalog`."""

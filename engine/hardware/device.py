@@ -1,17 +1,25 @@
-"""A device turns amounts of work into seconds and joules; this is the only place where rates become time."""
+"""A device: turns amounts of work into seconds and joules, alone or as several folded into one; the only place where rates do.
+
+A scenario may take another number for a constant of the catalogue: a source that its knob chooses, or what `machine.assume`
+says by name. A name is the device and the constant, as in `pmem.read-rate`; it applies to whichever part the machine has.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.constants import Constant
 from ..core.work import Work
+from ..errors import BadKnob, nearest
 from ..scenario.machine import MachineKnobs
 
 Cost = Callable[[Any], Any]
+Part = TypeVar("Part")
+SHARED = ("rows", "nbytes", "lookups", "flags")  # amounts of which each of several folded devices has an even share
 
 
 @dataclass(frozen=True)
@@ -78,3 +86,115 @@ def stored(device: Device, work: Work) -> NDArray[np.float64]:
 def some(amount: Any) -> Any:
     """Return 1 where there is an amount and 0 where there is none: a latency is paid only once work exists."""
     return np.asarray(amount, dtype=np.float64) > 0
+
+
+def gpus(machine: MachineKnobs) -> int:
+    """Return how many GPUs the machine has over all nodes."""
+    return machine.num_gpus
+
+
+def gpus_in_node(machine: MachineKnobs) -> int:
+    """Return how many GPUs work in the fullest node."""
+    return min(machine.num_gpus, machine.gpus_per_node)
+
+
+def nodes(machine: MachineKnobs) -> int:
+    """Return how many nodes hold the machine's GPUs."""
+    return ceil(machine.num_gpus / machine.gpus_per_node)
+
+
+def folded(device: Device, copies: int) -> Device:
+    """Return `copies` of a device that split all work evenly, as one: its time, all their energy, power and price."""
+    if copies == 1:
+        return device
+
+    def split(costs: Mapping[type, Cost], times: int) -> dict[type, Cost]:
+        return {kind: _split(cost, copies, times) for kind, cost in costs.items()}
+
+    return replace(
+        device,
+        title=f"{copies} x {device.title}",
+        seconds=split(device.seconds, 1),
+        joules=split(device.joules, copies),
+        stored=split(device.stored, copies),
+        idle_watts=device.idle_watts * copies,
+        busy_watts=device.busy_watts * copies,
+        full_watts=None if device.full_watts is None else device.full_watts * copies,
+        price=device.price * copies,
+        modules=device.modules * copies,
+    )
+
+
+def _split(cost: Cost, copies: int, times: int) -> Cost:
+    def of(work: Any) -> Any:
+        names = [name for name in SHARED if hasattr(work, name)]
+        shares = {name: getattr(work, name) / copies for name in names}
+        shares |= {"samples": np.ceil(work.samples / copies)} if hasattr(work, "samples") else {}
+        return times * cost(replace(work, **shares))
+
+    return of
+
+
+def counted(machine: MachineKnobs, device: Device, factor: float) -> Device:
+    """Return a device with power and energy as the machine's knobs want them counted; times never change.
+
+    `factor` is what each joule of a device costs at the meter.
+    """
+    drawing = _always_working(device) if machine.constant_power else device
+    return drawing if factor == 1 else _drawing(drawing, factor)
+
+
+def within_host(dram: Device) -> Device:
+    """Return DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
+    return replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)
+
+
+def _always_working(device: Device) -> Device:
+    """Return a device that draws its full power for the whole run, whatever it does."""
+    idle_and_busy = device.idle_watts + device.busy_watts
+    full = idle_and_busy if device.full_watts is None else device.full_watts
+    return replace(device, joules={}, idle_watts=full, busy_watts=0.0)
+
+
+def _drawing(device: Device, factor: float) -> Device:
+    return replace(
+        device,
+        joules={kind: _times(factor, cost) for kind, cost in device.joules.items()},
+        idle_watts=factor * device.idle_watts,
+        busy_watts=factor * device.busy_watts,
+    )
+
+
+def _times(factor: float, cost: Cost) -> Cost:
+    return lambda work: factor * cost(work)
+
+
+def name_of(device: str, constant: Constant) -> str:
+    """Return the name by which `machine.assume` knows a constant."""
+    return f"{device}.{constant.name.replace(' ', '-')}"
+
+
+def fields_of(part: object) -> tuple[Constant, ...]:
+    """Return the constants of a part, a dataclass of them, in declaration order."""
+    return tuple([getattr(part, field) for field in getattr(part, "__dataclass_fields__", ())])
+
+
+def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
+    """Return a part of `device` as the machine's sources and assumptions have it; an assumption beats every source."""
+    given, changed = dict(machine.assume), {}
+    for path in getattr(part, "__dataclass_fields__", ()):
+        constant: Constant = getattr(part, path)
+        stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
+        if given and (name := name_of(device, constant)) in given:
+            value = given[name]
+            stated = replace(stated, value=value, low=min(stated.low, value), high=max(stated.high, value))
+        if stated is not constant:
+            changed[path] = stated
+    return replace(part, **changed) if changed else part  # type: ignore[type-var]
+
+
+def check_assumptions(machine: MachineKnobs, known: tuple[str, ...]) -> None:
+    """Raise BadKnob for an assumption about a constant that is not among the `known` names."""
+    for name, _ in machine.assume:
+        if name not in known:
+            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, known)}")

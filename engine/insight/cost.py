@@ -7,7 +7,7 @@ from ..core.graph import STAGES
 from ..errors import CannotRun
 from ..run.run import Machine, machine_of
 from ..scenario.scenario import Scenario
-from ..schedule.settle import expected_line
+from ..schedule.machine import expected_line
 from ..schedule.steady_state import Steady, steady
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit

@@ -28,7 +28,7 @@ from ..core.work import (
 )
 from ..run.run import machine_of
 from ..scenario.scenario import Scenario
-from ..schedule.settle import expected_line, settle
+from ..schedule.machine import expected_line, settle
 from ..schedule.steady_state import ran
 
 

@@ -14,11 +14,11 @@ from typing import Any
 from ..caches.replay import warm
 from ..errors import BadInput
 from ..estimate import estimate
-from ..faults.fault import asked
+from ..faults.fault import active
 from ..registry import load
 from ..scenario.knobs import Knob, check
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
-from ..systems.powered import constants, powered, readers
+from ..systems.system import constants, powered, readers
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"
@@ -69,7 +69,7 @@ def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
     off = {
         "memories": "" if filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",
-        "outages": "" if asked(scenario) else "no fault is asked for.",
+        "outages": "" if active(scenario) else "no fault is asked for.",
         "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",
     }
     missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
@@ -83,7 +83,7 @@ def _needed(scenario: Scenario, needs: str) -> str:
         return ""
     if "." in needs:
         return "" if values(scenario)[needs] else f"{needs} is 0."
-    return "" if needs in asked(scenario) else f"no {load('faults', needs).name} is asked for."
+    return "" if needs in active(scenario) else f"no {load('faults', needs).name} is asked for."
 
 
 def _tried(knob: Knob) -> str:

@@ -9,10 +9,10 @@ from ..core.arrays import Row
 from ..errors import CannotRun
 from ..run.run import Crash, Run, machine_of, run, schedule
 from ..run.segment import Segment
+from ..run.shared_training import untrained
 from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
-from ..schedule.settle import settle
-from ..simulate import untrained
+from ..schedule.machine import settle
 from ..units import MS
 
 BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5

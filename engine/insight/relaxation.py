@@ -15,7 +15,7 @@ from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
 from ..run.run import machine_of
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..schedule.settle import LONGEST
+from ..schedule.machine import LONGEST
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit
 from ..systems.traffic import mlp_bytes

@@ -15,7 +15,7 @@ from .. import version
 from ..errors import BadFile
 from ..scenario.keys import How, key_of_texts, texts
 from ..scenario.scenario import Scenario
-from ..systems.powered import constants
+from ..systems.system import constants
 from .result import Result
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

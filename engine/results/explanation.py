@@ -5,7 +5,7 @@ from operator import attrgetter
 from ..core.arrays import Row
 from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
-from ..schedule.evaluate import Misfit, RefusedScenario
+from ..schedule.evaluate import Misfit, NotScheduled
 from . import tables
 from .finding import finding
 from .metric import measure, metrics
@@ -42,11 +42,11 @@ def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[s
     return (*_short(report), *(_missed(asked, report.elapsed) if completed else ()), *passes(asked))
 
 
-def unmade(one: Misfit | RefusedScenario) -> Result:
+def unmade(one: NotScheduled) -> Result:
     """Return the result of a scenario that never got a schedule; one that is refused has no numbers at all."""
     if isinstance(one, Misfit):
-        return cannot_run(one.asked, one.problems)
-    return Result(one.asked, ran=False, outcome=str(one.error), results={})
+        return cannot_run(one.scenario, one.problems)
+    return Result(one.scenario, ran=False, outcome=str(one.error), results={})
 
 
 def cannot_run(asked: Scenario, problems: tuple[str, ...]) -> Result:

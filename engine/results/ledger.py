@@ -14,8 +14,7 @@ from ..core.arrays import Row
 from ..hardware.device import Device
 from ..run.run import Run
 from ..run.segment import Segment
-from ..schedule import energy
-from ..schedule.timeline import Timeline
+from ..schedule.timeline import Timeline, dynamic_joules, fraction_done
 
 Floats = NDArray[np.float64]
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
@@ -55,7 +54,7 @@ def books(run: Run, checkpoint: float) -> Books:
         for attempt in crash.outage.attempts:
             for name in ("detect", "repair", "restart", "restore"):
                 seconds[name] += getattr(attempt, name)
-        dynamic["restore"] += sum(energy.dynamic(crash.outage.restoring, devices, crash.outage.restored).values())
+        dynamic["restore"] += sum(dynamic_joules(crash.outage.restoring, devices, crash.outage.restored).values())
     watts = sum(device.idle_watts for device in devices.values())
     return Books(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
 
@@ -133,7 +132,7 @@ def _enter(
 def _paused(segment: Segment, devices: Mapping[str, Device]) -> float:
     if segment.pause is None:
         return 0.0
-    return sum(energy.dynamic(segment.pause, devices, segment.length - segment.timeline.makespan).values())
+    return sum(dynamic_joules(segment.pause, devices, segment.length - segment.timeline.makespan).values())
 
 
 def _intervals(line: Timeline, until: float) -> Floats:
@@ -146,7 +145,7 @@ def _intervals(line: Timeline, until: float) -> Floats:
 
 def _joules(line: Timeline, devices: Mapping[str, Device], until: float) -> tuple[Floats, Floats]:
     """Return dynamic joules by batch, (N,), done by `until` seconds: of other stages, and of checkpoints."""
-    done = energy.fraction_done(line, until)
+    done = fraction_done(line, until)
     found = np.zeros((2, done.shape[0]))
     for (task, name), busy, joules in zip(line.demands, line.busy, line.dynamic, strict=True):
         stage = line.graph.tasks[task].stage

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ..hardware import cluster
+from ..hardware.device import nodes
 from ..systems.capacity import gpu_bytes
 from ..units import GB, MS, GiB
 from .ledger import RECOVERY
@@ -99,7 +99,7 @@ METRICS: Mapping[str, Metric] = {
         lambda r: float(r.machine.devices["pmem"].modules) if "pmem" in r.machine.devices else None),
     "nodes": Metric("Nodes", "", "lower",
         "Hosts with their GPUs; with a target throughput, as many as the system needs.",
-        lambda r: float(cluster.nodes(r.machine.scenario.machine))),
+        lambda r: float(nodes(r.machine.scenario.machine))),
     "gpu-memory": Metric("GPU memory", "GiB", "lower",
         "What one GPU holds between batches: rows, index maps and parameters.",
         lambda r: gpu_bytes(r.machine.scenario, r.machine.system) / GiB),

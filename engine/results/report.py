@@ -7,10 +7,9 @@ from functools import partial
 from ..hardware.device import stored
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
-from ..schedule import energy
 from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
-from ..schedule.timeline import Timeline
+from ..schedule.timeline import Timeline, Until, busy_seconds, dynamic_joules, pmem_written
 from ..training.evaluate import Scores
 from .ledger import Books, books
 
@@ -58,12 +57,12 @@ def report(
     devices = run.machine.devices
     joules, seconds, written, media = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0, 0.0
     for line, until in _worked(run):
-        for name, some in energy.dynamic(line, devices, until).items():
+        for name, some in dynamic_joules(line, devices, until).items():
             joules[name] += some
-        for name, some in energy.busy(line, devices, until).items():
+        for name, some in busy_seconds(line, devices, until).items():
             seconds[name] += some
-        written += energy.pmem_written(line, until)
-        media += energy.pmem_written(line, until, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
+        written += pmem_written(line, until)
+        media += pmem_written(line, until, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
     return Report(
         machine=run.machine,
         steady=steady,
@@ -87,7 +86,7 @@ def report(
     )
 
 
-def _worked(run: Run) -> Iterator[tuple[Timeline, energy.Until]]:
+def _worked(run: Run) -> Iterator[tuple[Timeline, Until]]:
     """Yield every timeline that ran, recoveries too, with the seconds that it got through."""
     for segment in run.segments:
         yield segment.timeline, segment.length

@@ -113,7 +113,7 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
 
 def _where(strike: Strike) -> str:
     """Return what a fault did, and on which node, if not on the first."""
-    return strike.kind.said + (f" on node {strike.node}" if strike.node else "")
+    return strike.kind.message + (f" on node {strike.node}" if strike.node else "")
 
 
 def _passing_rows(run: Run) -> Iterable[Row]:

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from ..amounts.counted import Hear, counted, unheard
+from ..amounts.counted import OnProgress, counted_traffic, ignore_progress
 from ..core.memo import remembered
 from ..run.run import UNDISTURBED
 from ..run.upcoming_faults import Ahead
@@ -29,14 +29,12 @@ def _first_strike(s: Scenario) -> float:
     return first.at if first else inf
 
 
-def planned(s: Scenario, system: str, file: CriteoFile | None = None, hear: Hear = unheard) -> PlannedBatches:
-    """Return the plan of a run's batches, counted from their ids."""
-    return _planned(s, system, file=file, hear=hear)
-
-
 @remembered(most=16)
-def _planned(s: Scenario, system: str, file: CriteoFile | None, hear: Hear) -> PlannedBatches:
-    amounts = counted(s, system, file, hear)
+def planned(
+    s: Scenario, system: str, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
+) -> PlannedBatches:
+    """Return the plan of a run's batches, counted from their ids."""
+    amounts = counted_traffic(s, system, file=file, on_progress=on_progress)
     return plan(s, system, amounts, amounts)
 
 
@@ -46,7 +44,7 @@ def told(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Res
         raise ValueError("a run was observed for its averages alone.")
     report, line = _report(point, seen, seen.whole), seen.whole.line
     return Result(
-        point.asked,
+        point.scenario,
         ran=True,
         outcome=UNDISTURBED,
         results=measure(report),
@@ -54,7 +52,7 @@ def told(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Res
         devices=device_rows(report) if line else (),
         books=report.books.rows if line else (),
         timeline=timeline_rows(line) if line else (),
-        warnings=(*notes, *warnings(point.asked, report)),
+        warnings=(*notes, *warnings(point.scenario, report)),
         finding=finding(report),
     )
 

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..faults.fault import Strike
-from ..faults.hazard import generator
+from ..faults.fault import Strike, generator
 from ..persistence import CrashMedia, MediumLayout
 from ..persistence.layout import Slot
 from ..persistence.media import LINE, Octets

@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from .. import version
 from ..errors import BadKnob
-from ..faults.fault import asked, strikes
+from ..faults.fault import active, strikes
 from ..persistence.models import by_word, domain
 from ..registry import every, load
 from ..scenario.data import Data
@@ -62,7 +62,7 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
 
 def strikes_matter(scenario: Scenario, chosen: LogPolicy) -> bool:
     """Tell whether faults can leave other weights than a run without them, or when is decided by the weights' own bytes."""
-    struck = () if scenario.faults == NO_FAULTS else asked(scenario)
+    struck = () if scenario.faults == NO_FAULTS else active(scenario)
     if not struck:
         return False
     model = domain(scenario.machine.persistence_model)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CannotRun
-from ..faults.hazard import generator
+from ..faults.fault import generator
 from ..persistence import BatchChange
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine

@@ -6,8 +6,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..faults.fault import Strike
-from ..faults.hazard import generator
+from ..faults.fault import Strike, generator
 from ..persistence.models import domain
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine

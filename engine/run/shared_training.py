@@ -1,4 +1,7 @@
-"""One training for all points of a functional class: found on a shelf or made there, and laid over each point's own times."""
+"""A run and what is learned in it: trained along, or one training shared by all points of a functional class.
+
+A shared training is found on a shelf or made there, and laid over each point's own times.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,15 +9,20 @@ from typing import Protocol
 
 from ..core.arrays import Row
 from ..errors import CannotRun
+from ..scenario.scenario import Scenario
+from ..systems.traffic import Traffic
 from ..training import Evaluation, StepResult, boundaries, scale_note, train
 from ..training.evaluate import Scores
 from ..training.lookup import LocalBatch
 from ..workload.readers.criteo import CriteoFile
-from ..workload.source import num_batches, source
-from .functional_class import FunctionalClass
+from ..workload.source import Source, num_batches, source
+from .crash_recovery import in_miniature
+from .functional_class import FunctionalClass, functional_class, strikes_matter
+from .outage import Outage
 from .progress import Meter
-from .run import Run
-from .training_curve import Learned, Prediction, last_pass, pupil, scores
+from .run import Machine, Resolve, Resumption, Run, run
+from .segment import Segment
+from .training_curve import Learned, Prediction, first_lesson, follow, last_pass, learned, pupil, scores
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,51 @@ class TrainingShelf(Protocol):
 
     def __setitem__(self, name: str, training: Training, /) -> None:
         """Keep the training of a class."""
+
+
+def trains(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
+    """Return whether a run trains by itself: training is on, and no shelf has it."""
+    one = functional_class(scenario) if shelf is not None else None
+    return scenario.run.training and not (shelf is not None and one and shelf.get(one.name))
+
+
+def run_and_learn(
+    m: Machine, traffic: Traffic, given: Source, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf | None
+) -> tuple[Run, Learned]:
+    """Run all batches through their faults and train along, unless training is off; a `shelf` may have the training."""
+    one = functional_class(m.scenario) if shelf is not None else None
+    done = _untrained_to_its_end(m, traffic) if one else None
+    if shelf is not None and one and done:
+        return done, shared(one, done, file, meter, shelf)
+    if not m.scenario.run.training:
+        done, _ = run(m, traffic, None, untrained(m))
+        return done, Learned()
+    done, lessons = run(m, traffic, first_lesson(m, given, traffic.batches, meter), follow)
+    return done, learned(lessons)
+
+
+def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
+    """Return the run without training; None where it comes to no end, or what struck it may change what is trained."""
+    try:
+        done, _ = run(m, traffic, None, untrained(m))
+    except CannotRun:
+        return None  # training may fail before
+    other = (done.crashes or done.strikes) and strikes_matter(m.scenario, m.log_policy)
+    return done if done.completed and not other else None
+
+
+def untrained(m: Machine) -> Resolve[None]:
+    """Return what follows and recovers segments without training; a system without a log starts again at batch 0."""
+
+    def resolve(segment: Segment, down: Outage | None, state: None) -> tuple[Resumption, None]:
+        if down is None:
+            return Resumption(segment.last, segment.last), None
+        try:
+            return Resumption(*in_miniature(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
+        except CannotRun as error:
+            return Resumption(0, 0, str(error)), None
+
+    return resolve
 
 
 def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf) -> Learned:

@@ -1,4 +1,4 @@
-"""The group of knobs that says what a model is trained on: how lookups spread over rows and hang together, or a file."""
+"""The knobs of the data: how lookups spread over rows and hang together, or a file."""
 
 from dataclasses import dataclass
 

@@ -1,22 +1,25 @@
-"""The knobs of faults: when each class strikes, how it is noticed and repaired, and published rates."""
+"""The knobs of faults: when each class strikes, how it is noticed and repaired, published rates, and a trace to be replayed."""
 
 from dataclasses import dataclass
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
 
+from ..errors import BadKnob, nearest
 from ..registry import NO_RATES, rate_names
 from .knobs import knob
 
 MOST = 1e12
+MOST_TRACED = 2000
 
 
 def _at(what: str) -> Any:
-    told = "Simulated instants, ';' between them."
-    return knob((), "floats", f"{what} at", told, unit="s", low=0, high=MOST, acts="full run")
+    text = "Simulated instants, ';' between them."
+    return knob((), "floats", f"{what} at", text, unit="s", low=0, high=MOST, acts="full run")
 
 
 def _mtbf(what: str, unit: str) -> Any:
-    told = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
-    return knob(None, "float", f"{what} MTBF", told, unit="h", low=1e-9, high=1e9, optional=True, acts="full run")
+    text = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
+    return knob(None, "float", f"{what} MTBF", text, unit="h", low=1e-9, high=1e9, optional=True, acts="full run")
 
 
 def _seconds(default: float, label: str, help: str, needs: str = "") -> Any:
@@ -165,3 +168,39 @@ class Faults:
     detect_sigma: float = _number(0.0, "Detection spread", "Deviation of its logarithm.", 0, 3, "faults.detect_seconds")
     restart_seconds: float = _seconds(120.0, "Restart time", "Process start, before the restore.")
     seed: int = knob(1, "int", "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
+
+
+class Traced(NamedTuple):
+    """One entry of a trace: seconds, the fault's name, the node's number."""
+
+    at: float
+    fault: str
+    node: int
+
+
+def replay(trace: str, known: tuple[str, ...] = ()) -> tuple[Traced, ...]:
+    """Read a trace, "seconds class node; ..." with the node left out for 0, in rising order; raises BadKnob."""
+    entries = [part.split() for part in trace.split(";") if part.strip()]
+    if len(entries) > MOST_TRACED:
+        raise BadKnob(f"faults.trace has {len(entries)} entries; at most {MOST_TRACED} are allowed.")
+    return tuple(sorted(_traced(words, known) for words in entries))
+
+
+def _traced(words: list[str], known: tuple[str, ...]) -> Traced:
+    entry = " ".join(words)[:60]
+    if len(words) not in (2, 3):
+        raise BadKnob(
+            f"faults.trace has the entry {entry!r}; write 'seconds class' or 'seconds class node', such as '12.5 gpu-crash 3'."
+        )
+    try:
+        at = float(words[0])
+    except ValueError:
+        at = -1.0
+    if not (isfinite(at) and at >= 0):
+        raise BadKnob(f"faults.trace has {words[0][:40]!r} in {entry!r} where seconds of at least 0 belong.")
+    if known and words[1] not in known:
+        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], known)}")
+    node = words[2] if len(words) == 3 else "0"
+    if not (node.isascii() and node.isdigit() and len(node) < 7):
+        raise BadKnob(f"faults.trace has {node[:40]!r} in {entry!r} where the node's number from 0 belongs.")
+    return Traced(at, words[1], int(node))

@@ -1,4 +1,4 @@
-"""The one frozen value that holds every knob of a run.
+"""A scenario: the one frozen value that holds every knob of a run.
 
 `KNOBS` maps a dotted path to its declaration; `Scenario` checks itself on creation, so a scenario that
 exists is well formed. Whether it fits its machine is the simulation's question, not this module's.
@@ -10,13 +10,12 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, cast
 
-from ..core.memo import Seen
+from ..core.memo import Recorder
 from ..errors import BadKnob, nearest
 from ..registry import model_file, names
 from . import knobs
 from .data import Data
-from .fault_knobs import Faults
-from .fault_trace import replay
+from .fault_knobs import Faults, replay
 from .groups import Model, Policy, RunKnobs
 from .knobs import Knob, knob
 from .machine import MachineKnobs
@@ -124,14 +123,14 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     if "model.name" in merged:
         merged = {**named_model(merged["model.name"]), **merged}
     changed = with_checked(scenario, merged)
-    if not isinstance(changed, Seen):
+    if not isinstance(changed, Recorder):
         _check_rules(changed, {path.partition(".")[0] for path in merged})
     return changed
 
 
 def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
     """Return `scenario` with values that are known to suit it and each other; nothing is checked again."""
-    if isinstance(scenario, Seen):
+    if isinstance(scenario, Recorder):
         return cast(Scenario, scenario.changed(checked))
     grouped: dict[str, dict[str, Any]] = {}
     for path, value in checked.items():

@@ -1,74 +1,46 @@
-"""Steady states of many machines that share a plan: each is scheduled for its window and averaged, without a timeline.
+"""Averaging kernel: steady states of many machines that share a plan, each scheduled for its window, without a timeline.
 
 The same kernel averages the window of a single timeline (`engine/schedule/steady_state.py`).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from .kernels.critical_path import exposed
+from ..core.arrays import Flags, Floats, Ints
 from .kernels.events import _advance, refusal
-from .kernels.in_order import LANES, Order, draw, follow, lanes, order, ordered, tell
-from .kernels.periodic import forget, nothing_kept
-from .kernels.sums import means, sums
-from .kernels.template import GATE_ON, NEWEST, OVERFLOW, Floats, Ints, ScheduleState, Template, begin, stretches
-from .kernels.totals import Totals, enter, total
+from .kernels.in_order import LANES, Lanes, Order, draw, empty_lanes, enter_lane, follow, order_of, ordered
+from .kernels.periodic import Past, forget, nothing_kept
+from .kernels.template import (
+    GATE_ON,
+    NEWEST,
+    OVERFLOW,
+    Accounts,
+    Averages,
+    ScheduleState,
+    Taken,
+    Template,
+    begin,
+    exposed,
+    stretches,
+)
+from .kernels.totals import Sums, Totals, enter, means, sums_of, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)
 
 
-class Accounts(NamedTuple):
-    """Where what each of D demands takes is entered: its task, device and cell of the breakdown.
+class Inputs(NamedTuple):
+    """What P machines with one plan are given: the kind of each batch, the accounts of demands, what these take, and its sums."""
 
-    Work `beside` keeps its device no busier; `other` is the cell of each device's idle power, and there are so many `cells`.
-    """
-
-    task: Ints
-    device: Ints
-    cell: Ints
-    beside: NDArray[np.bool_]
-    other: Ints
-    cells: int
+    kind: Ints
+    accounts: Accounts
+    taken: Taken
+    sums: Sums
 
 
-class Taken(NamedTuple):
-    """What P machines take for D demands: `row` (P, D) says in which row of the tables it stands.
-
-    Tables have a column for each kind of batch: seconds, joules by amounts, bytes stored by persistent memory's media.
-    `written` (D, R) are the bytes that training stores; watts are (P, V).
-    """
-
-    row: Ints
-    seconds: Floats
-    joules: Floats
-    stored: Floats
-    written: Floats
-    busy_watts: Floats
-    idle_watts: Floats
-
-
-class Averages(NamedTuple):
-    """Averages of P machines over their windows, per batch: seconds (P,), of tasks (P, K), by device (P, V), bytes (P,).
-
-    `cells` (P, C, 3) are busy seconds, exposed seconds and joules; `stale` is the oldest log at a commit, in batches.
-    """
-
-    step: Floats
-    exposed: Floats
-    busy: Floats
-    dynamic: Floats
-    static: Floats
-    cells: Floats
-    written: Floats
-    media: Floats
-    stale: Ints
-
-
-def averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
+def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
     """Return room for so many machines."""
     step, written, media = np.zeros((3, points))
     busy, dynamic, static = np.zeros((3, points, devices))
@@ -84,18 +56,18 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     themselves, and machines whose servers take tasks in one order then follow it together.
     """
     points, devices = taken.busy_watts.shape
-    found = averages(points, template.durations.shape[1], devices, accounts.cells)
-    some = sums(taken, kind, _seen(kind), len(whole.makespan) > 0)
+    found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
+    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, _seen(kind), len(whole.makespan) > 0))
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
     while not repeats and ordered(template) and len(todo) >= ENOUGH:
-        _events(template, state, todo[:1], kind, accounts, taken, some, found, whole)
-        held = _in_order(order(template, state), kind, accounts, taken, some, todo[1:], found, whole)
+        _events(template, state, todo[:1], inputs, found, whole)
+        held = _in_order(order_of(template, state), todo[1:], inputs, found, whole)
         todo = todo[1:][~held]
         if held.mean() < WORTHWHILE:
             break
-    _events(template, state, todo, kind, accounts, taken, some, found, whole)
+    _events(template, state, todo, inputs, found, whole)
     return found
 
 
@@ -103,133 +75,139 @@ def _seen(kind: Ints) -> int:
     return len(kind) - 2 if len(kind) > 2 else len(kind)
 
 
-def _events(template: Template, state: ScheduleState, machines: Ints, *given: Any) -> None:
+def _events(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> None:
     past = nothing_kept(template.durations.shape[1], template.servers)
-    failed = _observe(template, state, past, machines, *given)
+    failed = _observe(template, state, past, machines, inputs, averages, totals)
     if failed:
         raise ValueError(refusal(failed))
 
 
 @njit(cache=True, nogil=True)
-def _observe(g: Any, s: Any, past: Any, machines: Any, kind: Any, a: Any, taken: Any, some: Any, found: Any, whole: Any) -> int:
-    kinds, (batches, width) = taken.seconds.shape[1], s.start.shape
-    newest, seen = 0 if g.bound > 0 else -1, batches - 2 if batches > 2 else batches
+def _observe(
+    graph: Template, state: ScheduleState, past: Past, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals
+) -> int:
+    kind, accounts, taken, sums = inputs
+    kinds, (batches, width) = taken.seconds.shape[1], state.start.shape
+    newest, seen = 0 if graph.bound > 0 else -1, batches - 2 if batches > 2 else batches
     task_seconds = np.zeros((kinds, width))
     for p in machines:
-        _longest(a, taken.seconds, taken.row[p], task_seconds)
-        _start_over(g, s, kind, task_seconds, newest)
+        _longest(accounts, taken.seconds, taken.row[p], task_seconds)
+        _start_over(graph, state, kind, task_seconds, newest)
         forget(past)
-        failed = _advance(g, s, past)
+        failed = _advance(graph, state, past)
         if failed:
             return int(failed)
-        low, high, last = _bounds(g, s)
-        found.step[p] = (high - low) / seen
-        found.exposed[p] = exposed(g, s, last, low) / seen
-        found.stale[p] = s.stale.max()
-        average(a, means(taken, some, p), _ran(g, s, seen), taken.busy_watts[p], taken.idle_watts[p], found, p)
-        if len(whole.makespan) > 0:
-            total(g, s, kind, a, taken, some, p, whole)
+        low, high, last = _bounds(graph, state)
+        averages.step[p] = (high - low) / seen
+        averages.exposed[p] = exposed(graph, state, last, low) / seen
+        averages.stale[p] = state.stale.max()
+        average(accounts, means(taken, sums, p), _ran(graph, state, seen), taken.busy_watts[p], taken.idle_watts[p], averages, p)
+        if len(totals.makespan) > 0:
+            total(graph, state, kind, accounts, taken, sums, p, totals)
     return 0
 
 
-def _in_order(o: Order, kind: Ints, *given: Any) -> NDArray[np.bool_]:
+def _in_order(order: Order, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
     """Let machines follow an order and tell of those for which that is exact; returns which."""
-    place = np.empty_like(o.flat)
-    place[o.flat] = np.arange(len(o.flat))
-    held: NDArray[np.bool_] = _follow(o, place, lanes(len(o.flat), len(o.server), int(kind.max()) + 1), kind, *given)
+    place = np.empty_like(order.flat)
+    place[order.flat] = np.arange(len(order.flat))
+    lanes = empty_lanes(len(order.flat), len(order.server), int(inputs.kind.max()) + 1)
+    held: Flags = _follow(order, place, lanes, machines, inputs, averages, totals)
     return held
 
 
 @njit(cache=True, nogil=True)
-def _follow(
-    o: Any, place: Any, room: Any, kind: Any, a: Any, taken: Any, some: Any, machines: Any, found: Any, whole: Any
-) -> Any:
+def _follow(order: Order, place: Ints, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
+    kind, accounts, taken, _ = inputs
     held = np.zeros(len(machines), dtype=np.bool_)
     for first in range(0, len(machines), LANES):
         mine = machines[first : first + LANES]
-        exact, all_take_time = follow(o, kind, a, taken, mine, room)
+        exact, all_take_time = follow(order, kind, accounts, taken, mine, lanes)
         for lane in range(len(mine)):
-            if exact[lane] and tell(o, place, room, lane, all_take_time[lane], mine[lane], found, whole):
+            if exact[lane] and enter_lane(order, place, lanes, lane, all_take_time[lane], mine[lane], averages, totals):
                 held[first + lane] = True
-                _enter(o, room, lane, a, taken, some, mine[lane], found, whole)
+                _enter(order, lanes, lane, inputs, mine[lane], averages, totals)
     return held
 
 
 @njit(cache=True, nogil=True)
-def _enter(o: Any, room: Any, lane: int, a: Any, taken: Any, some: Any, p: int, found: Any, whole: Any) -> None:
+def _enter(order: Order, lanes: Lanes, lane: int, inputs: Inputs, p: int, averages: Averages, totals: Totals) -> None:
     """Enter what a lane's machine took."""
-    average(a, means(taken, some, p), np.ones(len(o.server)), taken.busy_watts[p], taken.idle_watts[p], found, p)
-    if len(whole.makespan) > 0:
-        whole.makespan[p] = whole.ends[p, -1]
-        enter(a, taken, some, p, whole, -1)
-    if len(whole.start) > 0:
-        draw(o, room, lane, whole.start[p], whole.end[p])
+    _, accounts, taken, sums = inputs
+    average(accounts, means(taken, sums, p), np.ones(len(order.server)), taken.busy_watts[p], taken.idle_watts[p], averages, p)
+    if len(totals.makespan) > 0:
+        totals.makespan[p] = totals.ends[p, -1]
+        enter(accounts, taken, sums, p, totals, -1)
+    if len(totals.start) > 0:
+        draw(order, lanes, lane, totals.start[p], totals.end[p])
 
 
 @njit(cache=True, nogil=True)
-def _longest(a: Any, seconds: Any, row: Any, found: Any) -> None:
+def _longest(accounts: Accounts, seconds: Floats, row: Ints, longest: Floats) -> None:
     """A task lasts as long as its slowest demand."""
-    found[:] = 0.0
+    longest[:] = 0.0
     for d in range(len(row)):
         for r in range(seconds.shape[1]):
-            found[r, a.task[d]] = max(found[r, a.task[d]], seconds[row[d], r])
+            longest[r, accounts.task[d]] = max(longest[r, accounts.task[d]], seconds[row[d], r])
 
 
 @njit(cache=True, nogil=True)
-def _start_over(g: Any, s: Any, kind: Any, task_seconds: Any, newest: int) -> None:
+def _start_over(graph: Template, state: ScheduleState, kind: Ints, task_seconds: Floats, newest: int) -> None:
     """Bring the state to where nothing has run, as far as it is looked at before it is written."""
-    s.start[:], s.end[:] = np.nan, np.nan
-    for n in range(s.start.shape[0]):
-        s.left[n] = task_seconds[kind[n]]
-        s.waits[n] = g.needs if n else g.first_needs
-    s.stale[:], s.running[:], s.last[:], s.queued[:] = 0, -1, -1, 0
-    s.roll[:] = -1
-    s.roll[NEWEST], s.roll[GATE_ON], s.roll[OVERFLOW] = newest, 0, 0
+    state.start[:], state.end[:] = np.nan, np.nan
+    for n in range(state.start.shape[0]):
+        state.left[n] = task_seconds[kind[n]]
+        state.waits[n] = graph.needs if n else graph.first_needs
+    state.stale[:], state.running[:], state.last[:], state.queued[:] = 0, -1, -1, 0
+    state.roll[:] = -1
+    state.roll[NEWEST], state.roll[GATE_ON], state.roll[OVERFLOW] = newest, 0, 0
 
 
 @njit(cache=True, nogil=True)
-def _bounds(g: Any, s: Any) -> Any:
+def _bounds(graph: Template, state: ScheduleState) -> tuple[float, float, int]:
     """Return when the window begins and ends, and the flat index of the foreground task that ends it."""
-    batches, width = s.start.shape
+    batches, width = state.start.shape
     ends, last = np.full(2, -np.inf), 0
     for i, n in enumerate((1 if batches > 2 else 0, batches - 1)):
         for k in range(width):
-            if k != g.roll and not g.background[k] and s.end[n, k] > ends[i]:
-                ends[i], last = s.end[n, k], n * width + k
+            if k != graph.roll and not graph.background[k] and state.end[n, k] > ends[i]:
+                ends[i], last = state.end[n, k], n * width + k
     return ends[0] if batches > 2 else 0.0, ends[1], last
 
 
 @njit(cache=True, nogil=True)
-def _ran(g: Any, s: Any, seen: int) -> Any:
+def _ran(graph: Template, state: ScheduleState, seen: int) -> Floats:
     """Return the share of the last batches in which each task ran: 1, but less for a log that spans batches."""
-    batches, width = s.start.shape
+    batches, width = state.start.shape
     shares = np.ones(width)
-    if g.roll >= 0:
-        shares[g.roll] = np.sum(~np.isnan(s.end[batches - seen :, g.roll])) / seen
+    if graph.roll >= 0:
+        shares[graph.roll] = np.sum(~np.isnan(state.end[batches - seen :, graph.roll])) / seen
     return shares
 
 
 @njit(cache=True, nogil=True)
-def average(a: Any, mean: Any, ran: Any, busy_watts: Any, idle_watts: Any, found: Any, p: int) -> None:
+def average(
+    accounts: Accounts, mean: Floats, ran: Floats, busy_watts: Floats, idle_watts: Floats, averages: Averages, p: int
+) -> None:
     """Enter what demands take on average, (4, D) seconds, joules, bytes written and stored, in the accounts of machine p.
 
     A task's exposed seconds go to the device that sets its pace, static power to Other.
     """
     pace, pacing = np.full(len(ran), -1.0), np.zeros(len(ran), dtype=np.int64)
-    for d in range(len(a.task)):
-        k, v, cell = a.task[d], a.device[d], a.cell[d]
-        seconds = 0.0 if a.beside[d] else mean[0, d] * ran[k]
+    for d in range(len(accounts.task)):
+        k, v, cell = accounts.task[d], accounts.device[d], accounts.cell[d]
+        seconds = 0.0 if accounts.beside[d] else mean[0, d] * ran[k]
         joules = mean[1, d] * ran[k] + seconds * busy_watts[v]
-        found.busy[p, v] += seconds
-        found.dynamic[p, v] += joules
-        found.cells[p, cell, BUSY] += seconds
-        found.cells[p, cell, JOULES] += joules
-        found.written[p] += ran[k] * mean[2, d]
-        found.media[p] += ran[k] * mean[3, d]
-        if (0.0 if a.beside[d] else mean[0, d]) > pace[k]:
-            pace[k], pacing[k] = (0.0 if a.beside[d] else mean[0, d]), cell
+        averages.busy[p, v] += seconds
+        averages.dynamic[p, v] += joules
+        averages.cells[p, cell, BUSY] += seconds
+        averages.cells[p, cell, JOULES] += joules
+        averages.written[p] += ran[k] * mean[2, d]
+        averages.media[p] += ran[k] * mean[3, d]
+        if (0.0 if accounts.beside[d] else mean[0, d]) > pace[k]:
+            pace[k], pacing[k] = (0.0 if accounts.beside[d] else mean[0, d]), cell
     for k in range(len(ran)):
-        found.cells[p, pacing[k], EXPOSED] += found.exposed[p, k]
+        averages.cells[p, pacing[k], EXPOSED] += averages.exposed[p, k]
     for v in range(len(idle_watts)):
-        found.static[p, v] = idle_watts[v] * found.step[p]
-        found.cells[p, a.other[v], JOULES] += found.static[p, v]
+        averages.static[p, v] = idle_watts[v] * averages.step[p]
+        averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]

@@ -1,4 +1,4 @@
-"""Design points with the same plan, scheduled and averaged together; what they share was computed once for all of them."""
+"""Evaluation of design points: those with the same plan are scheduled and averaged together, what they share is computed once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,13 @@ from ..errors import Cancelled, EmberpoolError
 from ..hardware.device import Device
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..systems.powered import named
-from ..systems.system import System, log_policy
+from ..systems.system import System, log_policy, named
 from ..systems.traffic import Traffic
-from .averages import EXPOSED, Averages, Taken, observe
-from .kernels.totals import Totals, totals
+from .averages import EXPOSED, observe
+from .kernels.template import Averages, Taken
+from .kernels.totals import Totals, empty_totals
 from .layout import PlanLayout, laid_out, with_log_queued_at
-from .machine import Machine, machine_of
-from .settle import settle
+from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steadies
 from .timeline import Line, template_of
 
@@ -39,7 +38,7 @@ class PlannedBatches:
 class RefusedScenario:
     """A scenario that is refused, and the error that says why."""
 
-    asked: Scenario
+    scenario: Scenario
     error: EmberpoolError
 
 
@@ -47,7 +46,7 @@ class RefusedScenario:
 class Misfit:
     """A scenario that does not fit its machine, and the sentences that say why."""
 
-    asked: Scenario
+    scenario: Scenario
     problems: tuple[str, ...]
 
 
@@ -55,7 +54,7 @@ class Misfit:
 class DesignPoint:
     """A scenario ready to be scheduled."""
 
-    asked: Scenario
+    scenario: Scenario
     machine: Machine
     plan: PlannedBatches
 
@@ -82,22 +81,23 @@ class Observed(NamedTuple):
     whole: Whole | None
 
 
-Told = TypeVar("Told")
+NotScheduled = Misfit | RefusedScenario
+Rendered = TypeVar("Rendered")
 AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
 
 
-def ready(asked: Scenario, planned: Callable[[Scenario, str], PlannedBatches]) -> DesignPoint | Misfit | RefusedScenario:
+def design_point(scenario: Scenario, planned: Callable[[Scenario, str], PlannedBatches]) -> DesignPoint | NotScheduled:
     """Settle a scenario, build its devices and plan its batches; or say why it cannot run, or what refuses it."""
     try:
-        settled = settle(asked)
+        settled = settle(scenario)
         m = machine_of(settled.scenario)
         if settled.problems:
-            return Misfit(asked, settled.problems)
-        return DesignPoint(asked, m, planned(settled.scenario, asked.system))
+            return Misfit(scenario, settled.problems)
+        return DesignPoint(scenario, m, planned(settled.scenario, scenario.system))
     except Cancelled:
         raise
     except EmberpoolError as error:
-        return RefusedScenario(asked, error)
+        return RefusedScenario(scenario, error)
 
 
 def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> PlannedBatches:
@@ -110,34 +110,34 @@ def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> Planne
     return PlannedBatches(amounts, laid_out(graph, devices, batches.batches))
 
 
-def each(
-    asked: Iterable[DesignPoint | Told | Misfit | RefusedScenario],
-    tell: Callable[[DesignPoint, Observed], Told],
+def evaluate(
+    points: Iterable[DesignPoint | Rendered | NotScheduled],
+    render: Callable[[DesignPoint, Observed], Rendered],
     what: int = AVERAGES,
-    hear: Callable[[], None] = lambda: None,
-) -> list[Told | Misfit | RefusedScenario]:
-    """Return what is to be told of each point, or what was already known of it; `hear` may end it all now and then.
+    on_progress: Callable[[], None] = lambda: None,
+) -> list[Rendered | NotScheduled]:
+    """Schedule all points and return what `render` makes of each, or what was already known of it; `on_progress` may end it.
 
-    It is told as soon as it is known: all reports at once would keep Python's garbage collector busy.
+    Each is rendered as soon as it is known: all reports at once would keep Python's garbage collector busy.
     """
-    found: list[Any] = list(asked)
+    found: list[Any] = list(points)
     groups: dict[PlannedBatches, dict[int, DesignPoint]] = {}
     for i, point in enumerate(found):
         if isinstance(point, DesignPoint):
             groups.setdefault(point.plan, {})[i] = point
-    for plan, points in groups.items():
-        numbers = list(points)
+    for plan, alike in groups.items():
+        numbers = list(alike)
         batches = plan.layout.kinds if what == AVERAGES else len(plan.layout.kind)
         step = max(1, MOST_AMOUNTS // (len(plan.layout.demands) * batches))
         for first in range(0, len(numbers), step):
-            hear()
+            on_progress()
             some = numbers[first : first + step]
-            for i, seen in _observed(plan.layout, [points[number].machine.devices for number in some], what):
-                found[some[i]] = tell(points[some[i]], seen)
+            for i, seen in _observed(plan.layout, [alike[number].machine.devices for number in some], what):
+                found[some[i]] = render(alike[some[i]], seen)
     return found
 
 
-def alone(point: DesignPoint, what: int) -> Observed:
+def evaluate_one(point: DesignPoint, what: int) -> Observed:
     """Observe one point."""
     ((_, seen),) = _observed(point.plan.layout, [point.machine.devices], what)
     return seen
@@ -151,7 +151,7 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         shape = len(layout.kind), len(layout.graph.tasks)
         graph = with_log_queued_at(layout.graph, int(demand))
         template = template_of(graph, np.zeros(shape))
-        room = totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
+        room = empty_totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
         seen = observe(template, layout.kind, layout.accounts, _of(taken, mine), room)
         averages = steadies(seen, layout.devices, layout.cells)
         lines: Iterable[Line | None] = starmap(partial(Line, graph, template), zip(room.start, room.end, strict=True))
@@ -187,7 +187,7 @@ def _taken(layout: PlanLayout, machines: Sequence[Mapping[str, Device]]) -> Take
         rows += len(different) * len(mine)
     watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
     busy, idle = np.ascontiguousarray(watts[:, :, 0]), np.ascontiguousarray(watts[:, :, 1])
-    seconds, joules, stored = (np.concatenate(each) for each in zip(*costs, strict=True))
+    seconds, joules, stored = (np.concatenate(some) for some in zip(*costs, strict=True))
     return Taken(row, seconds, joules, stored, layout.written, busy, idle)
 
 

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
 from ..hardware.device import Device, joules, seconds, stored
-from .averages import Accounts
+from .kernels.template import Accounts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_COSTS = 1024
 
 

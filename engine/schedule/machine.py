@@ -1,22 +1,28 @@
-"""A scenario made ready to run: its system, the policies in force, its devices, and batches on a timeline."""
+"""A machine: a scenario settled, on as many nodes as it needs, with its devices built and its batches scheduled on them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
+from typing import Any
 
+from ..amounts.expected import expected_traffic
 from ..core.graph import check
-from ..hardware import assumptions
-from ..hardware.device import Device
-from ..hardware.power import counted, within_host
+from ..core.memo import Recorder, remembered
+from ..hardware.device import Device, check_assumptions, counted, name_of, within_host
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ..systems import system
-from ..systems.powered import built, powered
-from ..systems.system import LogPolicy, System
+from ..systems.capacity import Fit, fit
+from ..systems.system import LogPolicy, System, built, powered
 from ..systems.traffic import Traffic
+from .steady_state import steady
 from .timeline import Slow, Timeline, timeline
+
+WINDOW, TURNS, LONGEST = 64, 3, 2048
+MOST_NODES = 128
+PATIENCE = 2  # nodes are added until this many times the best count has brought no more
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ def machine_of(scenario: Scenario) -> Machine:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
     if scenario.machine.assume:
-        assumptions.check(scenario.machine, _catalogue())
+        check_assumptions(scenario.machine, _catalogue())
     parts = powered(scenario.system, scenario.machine)
     behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
     with_host = not behind_link and {"host", "dram"} <= parts.keys()
@@ -51,9 +57,7 @@ def _device(machine: MachineKnobs, name: str, in_host: bool, factor: float) -> D
 def _catalogue() -> tuple[str, ...]:
     """Return the names of all constants of all devices, as `machine.assume` knows them."""
     kinds = every("devices").items()
-    return tuple(
-        sorted({assumptions.name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part})
-    )
+    return tuple(sorted({name_of(device, one) for device, kind in kinds for part in kind.parts().values() for one in part}))
 
 
 def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:
@@ -61,3 +65,95 @@ def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: S
     graph = m.system.plan(m.scenario, m.log_policy, traffic)
     check(graph, frozenset(m.devices), m.log_policy.log)
     return timeline(graph, m.devices, traffic.batches, like.graph if like else None, slow)
+
+
+def settle(scenario: Scenario) -> Fit:
+    """Choose what is automatic, nodes included where a throughput is asked for, and check that everything fits."""
+    changes, problems, automatic = _settled(scenario, scenario.system)
+    return Fit(with_checked(scenario, changes) if changes else scenario, problems, automatic)
+
+
+@remembered()
+def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ...], bool]:
+    found = _sized(s)
+    changes = found.scenario.changes if isinstance(found.scenario, Recorder) else {}
+    return changes, found.problems, found.capacity_is_automatic
+
+
+def _throughput(settled: Scenario) -> float:
+    m = machine_of(settled)
+    return settled.data.batch_size / steady(expected_line(m), m.devices).step
+
+
+def expected_line(m: Machine, batches: int | None = None) -> Timeline:
+    """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
+    return schedule(m, expected_traffic(m.scenario, batches or window(m.log_policy)))
+
+
+def window(log_policy: LogPolicy) -> int:
+    """Return how many batches show the steady state: two to begin with, then whole turns of bound + 1 batches.
+
+    A log that cannot keep up makes somebody wait once in a turn; a run of fewer turns may end before the first wait.
+    """
+    turn = log_policy.mlp_staleness_bound + 1
+    turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
+    return 2 + min(turns * turn, LONGEST)
+
+
+def on(scenario: Scenario, count: int) -> Scenario:
+    """Return the scenario on `count` whole nodes, with no throughput to reach."""
+    gpus = count * scenario.machine.gpus_per_node
+    return with_values(scenario, {"machine.num_gpus": gpus, "machine.target_throughput": None})
+
+
+def for_capacity(scenario: Scenario, most: int = MOST_NODES) -> int | None:
+    """Return the fewest nodes whose memories hold the model; None if it takes more than `most`."""
+    if fit(on(scenario, most)).problems:
+        return None
+    return _least(0, most, lambda count: not fit(on(scenario, count)).problems)
+
+
+def _sized(scenario: Scenario) -> Fit:
+    """Fit a scenario on the fewest nodes that hold it and reach its target.
+
+    A second node can be slower than one alone, because the two have to talk: so counts are tried upwards, one by one
+    at first, later in steps of an eighth, within which more nodes are taken to be faster.
+    """
+    target, most = scenario.machine.target_throughput, _most(scenario)
+    if target is None or not load("systems", scenario.system).scales:
+        return fit(scenario)
+    first = for_capacity(scenario, most)
+    if first is None:
+        return fit(on(scenario, most))
+
+    def reached(count: int) -> float:
+        return _throughput(fit(on(scenario, count)).scenario)
+
+    low, high, best, fastest = first - 1, first, first, 0.0
+    while high <= min(most, PATIENCE * best + 1):
+        rate = reached(high)
+        if rate >= target:
+            return fit(on(scenario, _least(low, high, lambda count: reached(count) >= target)))
+        best, fastest = (high, rate) if rate > fastest else (best, fastest)
+        low, high = high, high + max(1, high // 8)
+    return replace(fit(on(scenario, best)), problems=(_too_much(scenario, best, fastest),))
+
+
+def _least(low: int, high: int, enough: Callable[[int], bool]) -> int:
+    """Return the least count above `low` that is enough; `high` is."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _most(scenario: Scenario) -> int:
+    return max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
+
+
+def _too_much(scenario: Scenario, nodes: int, fastest: float) -> str:
+    return (
+        f"machine.target_throughput={scenario.machine.target_throughput:g} samples/s is out of reach: system={scenario.system} "
+        f"trains {fastest:.3g} samples/s on {nodes} node{'s' if nodes > 1 else ''}, and more do not help; lower it, or choose "
+        "a faster network."
+    )

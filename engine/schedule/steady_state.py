@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from ..core.arrays import Row
 from ..core.work import Amount, Work, written
 from ..hardware.device import Device, stored
-from .averages import Averages, average, averages
-from .energy import pmem_work
+from .averages import average, empty_averages
+from .kernels.template import Averages
 from .layout import accounts_of
-from .timeline import Timeline
+from .timeline import Timeline, pmem_work
 
 Cell = tuple[str, str, float, float, float]
 
@@ -61,7 +61,7 @@ def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
     accounts, cells = accounts_of(timeline.graph.tasks, tuple(devices))
     mean = np.zeros((4, len(timeline.demands)))
     mean[0], mean[1] = ([_mean(some, batches) for some in each] for each in (timeline.busy, timeline.dynamic))
-    found = averages(1, len(shares), len(devices), len(cells))
+    found = empty_averages(1, len(shares), len(devices), len(cells))
     found.step[0], found.exposed[0] = (high - low) / batches, timeline.exposed()
     busy_watts = np.array([device.busy_watts for device in devices.values()])
     idle_watts = np.array([device.idle_watts for device in devices.values()])

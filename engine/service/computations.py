@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from .. import version
-from ..core.memory_limit import REMEDY
+from ..core.process import REMEDY
 from ..run.progress import Progress
 from ..store.database import transaction
 from ..store.kept import keep

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from .. import version
-from ..core.memory_limit import TOO_LARGE
+from ..core.process import TOO_LARGE
 from ..errors import BadFile, Cancelled, EmberpoolError
 from ..results.result import Result
 from ..run.progress import Progress, Watcher

@@ -1,4 +1,4 @@
-"""A link is a whole scenario: a preset and what differs, plus the versions it was made with.
+"""Links: a whole scenario as text, by a preset and what differs, plus the versions it was made with.
 
 `/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
 `sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `pareto=Step time [ms],Capital cost [USD]`, and

@@ -1,9 +1,9 @@
-"""Does the scenario fit its machine? Settles what is automatic, and says what does not fit, with remedies."""
+"""Capacity check: chooses memory sizes that are automatic, and says what does not fit its machine, with remedies."""
 
 from dataclasses import dataclass
 from math import ceil
 
-from ..hardware.cluster import nodes
+from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
 from ..hardware.devices.ssd import DRIVES
@@ -48,7 +48,7 @@ def fit(scenario: Scenario) -> Fit:
         scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
     problems = [
-        _alone(scenario, system),
+        _one_gpu(scenario, system),
         _linked(scenario),
         *(checks[place](scenario, need) for place, need in _needs(scenario, system).items()),
     ]
@@ -79,7 +79,7 @@ def activation_bytes(s: Scenario) -> float:
     return mlp_bytes(s) + 2.0 * FLOAT32 * samples * widths
 
 
-def _alone(s: Scenario, system: System) -> str:
+def _one_gpu(s: Scenario, system: System) -> str:
     if system.scales or (s.machine.num_gpus == 1 and s.machine.target_throughput is None):
         return ""
     if s.machine.num_gpus == 1:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from ..registry import every, load
-from .powered import readers
+from .system import readers
 
 OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
 

@@ -1,4 +1,4 @@
-"""Where a scale-out system keeps its tables: by bandwidth density into HBM, then DRAM, the rest below.
+"""Placement of tables in a scale-out system: by bandwidth density into HBM, then DRAM, the rest below.
 
 Bandwidth density is lookups per sample and row: rows of small tables are asked for more often than rows of large ones.
 """
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..core.constants import Constant
 from ..core.work import Amount
-from ..hardware.cluster import nodes
+from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
 from ..scenario.scenario import Scenario, per_table
 from ..units import GiB

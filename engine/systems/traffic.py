@@ -1,17 +1,16 @@
-"""What the batches of a run ask of a machine, in rows and bytes: the systems' view of the workload."""
+"""Traffic: the rows and bytes that the batches of a run ask of a machine; the systems' view of the workload."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.arrays import Floats
 from ..core.work import mlp_parameters
 from ..scenario.scenario import Scenario, per_table
 from ..units import FLOAT32, MiB
 
-Floats = NDArray[np.float64]
 INDEX_BYTES = 8
 CHECKSUM_BYTES = 8
 
@@ -25,7 +24,7 @@ class Traffic:
     samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
     it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
     that were used where they live; `levels` (N, 4): rows by where they are found outside HBM, of a system with several
-    memories (`engine.placement.Levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
+    memories (`systems.placement.levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
     where it has a checksum), of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state.
     """
 

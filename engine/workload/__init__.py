@@ -1,7 +1,6 @@
-"""What a run trains on: batches of real ids, and the statistics of their accesses.
+"""What a run trains on: batches of ids, drawn, read or expected.
 
-Read in this order: `popularity` (how lookups spread over rows), `cells` (that, cut small enough to draw from),
-`draw` and `locality` (ids of a batch), `teacher` (labels), `generator` and `criteo` (the two origins of batches),
-`source` (either of them behind one value); then `spectrum` and `expectation` (what to expect of the accesses),
-`accesses`, `recent` and `lru` (what really happened).
+Read `popularity` (how lookups spread over rows), `sampling` and `locality` (ids of a batch), `generator` and `readers` (the two
+origins of batches), `batch` and `source` (either behind one value); then `spectrum`, `expected`, `accesses` and `expected_cache`
+(what to expect of the accesses).
 """

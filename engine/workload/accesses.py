@@ -1,4 +1,4 @@
-"""How often a batch touches rows, as the popularity lets expect."""
+"""Accesses of a batch: lookups, unique and shared rows of each table, as the popularity lets expect."""
 
 from dataclasses import dataclass
 

@@ -1,12 +1,22 @@
-"""One batch of samples, and where the rows of each table start in the one space of row numbers."""
+"""A batch of samples, where the rows of each table start, and which rows this batch and the one before it touch.
+
+For the latter each table has two small hash sets, one per batch, taken in turns; their size follows the lookups of a batch,
+never the rows of a table nor the length of a run.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
-from ..core.arrays import Ints, Singles
+from ..core.arrays import Bytes, Ints, Singles
+from ..core.hashing import GOLDEN
+from ..core.process import demand
 from ..scenario.groups import Model
 from ..scenario.scenario import per_table
+
+EMPTY = -1
+SLOT_NBYTES = 17  # of `rows`, twice, and `again`
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +44,67 @@ def bag_layout(model: Model, batch_size: int) -> Ints:
 
 def _starts(counts: tuple[int, ...]) -> Ints:
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recent:
+    """Rows of the latest two batches; `tally` changes the arrays in place.
+
+    Table t owns slots `start[t]` to `start[t + 1]`, a power of two `2 ** bits[t]`, in both halves of `rows` (2, slots);
+    `again` tells which rows of the newer half are in the older one too; `turn` (1,) is the newer half.
+    """
+
+    layout: Ints
+    start: Ints
+    bits: Ints
+    rows: Ints
+    again: Bytes
+    turn: Ints
+
+
+def recent(model: Model, batch_size: int) -> Recent:
+    """Return the memory of two batches, with no row in it."""
+    layout = bag_layout(model, batch_size)
+    most = np.minimum(np.diff(layout), per_table(model, "num_embeddings"))
+    bits = np.ceil(np.log2(2 * most)).astype(np.int64)
+    start = np.concatenate(([0], np.cumsum(2**bits)))
+    what = f"Counting the rows of batches of {batch_size:,} samples with {layout[-1]:,} lookups"
+    demand(SLOT_NBYTES * start[-1] + layout.itemsize * layout[-1], what, "lower data.batch_size")
+    rows = np.full((2, start[-1]), EMPTY, dtype=np.int64)
+    return Recent(layout, start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))
+
+
+def tally(recent: Recent, ids: Ints) -> Ints:
+    """Take the next batch's ids in and return (3, T) its unique rows, those shared with the batch before, and raw lookups."""
+    counts: Ints = _tally(ids, recent.layout, recent.start, recent.bits, recent.rows, recent.again, recent.turn)
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _tally(ids, layout, start, bits, rows, again, turn):  # type: ignore[no-untyped-def]
+    counts = np.zeros((3, len(bits)), dtype=np.int64)
+    turn[0] = 1 - turn[0]
+    for table in range(len(bits)):
+        part = slice(start[table], start[table + 1])
+        now, before, met = rows[turn[0], part], rows[1 - turn[0], part], again[part]
+        now[:] = EMPTY
+        shift = np.uint64(64 - bits[table])
+        for at in range(layout[table], layout[table + 1]):
+            slot = find(now, ids[at], shift)
+            if now[slot] == EMPTY:
+                now[slot] = ids[at]
+                met[slot] = before[find(before, ids[at], shift)] != EMPTY
+                counts[0, table] += 1
+                counts[1, table] += met[slot]
+            counts[2, table] += met[slot]
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def find(rows, row, shift):  # type: ignore[no-untyped-def]
+    """Return the slot that holds `row`, or the empty one where it belongs."""
+    last = np.uint64(len(rows) - 1)
+    slot = (np.uint64(row) * GOLDEN) >> shift
+    while rows[slot] != row and rows[slot] != EMPTY:
+        slot = (slot + np.uint64(1)) & last
+    return slot

@@ -1,4 +1,4 @@
-"""What to expect of a table's accesses: unique rows, rows met again in the next batch, hits of an LRU cache.
+"""Expected accesses of a table: unique rows, rows met again in the next batch, hits of an LRU cache.
 
 With locality c the uses of a row form a point process: new uses at rate 1-c per mean gap, each use followed with
 probability c by one more after an exponential time of mean 1/5 gap. The chance that no use falls into a window of

@@ -1,4 +1,4 @@
-"""What a cache in front of the tables is expected to miss: unique rows of a batch that it must fetch, by policy.
+"""Expected misses of a cache in front of the tables: unique rows of a batch that it must fetch, by policy.
 
 A cache serves whole batches: a row is fetched once for a batch, however often the batch looks it up, and rows of the
 batch itself are never pushed out.
@@ -13,9 +13,9 @@ import numpy as np
 from ..core.arrays import Floats
 from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
-from .correlation import head_quantile, links
 from .expected import CLOSENESS, HALVINGS, gap_rate, stay, unused
 from .popularity import popularities
+from .sampling import head_quantile, links
 from .spectrum import Spectrum, id_space, spectra
 
 

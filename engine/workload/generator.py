@@ -10,8 +10,8 @@ from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, stream
 from ..scenario.scenario import Scenario, per_table
 from . import generator, sampling
-from .correlation import Links, link, links
 from .popularity import Popularity, popularities
+from .sampling import Links, link, links
 
 # Numbers of batches that no run reaches, for samples outside training.
 HELD_OUT = 2**40

@@ -1,4 +1,4 @@
-"""How the lookups of a table spread over its rows: a few heavy hitters, then p(r) ~ (r+q)^-s over V ranks."""
+"""Popularity: the law by which a table's lookups spread over its rows; a few heavy hitters, then p(r) ~ (r+q)^-s over V ranks."""
 
 import json
 from collections.abc import Mapping

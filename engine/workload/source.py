@@ -1,4 +1,4 @@
-"""Where batches come from, behind one value: the generator, or a Criteo file."""
+"""A source of batches: the generator or a Criteo file, behind one value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,6 +48,13 @@ def num_batches(scenario: Scenario, file: CriteoFile | None = None) -> int:
     if file is None or scenario.run.passes is None:
         return scenario.run.batches
     return ceil(scenario.run.passes * file.training_samples / scenario.data.batch_size)
+
+
+def repeats(scenario: Scenario, origin: Source) -> str:
+    """Return the sentence that a batch larger than its file holds samples several times; "" where it does not."""
+    size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
+    short = f"Each batch of {size:,} samples repeats the file's {samples:,}; lower data.batch_size to see its own rows."
+    return short if size > samples else ""
 
 
 def _generated(scenario: Scenario) -> Source:

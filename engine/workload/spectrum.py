@@ -1,4 +1,4 @@
-"""The rows of a table sorted into classes of equal popularity: all that expected values ever need.
+"""Popularity spectrum: the rows of a table sorted into classes of equal popularity: all that expected values ever need.
 
 Small tables are folded rank by rank, with the hash that drawing uses; in large ones, what lies beyond the last row is
 so thin that every row gets the same of it.

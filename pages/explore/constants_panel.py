@@ -5,7 +5,7 @@ import streamlit as st
 
 from engine.core.constants import Constant
 from engine.scenario.scenario import Scenario
-from engine.systems.powered import constants, powered
+from engine.systems.system import constants, powered
 from pages.common import downloads
 from pages.common.plain import plain
 

@@ -11,7 +11,7 @@ from engine.campaign import Campaign, campaign, period_curve
 from engine.campaign.compare import PeriodCurve, summary
 from engine.campaign.fault_stream import hazards_of
 from engine.errors import EmberpoolError
-from engine.faults.hazard import Hazard
+from engine.faults.fault import Hazard
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.core.constants import Constant
 from engine.registry import every
 from engine.scenario.scenario import KNOBS, Scenario
-from engine.systems.powered import constants
+from engine.systems.system import constants
 from pages.common.plain import plain
 
 # What a reader must not overlook, with the colour that marks it.

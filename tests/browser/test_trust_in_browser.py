@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.scenario.presets import preset
-from engine.systems.powered import constants
+from engine.systems.system import constants
 from pages.explore.tiles import WAITING
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 

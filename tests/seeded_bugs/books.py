@@ -30,7 +30,7 @@ def repair_overlaps_training(m, traffic, segment, strike, ahead, number):
     return replace(found, resumed=found.resumed - found.attempts[-1].repair)
 
 
-@bug("engine.faults.hazard._renewals", check="books")
+@bug("engine.faults.fault._renewals", check="books")
 def mean_time_between_faults_moves_with_the_shape(hazard, rng):
     now = 0.0
     while hazard.mtbf is not None:

@@ -5,9 +5,12 @@ A slot knows its neighbours in its group, a group its first and last slot and th
 knows the lowest group, the first of the spare ones (chained by HIGHER) and how many were ever made.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
+from ...core.arrays import Ints, Slots
 from ..row_index import (
     CAPACITY,
     EVICTED,
@@ -40,7 +43,7 @@ def no_rows(rows: int) -> Held:
 
 
 @njit(cache=True, nogil=True)
-def _group(cell, state, count, lower, higher):  # type: ignore[no-untyped-def]
+def _group(cell: Ints, state: Ints, count: int, lower: int, higher: int) -> Any:
     """Return a group of no rows between two others."""
     new = state[SPARE]
     if new == NONE:
@@ -56,7 +59,7 @@ def _group(cell, state, count, lower, higher):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _link(cell, state, lower, higher):  # type: ignore[no-untyped-def]
+def _link(cell: Ints, state: Ints, lower: int, higher: int) -> None:
     if lower == NONE:
         state[LOWEST] = higher
     else:
@@ -66,7 +69,7 @@ def _link(cell, state, lower, higher):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _join(cell, slot, own):  # type: ignore[no-untyped-def]
+def _join(cell: Ints, slot: int, own: int) -> None:
     last = cell[own, LAST]
     cell[slot, EARLIER], cell[slot, LATER], cell[slot, GROUP] = last, NONE, own
     if last == NONE:
@@ -77,7 +80,7 @@ def _join(cell, slot, own):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _leave(cell, state, slot):  # type: ignore[no-untyped-def]
+def _leave(cell: Ints, state: Ints, slot: int) -> None:
     """Take a slot out of its group, and a group without rows out of the order."""
     own, earlier, later = cell[slot, GROUP], cell[slot, EARLIER], cell[slot, LATER]
     if earlier == NONE:
@@ -94,7 +97,7 @@ def _leave(cell, state, slot):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _touch(cell, state, slot):  # type: ignore[no-untyped-def]
+def _touch(cell: Ints, state: Ints, slot: int) -> None:
     own = cell[slot, GROUP]
     count, higher = cell[own, COUNT] + 1, cell[own, HIGHER]
     fits = higher != NONE and cell[higher, COUNT] == count
@@ -108,7 +111,7 @@ def _touch(cell, state, slot):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _make_room(cell, state, freed):  # type: ignore[no-untyped-def]
+def _make_room(cell: Ints, state: Ints, freed: Ints) -> None:
     number, own, slot = 0, NONE, NONE
     while number < len(freed):
         if slot == NONE:
@@ -126,7 +129,7 @@ def _make_room(cell, state, freed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _enter(cell, state, slot):  # type: ignore[no-untyped-def]
+def _enter(cell: Ints, state: Ints, slot: int) -> None:
     own = state[LOWEST]
     if own == NONE or cell[own, COUNT] != 1:
         own = _group(cell, state, 1, NONE, own)
@@ -134,7 +137,7 @@ def _enter(cell, state, slot):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def serve(cell, bucket, state, ids, counts):  # type: ignore[no-untyped-def]
+def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> Any:
     """Serve one batch, set its counts and return its unique rows; with more of them than slots, nothing comes in."""
     state[TURN] += 1
     missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)
@@ -158,7 +161,7 @@ def serve(cell, bucket, state, ids, counts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _take_in(cell, bucket, state, missing):  # type: ignore[no-untyped-def]
+def _take_in(cell: Ints, bucket: Slots, state: Ints, missing: Ints) -> Any:
     """Put the missing rows into the slots of rows that go, then into fresh ones; return how many went."""
     freed = np.empty(max(0, state[FILLED] + len(missing) - state[CAPACITY]), dtype=np.int64)
     _make_room(cell, state, freed)

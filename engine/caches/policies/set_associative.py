@@ -3,6 +3,8 @@
 A missing row whose set is full of the present batch's rows is not kept: a conflict, served from the row's home.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -26,13 +28,13 @@ def empty(rows: int, ways: int = WAYS) -> tuple[Ints, Ints, int]:
 
 
 @njit(cache=True, nogil=True)
-def set_of(row, sets):  # type: ignore[no-untyped-def]
+def set_of(row: int, sets: int) -> Any:
     """Return the set of a row, by a stable hash."""
     return fold(mix(np.uint64(row) ^ GOLDEN), sets)
 
 
 @njit(cache=True, nogil=True)
-def _way(row, held):  # type: ignore[no-untyped-def]
+def _way(row: int, held: Ints) -> Any:
     for way in range(len(held)):
         if held[way] == row + 1:
             return way
@@ -40,7 +42,7 @@ def _way(row, held):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def serve(ids, held, used, clock, counts):  # type: ignore[no-untyped-def]
+def serve(ids: Ints, held: Ints, used: Ints, clock: int, counts: Ints) -> Any:
     """Serve one batch and return the time after it; what was used since its start may not go."""
     start, waiting = clock, 0
     missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)

@@ -4,12 +4,12 @@ Each row of the tables has a count of all its lookups, held or not, that never a
 its place. Refused rows are used where they live (FBGEMM's LFU cache).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from ...core.arrays import Ints
+from ...core.arrays import Flags, Ints, Slots
 from ...workload.expected_cache import WAYS
 from ..row_index import (
     EVICTED,
@@ -55,7 +55,7 @@ def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
 
 
 @njit(cache=True, nogil=True)
-def _serve(ways, cell, bucket, state, ids, counts):  # type: ignore[no-untyped-def]
+def _serve(ways: Ints, cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
     state[TURN] += 1
     missing, waiting = np.empty(len(ids), dtype=np.int64), 0
     for row in ids:
@@ -90,7 +90,7 @@ def _serve(ways, cell, bucket, state, ids, counts):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _least_used(ways, came, cell):  # type: ignore[no-untyped-def]
+def _least_used(ways: Ints, came: Flags, cell: Ints) -> Any:
     """Return the way of the least used row, the first empty one if there is any, none of those just filled."""
     least, found = np.int64(EVERY), NONE
     for way in range(len(ways)):

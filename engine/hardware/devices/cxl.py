@@ -8,8 +8,7 @@ from ...core.constants import Constant
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..assumptions import assumed, fields_of
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, assumed, fields_of, some
 
 DIRECTIONS = 2
 

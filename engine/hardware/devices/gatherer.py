@@ -10,9 +10,7 @@ from ...core.constants import Constant
 from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, assumed, fields_of, nodes
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import FLOAT32, GB, US
-from ..assumptions import assumed, fields_of
-from ..cluster import gpus
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, assumed, fields_of, gpus, some
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"

@@ -8,9 +8,7 @@ from ...core.constants import Constant
 from ...core.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
-from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, assumed, fields_of, nodes
 
 ROW = 512
 

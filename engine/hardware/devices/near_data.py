@@ -6,8 +6,7 @@ from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
-from ..assumptions import assumed, fields_of
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, assumed, fields_of
 
 SOFT_LOGIC_MHZ = 350.0
 

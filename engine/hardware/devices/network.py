@@ -1,4 +1,4 @@
-"""What joins several GPUs: a fabric inside a node, a network between nodes, and the collectives that use both."""
+"""The network of several GPUs: a fabric inside a node, a network between nodes, and the collectives that use both."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +8,7 @@ from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..assumptions import assumed, fields_of
-from ..cluster import gpus_in_node, nodes
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node, nodes, some
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ from ...core.constants import Constant
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..assumptions import assumed, fields_of
-from ..cluster import gpus
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, assumed, fields_of, gpus
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from ...core.constants import Constant
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
-from ..assumptions import assumed, fields_of
-from ..cluster import nodes
-from ..device import Cost, Device, DeviceKind, some
+from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes, some
 
 CROWD = 12  # writers per module, the most that were measured
 

@@ -8,8 +8,7 @@ from ...core.constants import Constant
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB
-from ..assumptions import assumed, fields_of
-from ..device import Device, DeviceKind, some
+from ..device import Device, DeviceKind, assumed, fields_of, some
 
 ROW = 512
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...scenario.machine import MachineKnobs
-from ..assumptions import assumed, fields_of
-from ..device import Device, DeviceKind
+from ..device import Device, DeviceKind, assumed, fields_of
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A schedule of equal batches repeats itself: once its state comes back, the turns in between are filled in, not simulated.
+"""Cycle detection in a schedule of equal batches: once its state comes back, the turns in between are filled in, not simulated.
 
 Whenever a batch has been completed, the state is compared with one kept from before (Brent's search for a cycle: the kept
 one is replaced after 1, 2, 4, 8, ... batches). What will happen depends on nothing but the state: which tasks of the batches
@@ -7,11 +7,12 @@ is. If that is the same, up to rounding, but for the number of the batch and the
 If only the rolling log has advanced, it is so until that log is complete, or too old.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, Floats, Ints, kernel
+from ...core.arrays import Floats, Ints
+from .template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, ScheduleState, Template, kernel
 
 DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 READY_AGO, LEFT = range(2)
@@ -49,21 +50,21 @@ def nothing_kept(tasks: int, servers: int) -> Past:
 
 
 @kernel
-def forget(past: Any) -> None:
+def forget(past: Past) -> None:
     """Begin the search anew."""
     for i in range(len(past.counts)):
         past.counts[i] = i == NEXT
 
 
 @kernel
-def left_of_log(g: Any, s: Any, now: float) -> float:
+def left_of_log(graph: Template, state: ScheduleState, now: float) -> float:
     """Return the seconds that the rolling log under way still takes."""
-    if g.roll < 0 or s.roll[ACTIVE] < 0:
+    if graph.roll < 0 or state.roll[ACTIVE] < 0:
         return 0.0
-    server = g.server[g.roll]
-    if s.running[server] == s.roll[ACTIVE] * s.start.shape[1] + g.roll:
-        return float(s.finish[server] - now)
-    return float(s.left[s.roll[ACTIVE], g.roll])
+    server = graph.server[graph.roll]
+    if state.running[server] == state.roll[ACTIVE] * state.start.shape[1] + graph.roll:
+        return float(state.finish[server] - now)
+    return float(state.left[state.roll[ACTIVE], graph.roll])
 
 
 @kernel
@@ -73,85 +74,95 @@ def _relative(batch: int, low: int) -> int:
 
 
 @kernel
-def _place(g: Any, flat: int, low: int, width: int) -> int:
+def _place(graph: Template, flat: int, low: int, width: int) -> int:
     """Return a flat index as counted from the first batch under way; which log it is is known otherwise."""
     if flat < 0:
         return NONE
-    return THE_LOG if flat % width == g.roll else flat - low * width
+    return THE_LOG if flat % width == graph.roll else flat - low * width
 
 
 @kernel
-def keep(g: Any, s: Any, past: Any, low: int, rows: int, now: float) -> None:
+def keep(graph: Template, state: ScheduleState, past: Past, low: int, rows: int, now: float) -> None:
     """Keep the present state, with so many batches from `low` on under way."""
-    width = s.start.shape[1]
+    width = state.start.shape[1]
     for r in range(rows):
         for k in range(width):
-            past.times[READY_AGO, r, k], past.times[LEFT, r, k] = now - s.ready[low + r, k], s.left[low + r, k]
-            past.marks[WAITS, r, k] = s.waits[low + r, k]
-            past.marks[BEGUN, r, k] = not np.isnan(s.start[low + r, k])
-            past.marks[ENDED, r, k] = not np.isnan(s.end[low + r, k])
-    for server in range(g.servers):
-        past.finish[server] = s.finish[server] - now
-        past.servers[RUNNING, server] = _place(g, s.running[server], low, width)
-        past.servers[LAST, server] = _place(g, s.last[server], low, width)
+            past.times[READY_AGO, r, k], past.times[LEFT, r, k] = now - state.ready[low + r, k], state.left[low + r, k]
+            past.marks[WAITS, r, k] = state.waits[low + r, k]
+            past.marks[BEGUN, r, k] = not np.isnan(state.start[low + r, k])
+            past.marks[ENDED, r, k] = not np.isnan(state.end[low + r, k])
+    for server in range(graph.servers):
+        past.finish[server] = state.finish[server] - now
+        past.servers[RUNNING, server] = _place(graph, state.running[server], low, width)
+        past.servers[LAST, server] = _place(graph, state.last[server], low, width)
     for slot in (ACTIVE, NEWEST, READY, WAITING):
-        past.roll[slot] = _relative(s.roll[slot], low)
-    past.roll[GATE_ON] = s.roll[GATE_ON]
+        past.roll[slot] = _relative(state.roll[slot], low)
+    past.roll[GATE_ON] = state.roll[GATE_ON]
     past.at[0] = now
-    past.at[1] = left_of_log(g, s, now)
+    past.at[1] = left_of_log(graph, state, now)
     past.counts[LOW], past.counts[ROWS] = low, rows
 
 
 @kernel
-def _close(past: Any, now: float) -> float:
+def _close(past: Past, now: float) -> float:
     return float(CLOSE * (now - past.at[0]) + ROUNDING * now)
 
 
 @kernel
-def same_log(g: Any, s: Any, past: Any, low: int, now: float) -> int:
+def same_log(graph: Template, state: ScheduleState, past: Past, low: int, now: float) -> int:
     """Return whether the rolling log is as it was kept: DIFFERS, ALIKE, or ADVANCED if it is the same log, but further."""
-    if g.roll < 0:
+    if graph.roll < 0:
         return ALIKE
-    if s.roll[GATE_ON] != past.roll[GATE_ON] or _relative(s.roll[WAITING], low) != past.roll[WAITING]:
+    if state.roll[GATE_ON] != past.roll[GATE_ON] or _relative(state.roll[WAITING], low) != past.roll[WAITING]:
         return DIFFERS
-    if _relative(s.roll[READY], low) != past.roll[READY]:
+    if _relative(state.roll[READY], low) != past.roll[READY]:
         return DIFFERS
     for offset, how in ((low, ALIKE), (past.counts[LOW], ADVANCED)):
-        if _relative(s.roll[ACTIVE], offset) == past.roll[ACTIVE] and _relative(s.roll[NEWEST], offset) == past.roll[NEWEST]:
-            if how == ADVANCED and s.roll[WAITING] < 0 and s.roll[ACTIVE] >= 0:
+        if (
+            _relative(state.roll[ACTIVE], offset) == past.roll[ACTIVE]
+            and _relative(state.roll[NEWEST], offset) == past.roll[NEWEST]
+        ):
+            if how == ADVANCED and state.roll[WAITING] < 0 and state.roll[ACTIVE] >= 0:
                 return how
-            if how == ALIKE and abs(left_of_log(g, s, now) - past.at[1]) <= _close(past, now):
+            if how == ALIKE and abs(left_of_log(graph, state, now) - past.at[1]) <= _close(past, now):
                 return how
     return DIFFERS
 
 
 @kernel
-def same_batches(g: Any, s: Any, past: Any, low: int, rows: int, now: float) -> bool:
+def same_batches(graph: Template, state: ScheduleState, past: Past, low: int, rows: int, now: float) -> bool:
     """Return whether the batches under way, `rows` of them, are as they were kept, but for the rolling log."""
-    before, width = past.counts[LOW], s.start.shape[1]
+    before, width = past.counts[LOW], state.start.shape[1]
     close = _close(past, now)
-    if rows != past.counts[ROWS] or low == before or g.alike[before] != g.alike[low + rows - 1 if rows else low]:
+    if rows != past.counts[ROWS] or low == before or graph.alike[before] != graph.alike[low + rows - 1 if rows else low]:
         return False
-    for server in range(g.servers):
-        running = _place(g, s.running[server], low, width)
-        if running != past.servers[RUNNING, server] or _place(g, s.last[server], low, width) != past.servers[LAST, server]:
+    for server in range(graph.servers):
+        running = _place(graph, state.running[server], low, width)
+        if (
+            running != past.servers[RUNNING, server]
+            or _place(graph, state.last[server], low, width) != past.servers[LAST, server]
+        ):
             return False
-        if running >= 0 and abs(s.finish[server] - now - past.finish[server]) > close:
+        if running >= 0 and abs(state.finish[server] - now - past.finish[server]) > close:
             return False
-    return bool(_same_tasks(s, past, low, rows, now, close))
+    return bool(_same_tasks(state, past, low, rows, now, close))
 
 
 @kernel
-def _same_tasks(s: Any, past: Any, low: int, rows: int, now: float, close: float) -> bool:
+def _same_tasks(state: ScheduleState, past: Past, low: int, rows: int, now: float, close: float) -> bool:
     for r in range(rows):
-        for k in range(s.start.shape[1]):
-            waits, begun, ended = s.waits[low + r, k], not np.isnan(s.start[low + r, k]), not np.isnan(s.end[low + r, k])
+        for k in range(state.start.shape[1]):
+            waits, begun, ended = (
+                state.waits[low + r, k],
+                not np.isnan(state.start[low + r, k]),
+                not np.isnan(state.end[low + r, k]),
+            )
             if waits != past.marks[WAITS, r, k] or begun != past.marks[BEGUN, r, k] or ended != past.marks[ENDED, r, k]:
                 return False
             if ended or waits > 0:
                 continue
-            if abs(now - s.ready[low + r, k] - past.times[READY_AGO, r, k]) > close:
+            if abs(now - state.ready[low + r, k] - past.times[READY_AGO, r, k]) > close:
                 return False
-            if abs(s.left[low + r, k] - past.times[LEFT, r, k]) > close:
+            if abs(state.left[low + r, k] - past.times[LEFT, r, k]) > close:
                 return False
     return True

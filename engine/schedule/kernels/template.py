@@ -1,4 +1,4 @@
-"""What the schedule works on: a batch's tasks as arrays, and everything that changes while it advances."""
+"""The arrays of the schedule: a batch's tasks, the state that changes while it advances, and the critical path through it."""
 
 from typing import Any, NamedTuple
 
@@ -6,13 +6,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ...core.arrays import Flags, Floats, Ints
+
 QUEUE = 256
 # _nrt=False: kernels only borrow arrays, and counting references to them took 90 % of the time.
 KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
 kernel = njit(**KERNEL)
-# Slots of State.roll: the log being written, the newest complete one, the newest batch whose log could start,
+# Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
 # whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
 
@@ -25,7 +25,7 @@ class Template(NamedTuple):
 
     durations: Floats
     server: Ints
-    background: NDArray[np.bool_]
+    background: Flags
     same_pointers: Ints
     same: Ints
     next_pointers: Ints
@@ -58,6 +58,53 @@ class ScheduleState(NamedTuple):
     roll: Ints
 
 
+class Accounts(NamedTuple):
+    """Where what each of D demands takes is entered: its task, device and cell of the breakdown.
+
+    Work `beside` keeps its device no busier; `other` is the cell of each device's idle power, and there are so many `cells`.
+    """
+
+    task: Ints
+    device: Ints
+    cell: Ints
+    beside: Flags
+    other: Ints
+    cells: int
+
+
+class Taken(NamedTuple):
+    """What P machines take for D demands: `row` (P, D) says in which row of the tables it stands.
+
+    Tables have a column for each kind of batch: seconds, joules by amounts, bytes stored by persistent memory's media.
+    `written` (D, R) are the bytes that training stores; watts are (P, V).
+    """
+
+    row: Ints
+    seconds: Floats
+    joules: Floats
+    stored: Floats
+    written: Floats
+    busy_watts: Floats
+    idle_watts: Floats
+
+
+class Averages(NamedTuple):
+    """Averages of P machines over their windows, per batch: seconds (P,), of tasks (P, K), by device (P, V), bytes (P,).
+
+    `cells` (P, C, 3) are busy seconds, exposed seconds and joules; `stale` is the oldest log at a commit, in batches.
+    """
+
+    step: Floats
+    exposed: Floats
+    busy: Floats
+    dynamic: Floats
+    static: Floats
+    cells: Floats
+    written: Floats
+    media: Floats
+    stale: Ints
+
+
 def stretches(rows: NDArray[Any]) -> Ints:
     """Return for each row, (N, ...), the number of the stretch of equal rows that it is in."""
     changes = np.diff(rows.reshape(len(rows), -1), axis=0).any(axis=1)
@@ -85,3 +132,32 @@ def begin(template: Template) -> ScheduleState:
         queued=np.zeros(2 * template.servers, dtype=np.int64),
         roll=np.array([-1, newest, -1, 0, -1, 0], dtype=np.int64),
     )
+
+
+@njit(cache=True, nogil=True)
+def exposed(graph: Template, state: ScheduleState, last: int, until: float) -> Floats:
+    """Return the seconds each task spends on the critical path from `until` to the end of task `last`.
+
+    `last` is a flat index (batch * K + position); the shape is (K,), and
+    the sum is the whole span. Background work counts only from the end of the last foreground task that ran
+    beside it in the batch that waited for it.
+    """
+    width = state.start.shape[1]
+    share = np.zeros(width)
+    flat, batch = last, last // width
+    now = state.end[batch, last % width]
+    while flat >= 0 and now > until:
+        task = flat % width
+        begin = state.start[flat // width, task]
+        beside = -1
+        if graph.background[task] or task == graph.roll:
+            for other in range(width):
+                ended = state.end[batch, other]
+                if other != graph.roll and not graph.background[other] and begin < ended < now:
+                    beside, begin = other, ended
+        share[task] += now - max(begin, until)
+        now = begin
+        flat = batch * width + beside if beside >= 0 else state.cause[flat // width, task]
+        if flat >= 0 and flat % width != graph.roll and not graph.background[flat % width]:
+            batch = flat // width
+    return share

@@ -1,12 +1,61 @@
-"""Totals of whole runs that nothing cuts, for many machines at once: what a report of one run adds up from its timeline."""
+"""Sums of costs over a window's mean batch, and totals of whole runs that nothing cuts, for many machines at once."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from .sums import JOULES, SECONDS, STORED
-from .template import Floats
+from ...core.arrays import Floats, Ints
+from .template import Accounts, ScheduleState, Taken, Template
+
+SECONDS, JOULES, STORED = range(3)
+
+
+class Sums(NamedTuple):
+    """Seconds, joules and bytes stored of each row, (3, rows), bytes written of each demand, (D,): by mean batch, in all."""
+
+    mean: Floats
+    mean_written: Floats
+    total: Floats
+    total_written: Floats
+
+
+@njit(cache=True, nogil=True)
+def sums_of(taken: Taken, kind: Ints, seen: int, whole: bool) -> Sums:
+    """Average what is taken over the last `seen` batches and, if `whole`, total it over all of them."""
+    weight = np.zeros(taken.seconds.shape[1])
+    for n in range(len(kind) - seen, len(kind)):
+        weight[kind[n]] += 1.0
+    weight /= seen
+    mean, total = np.zeros((3, len(taken.seconds))), np.zeros((3, len(taken.seconds)))
+    mean_written, total_written = np.zeros(len(taken.written)), np.zeros(len(taken.written))
+    for which, table in enumerate((taken.seconds, taken.joules, taken.stored)):
+        _sum(table, weight, kind, whole, mean[which], total[which])
+    _sum(taken.written, weight, kind, whole, mean_written, total_written)
+    return Sums(mean, mean_written, total, total_written)
+
+
+@njit(cache=True, nogil=True)
+def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, mean: Floats, total: Floats) -> None:
+    for row in range(len(table)):
+        some = 0.0
+        for r in range(len(weight)):
+            some += weight[r] * table[row, r]
+        mean[row], some = some, 0.0
+        for n in range(len(kind) if whole else 0):
+            some += table[row, kind[n]]
+        total[row] = some
+
+
+@njit(cache=True, nogil=True)
+def means(taken: Taken, sums: Sums, p: int) -> Floats:
+    """Return what each demand takes on average, (4, D)."""
+    mean = np.empty((4, taken.row.shape[1]))
+    for d in range(mean.shape[1]):
+        row = taken.row[p, d]
+        mean[0, d], mean[1, d], mean[3, d] = sums.mean[SECONDS, row], sums.mean[JOULES, row], sums.mean[STORED, row]
+        mean[2, d] = sums.mean_written[d]
+    return mean
 
 
 class Totals(NamedTuple):
@@ -24,7 +73,7 @@ class Totals(NamedTuple):
     end: Floats
 
 
-def totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
+def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
     """Return room for so many runs of (N, K) tasks, with their timelines if these are wanted; for none, nothing is totalled."""
     makespan, written, media = np.zeros((3, points))
     start, end = np.empty((2, points if lines else 0, *shape))
@@ -32,59 +81,65 @@ def totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False)
 
 
 @njit(cache=True, nogil=True)
-def total(g: Any, s: Any, kind: Any, a: Any, taken: Any, sums: Any, p: int, whole: Any) -> None:
+def total(
+    graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals
+) -> None:
     """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
-    batches, width = s.start.shape
+    batches, width = state.start.shape
     reached = 0.0
-    if len(whole.start) > 0:
-        whole.start[p], whole.end[p] = s.start, s.end
+    if len(totals.start) > 0:
+        totals.start[p], totals.end[p] = state.start, state.end
     for n in range(batches):
         for k in range(width):
-            if k != g.roll:
-                whole.makespan[p] = max(whole.makespan[p], s.end[n, k])
-                reached = reached if g.background[k] else max(reached, s.end[n, k])
-        whole.ends[p, n] = reached
-    enter(a, taken, sums, p, whole, g.roll)
-    for d in range(len(a.task)):
-        if a.task[d] == g.roll:
-            _enter_log(g, s, kind, a, taken, p, d, whole)
+            if k != graph.roll:
+                totals.makespan[p] = max(totals.makespan[p], state.end[n, k])
+                reached = reached if graph.background[k] else max(reached, state.end[n, k])
+        totals.ends[p, n] = reached
+    enter(accounts, taken, sums, p, totals, graph.roll)
+    for d in range(len(accounts.task)):
+        if accounts.task[d] == graph.roll:
+            _enter_log(graph, state, kind, accounts, taken, p, d, totals)
 
 
 @njit(cache=True, nogil=True)
-def enter(a: Any, taken: Any, sums: Any, p: int, whole: Any, roll: int) -> None:
+def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, roll: int) -> None:
     """Enter what all demands of a run took, but those of a rolling log."""
-    for d in range(len(a.task)):
-        row, cell = taken.row[p, d], a.cell[d]
-        if a.task[d] != roll:
-            busy = 0.0 if a.beside[d] else sums.total[SECONDS, row]
-            whole.cells[p, cell, 0] += busy
-            whole.cells[p, cell, 1] += sums.total[JOULES, row] + busy * taken.busy_watts[p, a.device[d]]
-            whole.written[p] += sums.total_written[d]
-            whole.media[p] += sums.total[STORED, row]
+    for d in range(len(accounts.task)):
+        row, cell = taken.row[p, d], accounts.cell[d]
+        if accounts.task[d] != roll:
+            busy = 0.0 if accounts.beside[d] else sums.total[SECONDS, row]
+            totals.cells[p, cell, 0] += busy
+            totals.cells[p, cell, 1] += sums.total[JOULES, row] + busy * taken.busy_watts[p, accounts.device[d]]
+            totals.written[p] += sums.total_written[d]
+            totals.media[p] += sums.total[STORED, row]
 
 
 @njit(cache=True, nogil=True)
-def _enter_log(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, d: int, whole: Any) -> None:
+def _enter_log(
+    graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, d: int, totals: Totals
+) -> None:
     busy, joules, row = 0.0, 0.0, taken.row[p, d]
     for n in range(len(kind)):
-        r, share = kind[n], _done(g, s, kind, a, taken, p, n, whole.makespan[p])
-        busy += 0.0 if a.beside[d] else share * taken.seconds[row, r]
+        r, share = kind[n], _done(graph, state, kind, accounts, taken, p, n, totals.makespan[p])
+        busy += 0.0 if accounts.beside[d] else share * taken.seconds[row, r]
         joules += share * taken.joules[row, r]
-        whole.written[p] += share * taken.written[d, r]
-        whole.media[p] += share * taken.stored[row, r]
-    whole.cells[p, a.cell[d], 0] += busy
-    whole.cells[p, a.cell[d], 1] += joules + busy * taken.busy_watts[p, a.device[d]]
+        totals.written[p] += share * taken.written[d, r]
+        totals.media[p] += share * taken.stored[row, r]
+    totals.cells[p, accounts.cell[d], 0] += busy
+    totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[p, accounts.device[d]]
 
 
 @njit(cache=True, nogil=True)
-def _done(g: Any, s: Any, kind: Any, a: Any, taken: Any, p: int, n: int, at: float) -> float:
+def _done(
+    graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, n: int, at: float
+) -> float:
     """Return the share of batch n's log that is done `at` the end of the run."""
-    if s.end[n, g.roll] <= at:
+    if state.end[n, graph.roll] <= at:
         return 1.0
     seconds = 0.0
-    for d in range(len(a.task)):
-        if a.task[d] == g.roll:
+    for d in range(len(accounts.task)):
+        if accounts.task[d] == graph.roll:
             seconds = max(seconds, taken.seconds[taken.row[p, d], kind[n]])
-    if not s.start[n, g.roll] < at or seconds <= 0:
+    if not state.start[n, graph.roll] < at or seconds <= 0:
         return 0.0
-    return float(min(min(at - s.start[n, g.roll], seconds - s.left[n, g.roll]) / seconds, 1.0))
+    return float(min(min(at - state.start[n, graph.roll], seconds - state.left[n, graph.roll]) / seconds, 1.0))

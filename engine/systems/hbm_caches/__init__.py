@@ -1,0 +1,1 @@
+"""Systems that cache rows of host memory in HBM."""

@@ -1,0 +1,1 @@
+"""Systems that treat hot rows and popular samples apart."""

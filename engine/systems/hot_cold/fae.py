@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from ...core.arrays import Floats
 from ...core.constants import Constant
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import AllReduce, Copy, Pool, RowUpdates
 from ...scenario.scenario import Scenario
 from ..steps import gpu, host
 from ..system import LogPolicy, System
-from ..traffic import Floats, Traffic, hot_rows, row_bytes, table_bytes
+from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
 
 GAP = Constant(
     "mini-batches between switches", 1000, "batches", 50, 38_000, "unsourced", "the published code switches once in a pass"

@@ -1,0 +1,1 @@
+"""Systems that look at coming batches to have their rows in HBM in time."""

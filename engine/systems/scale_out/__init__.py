@@ -1,0 +1,1 @@
+"""Systems of many GPUs, nodes and memories, or of none."""

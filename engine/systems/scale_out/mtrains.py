@@ -3,7 +3,7 @@
 from ...core.constants import Constant
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Copy, RowReads, RowUpdates, Stream
-from ...hardware.cluster import nodes
+from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
 from ...units import GiB
 from ..placement import USABLE, Levels, nbytes, placement

@@ -1,0 +1,1 @@
+"""Tasks that training systems share, by where embeddings live."""

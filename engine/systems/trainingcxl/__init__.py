@@ -1,0 +1,1 @@
+"""TrainingCXL and the systems that its paper compares it with."""

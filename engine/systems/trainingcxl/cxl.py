@@ -1,6 +1,6 @@
 """CXL: CXL-B with relaxed embedding lookup and an MLP log that may span batches; TrainingCXL itself."""
 
-from ..steps.undo_log import undo_plan
+from ..steps.shared import undo_plan
 from ..system import LogPolicy, System
 
 SYSTEM = System(

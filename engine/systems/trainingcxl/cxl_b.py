@@ -1,6 +1,6 @@
 """CXL-B: CXL-D with an undo log that is written while the top part runs."""
 
-from ..steps.undo_log import undo_plan
+from ..steps.shared import undo_plan
 from ..system import LogPolicy, System
 
 SYSTEM = System(

@@ -6,7 +6,7 @@ With an undo log instead it is CXL-B: the log is all that the two differ in.
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..steps import shared
-from ..steps.undo_log import undo_plan
+from ..steps.shared import undo_plan
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...core.threads import single_thread
+from ...core.process import single_thread
 from ...errors import BadInput, CannotRun
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values

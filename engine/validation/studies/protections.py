@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Singles
-from ...core.threads import single_thread
+from ...core.process import single_thread
 from ...errors import BadInput
 from ...training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, scaled, train
 from ...workload.source import source

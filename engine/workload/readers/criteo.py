@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ...core.arrays import Singles, Words
-from ...core.memory_limit import physical
+from ...core.process import physical
 from ...errors import BadFile
 from .criteo_parse import DENSE, FIELDS, parse_lines
 

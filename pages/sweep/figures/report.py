@@ -9,7 +9,7 @@ import pandas as pd
 from engine import version
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
-from engine.systems.powered import constants
+from engine.systems.system import constants
 from pages.common import numbers
 from pages.sweep import sweep_findings, sweep_table
 from pages.sweep.figures import pictures, sweep_figures, sweep_marks

@@ -1,8 +1,12 @@
-"""What this computer's own memory can hold: a run that needs more is refused before the system ends it, or its neighbours."""
+"""Limits of this process: the memory that it may take, one thread for linear algebra, and a start without SciPy."""
 
 import os
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from threadpoolctl import threadpool_limits
 
 from ..errors import NoRoom
 from ..units import GiB
@@ -27,3 +31,27 @@ def demand(nbytes: float, what: str, remedy: str) -> None:
     if nbytes > physical():
         here = physical() / GiB
         raise NoRoom(f"{what} takes {nbytes / GiB:.3g} GiB of memory, and this computer has {here:.3g} GiB; {remedy}.")
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Limit every BLAS and OpenMP pool of this process to one thread while the block runs."""
+    with threadpool_limits(limits=1):
+        yield
+
+
+def without_scipy() -> None:
+    """Let numba believe that there is no BLAS, unless SciPy or numba's arrays are loaded anyway: a quarter of a second less.
+
+    A kernel that does multiply matrices is then refused when it is compiled. SciPy itself can be imported afterwards.
+    """
+    import numba
+
+    if "scipy.linalg" in sys.modules or "numba.np.arraymath" in sys.modules:
+        return
+    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
+    try:
+        with suppress(ImportError):
+            import numba.np.arraymath  # noqa: F401
+    finally:
+        del sys.modules["scipy.linalg"]
