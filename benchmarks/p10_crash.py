@@ -8,8 +8,7 @@ from time import process_time
 from benchmarks.benchmark import Benchmark
 from benchmarks.crash_trace import Trace
 from engine.crashcheck.judge import wrong
-from engine.crashcheck.reference_run import Configuration, Journal, Story, begin, story, train
-from engine.crashcheck.sizes import Size
+from engine.crashcheck.reference_run import Configuration, Journal, Size, Story, begin, story, train
 from engine.persistence import CrashMedia, FunctionalMedia, recover
 
 # Rows of dlrm-terabyte's length, and an MLP about as large as dlrm-kaggle's.

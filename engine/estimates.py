@@ -10,10 +10,9 @@ from .amounts.expected import expected_amounts
 from .core import blas
 from .core.memo import remembered
 from .registry import load
-from .results.explanation import ESTIMATED, passes, unmade
-from .results.finding import finding
+from .results.explanation import ESTIMATED, finding, passes, unmade
 from .results.ledger import Books, undisturbed
-from .results.metric import measure
+from .results.metrics import measure
 from .results.report import Report
 from .results.result import Result
 from .scenario.scenario import Scenario

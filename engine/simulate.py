@@ -15,11 +15,10 @@ from .results.report import report
 from .results.result import Result
 from .results.undisturbed import calm, planned, told
 from .run.crash_recovery import in_miniature
-from .run.functional_class import functional_class, strikes_matter
 from .run.outage import Outage
 from .run.progress import Meter, Watcher
 from .run.run import Machine, Resolve, Resumption, Run, Segment, machine_of, run
-from .run.shared_training import TrainingShelf, shared
+from .run.shared_training import TrainingShelf, functional_class, shared, strikes_matter
 from .run.training_curve import Learned, first_lesson, follow, learned
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, alone

@@ -20,7 +20,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
-from engine.training.evaluate import Scores
+from engine.training.loop import Scores
 
 NAMES = tuple(name.replace("-", "_") for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
 ENDS = ("memory-loss", "flush-failure")  # may end the run

@@ -13,7 +13,7 @@ from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
-from engine.training.evaluate import Scores
+from engine.training.loop import Scores
 
 SYSTEMS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
 

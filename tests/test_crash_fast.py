@@ -9,8 +9,7 @@ from seeded_bugs import BUGS
 from benchmarks.crash_trace import Trace
 from engine.crashcheck import configuration, configurations
 from engine.crashcheck.bugs import broken
-from engine.crashcheck.reference_run import Configuration, Journal, attached, begin, story, train
-from engine.crashcheck.sizes import Size
+from engine.crashcheck.reference_run import Configuration, Journal, Size, attached, begin, story, train
 from engine.persistence import CrashMedia, FunctionalMedia, Power, PowerLost, recover
 from engine.persistence.checksums import table_digest
 

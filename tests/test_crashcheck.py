@@ -184,7 +184,7 @@ def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
         if share > 0.05:
             raise KeyboardInterrupt
 
-    report = check(300, ("adr",), told=interrupted)
+    report = check(300, ("adr",), on_progress=interrupted)
     assert report.interrupted and 0 < len(report.configurations) < 96
     monkeypatch.setattr("engine.commands.crashcheck.progress_bar.draw", interrupted)
     assert main(["crashcheck", "--states", "300", "--model", "adr"]) == 130

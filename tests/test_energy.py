@@ -16,7 +16,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule import energy
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
-from engine.training.evaluate import Scores
+from engine.training.loop import Scores
 
 BATCHES = 12
 MACHINES = dict(every_machine())

@@ -12,7 +12,7 @@ from machines import STRICT, SYSTEMS, counted, ready, scenario
 from engine.faults.fault import Strike
 from engine.insight.knob_effect import NOTHING, effect
 from engine.registry import every
-from engine.results.metric import metrics
+from engine.results.metrics import metrics
 from engine.run import segment as course
 from engine.run.crash_recovery import left
 from engine.run.outage import outage

@@ -18,7 +18,7 @@ from engine.schedule.settle import settle
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.store.kept import result_text
-from engine.training.evaluate import Scores
+from engine.training.loop import Scores
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (

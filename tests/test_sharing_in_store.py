@@ -13,9 +13,8 @@ from service_fakes import owner as started
 
 from engine import version
 from engine.results.csv_table import csv_text
-from engine.run.functional_class import functional_class
 from engine.run.progress import Progress
-from engine.run.shared_training import Training
+from engine.run.shared_training import Training, functional_class
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service

@@ -14,7 +14,7 @@ from engine.estimate import estimate
 from engine.faults.fault import Fault
 from engine.persistence.models import PersistenceModel, in_order
 from engine.registry import names
-from engine.results.metric import Metric, metrics
+from engine.results.metrics import Metric, metrics
 from engine.scenario import presets, scenario
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -25,7 +25,7 @@ FILES = {
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Pool
 from ..steps import shared
-from ..system import System, Ways
+from ..system import LogPolicy, System
 
 
 def plan(s, w, t):
@@ -39,7 +39,7 @@ def recover(s, recovery):
     return TaskGraph((Task("Count again", "Other", (work,), after_previous=("Count again",)),))
 
 
-SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, Ways("", 0, False), recover=recover)
+SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, LogPolicy("", 0, False), recover=recover)
 """,
     "hardware/devices/abacus.py": """
 from ...core.work import Pool

@@ -1,8 +1,7 @@
 """The crash explorer's story, with the keywords that the durability tests use."""
 
 from engine.crashcheck import reference_run as of
-from engine.crashcheck.reference_run import BATCH_SIZE, SEED, Configuration, Journal
-from engine.crashcheck.sizes import Size
+from engine.crashcheck.reference_run import BATCH_SIZE, SEED, Configuration, Journal, Size
 from engine.persistence import CrashMedia
 
 __all__ = ["BATCH_SIZE", "SEED", "formatted", "story", "train"]

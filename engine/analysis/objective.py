@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, nearest
-from ..results.metric import metrics
+from ..results.metrics import metrics
 from ..scenario.scenario import KNOBS
 from .over_weeks import WEEKS
 

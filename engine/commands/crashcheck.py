@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from ..crashcheck import bugs, replay_line
+from ..crashcheck.exploration import check
 from ..crashcheck.report import CrashReport
-from ..crashcheck.whole import check
 from ..persistence.models import domain
 from . import output, progress_bar
 from .parser import Subparsers, whole
@@ -42,7 +42,7 @@ def call(arguments: argparse.Namespace) -> int:
         return _ladder(arguments)
     if arguments.broken:
         bug = bugs.broken(arguments.broken)
-        report = bugs.hunt(bug, models, seed=arguments.seed, told=progress_bar.draw)
+        report = bugs.hunt(bug, models, seed=arguments.seed, on_progress=progress_bar.draw)
         return _tell(arguments, report, {"broken": bug.name, "caught": bool(report.inconsistent)})
     return _tell(arguments, check(arguments.states, models, arguments.seed, progress_bar.draw), {})
 

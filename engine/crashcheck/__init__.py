@@ -6,12 +6,11 @@ is asked of it), `visit`, `deeper` and `search` (one configuration), `whole` (al
 """
 
 from .bugs import broken, hunt
-from .exploration import explore
+from .exploration import check, explore
 from .reference_run import Configuration, configuration, configurations
 from .replay_line import read, replay
 from .report import CrashReport, Inconsistency
 from .visit import Effort
-from .whole import check
 
 __all__ = [
     "Configuration",

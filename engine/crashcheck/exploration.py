@@ -1,25 +1,28 @@
-"""Explores the crash states of one configuration: under every persistence model, down to a crash inside recovery.
+"""The exploration of the crash states of one configuration, or of all, under every persistence model.
 
     explore("undo-strict")                      # every safe model
     explore("redo-near", wrap=my_broken_media)  # the protocol on a medium that somebody broke
+    check(100_000)                              # every configuration: tiny runs to the last combination, small ones further
 
 States are visited from the simplest on: all or nothing at each fence, one stream apart from the others, two, then any
 prefixes at random (or every combination, where there are few), each image once. The run is small, the recovery real.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from time import perf_counter
 
 from ..persistence.models import domain
 from ..registry import domain_names
 from . import second_crash, states
-from .reference_run import Configuration, Wrap, configuration, story
+from .reference_run import Configuration, Wrap, configuration, configurations, story
 from .report import CrashReport
 from .states import Counts, CrashPoint
 from .timeout import Stuck, patience
 from .visit import USUAL, Effort, Search, look, observed
 
+OnProgress = Callable[[float, str], None]  # gets the share that is done, and what comes next
 PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
 
 
@@ -99,3 +102,26 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, most: int)
             return
     if (lines is None or lines > 1) and (busy := [point for point in points if len(point.sizes) > 1]):
         yield from ((point, states.drawn(point.sizes, rng)) for point in rng.choices(busy, k=most))
+
+
+def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
+    """Return how far tiny and small runs go, so that all `pairs` of configuration and model visit some `states` images."""
+    each = max(states // pairs // 4, 4)
+    return Effort(each, None, max(each // 50, 1), 2, 0), Effort(2 * each, 2, max(each // 25, 1), max(each // 10, 2), 1)
+
+
+def check(
+    states: int, models: tuple[str, ...] | None = None, seed: int = 0, on_progress: OnProgress = lambda share, what: None
+) -> CrashReport:
+    """Explore all configurations; an interrupt ends it with what has been found so far."""
+    every, chosen = configurations(), models or safe_models()
+    tiny, small = efforts(states, len(every) * len(chosen))
+    report = CrashReport()
+    try:
+        for done, of in enumerate(every):
+            on_progress(done / len(every), f"{report.unique_states} states, {of.name}")
+            report.add(explore(replace(of, size="tiny"), None, chosen, tiny, seed))
+            report.add(explore(of, None, chosen, small, seed))
+    except KeyboardInterrupt:
+        report.interrupted = True
+    return report

@@ -1,4 +1,4 @@
-"""A small training run whose every state is kept in plain arrays: the oracle of the crash explorer, never on a medium."""
+"""The reference run: a small training whose every state is kept in plain arrays: the oracle of the crash explorer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,12 +15,29 @@ from ..persistence.media import Media, NearData, octets
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
 from ..persistence.replay import LOGS, BatchChange
-from .sizes import SIZES, Size
 
 SEED = (7, 11)
 BATCH_SIZE = 128
 FLOAT32 = 4
 Wrap = Callable[[Media], Media]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows of the table, elements of a row, bytes of the MLP, batches, and rows that a batch touches."""
+
+    num_rows: int
+    dim: int
+    mlp_bytes: int
+    batches: int
+    touched: int
+
+
+SIZES = {
+    "tiny": Size(3, 3, 16, 3, 2),
+    "small": Size(8, 9, 88, 5, 4),
+    "large": Size(2048, 16, 4096, 8, 200),
+}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ..schedule import energy
 from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline
-from ..training.evaluate import Scores
+from ..training.loop import Scores
 from .ledger import Books, books
 
 DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log

@@ -9,10 +9,9 @@ from ..run.upcoming_faults import Ahead
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, Whole, plan
 from ..workload.readers.criteo import CriteoFile
-from .explanation import warnings
-from .finding import finding
+from .explanation import finding, warnings
 from .ledger import undisturbed
-from .metric import measure
+from .metrics import measure
 from .report import Report
 from .result import Result
 from .tables import device_rows, timeline_rows

@@ -11,8 +11,8 @@ from ..core.arrays import Ints, Row
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..training import Evaluation, StepResult, auc, boundaries, rows_of, scale_note, scaled
-from ..training.evaluate import Scores
 from ..training.lookup import LocalBatch
+from ..training.loop import Scores
 from ..workload.source import Source
 from .learner import Learner, advance, crash, learner, score
 from .outage import Outage

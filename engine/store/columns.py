@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .. import version
 from ..errors import BadInput
-from ..results.metric import metrics
+from ..results.metrics import metrics
 from . import kept
 from .database import FAILED, OPEN, opened
 from .quota import USE_SECONDS, touch

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from ..run.functional_class import functional_class
+from ..run.shared_training import functional_class
 from ..scenario.groups import Model
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario, per_table

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .. import version
 from ..errors import BadInput
-from ..run.functional_class import functional_class
+from ..run.shared_training import functional_class
 from ..scenario.keys import How, KnobTexts, differing, key_of, texts, written
 from ..scenario.scenario import Scenario
 from ..units import HOUR

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import version
 from ..run.shared_training import Training
-from ..training.evaluate import Scores
+from ..training.loop import Scores
 from .database import transaction
 from .kept import checksum
 

@@ -9,15 +9,12 @@ and `loop` (many batches).
     trained = train(shape, initial(shape, seen, seed), source.batch, 0, 1000, held_out=held_out)
 """
 
-from .evaluate import Evaluation, auc, evaluate
 from .lookup import LocalBatch, Uses, localise, look_up, uses
-from .loop import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
-from .revert import revert, revert_mlp
+from .loop import Evaluation, KeptMlp, OnBatch, Recorded, Trained, auc, boundaries, evaluate, joined, train
 from .rows import rows_of
-from .scaled_model import full, scale_note, scaled
-from .shape import Shape
+from .shape import Shape, full, scale_note, scaled
 from .step import Early, StepResult, step
-from .weights import Layer, Weights, copy, initial, layers, local
+from .weights import Layer, Weights, copy, initial, layers, local, revert, revert_mlp
 
 __all__ = [
     "Early",

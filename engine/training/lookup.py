@@ -7,7 +7,7 @@ from numba import njit
 
 from ..core.arrays import Ints, Singles, Slots
 from ..workload.batch import Batch
-from .row_search import Locals
+from .rows import Locals
 from .shape import Shape
 from .weights import Weights, local
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.graph import STAGES
 from ..errors import BadFile, nearest
 from ..registry import names
-from ..results.metric import metrics
+from ..results.metrics import metrics
 from ..scenario.presets import Preset, preset, preset_names
 from ..scenario.scenario import KNOBS
 
