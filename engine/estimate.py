@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from .estimates import reports, told
-from .results.explanation import cannot_run
+from .results.explanation import infeasible_result
 from .results.report import Report
 from .results.result import Result
 from .results.tables import device_rows, timeline_rows
@@ -20,7 +20,7 @@ def estimate(scenario: Scenario) -> Result:
     (found,) = reports([scenario], _whole)
     if isinstance(found, RefusedScenario):
         raise found.error
-    return cannot_run(found.asked, found.problems) if isinstance(found, Misfit) else found
+    return infeasible_result(found.asked, found.problems) if isinstance(found, Misfit) else found
 
 
 def _whole(asked: Scenario, report: Report) -> Result:
@@ -28,6 +28,6 @@ def _whole(asked: Scenario, report: Report) -> Result:
         told(asked, report),
         breakdown=report.steady.rows,
         devices=device_rows(report),
-        books=report.books.rows,
+        ledger=report.ledger.rows,
         timeline=timeline_rows(expected_line(report.machine)),
     )

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .core.threads import single_thread
 from .errors import Cancelled, CannotRun, EmberpoolError
-from .results.explanation import cannot_run, unmade
+from .results.explanation import infeasible_result, unscheduled_result
 from .results.result import Result
-from .results.undisturbed import calm, planned, told
+from .results.undisturbed import is_undisturbed, planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
 from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, Misfit, Observed, RefusedScenario, each, ready
@@ -36,7 +36,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
             return RefusedScenario(scenario, error)
 
     def tell(point: DesignPoint, seen: Observed) -> Result:
-        return told(point, seen) if calm(point, seen) else simulate(point.asked, progress=progress)
+        return undisturbed_result(point, seen) if is_undisturbed(point, seen) else simulate(point.asked, progress=progress)
 
     with single_thread():
         what = TIMELINES if tables else RUNS
@@ -51,5 +51,5 @@ def goes_along(scenario: Scenario) -> bool:
 
 def _settled(one: Misfit | RefusedScenario) -> Result:
     if isinstance(one, RefusedScenario) and isinstance(one.error, CannotRun):
-        return cannot_run(one.asked, (str(one.error),))
-    return unmade(one)
+        return infeasible_result(one.asked, (str(one.error),))
+    return unscheduled_result(one)

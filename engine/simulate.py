@@ -10,16 +10,16 @@ from .amounts.counted import counted
 from .core import blas
 from .core.threads import single_thread
 from .errors import CannotRun
-from .results.explanation import cannot_run, tell
+from .results.explanation import infeasible_result, run_result
 from .results.report import report
 from .results.result import Result
-from .results.undisturbed import calm, planned, told
-from .run.crash_recovery import in_miniature
+from .results.undisturbed import is_undisturbed, planned, undisturbed_result
+from .run.crash_recovery import recovered_batches
 from .run.outage import Outage
 from .run.progress import Meter, Watcher
 from .run.run import Machine, Resolve, Resumption, Run, Segment, machine_of, run
-from .run.shared_training import TrainingShelf, functional_class, shared, strikes_matter
-from .run.training_curve import Learned, first_lesson, follow, learned
+from .run.shared_training import TrainingShelf, functional_class, shared_outcome, strikes_matter
+from .run.training_curve import TrainingOutcome, follow, initial_state, training_outcome
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, alone
 from .schedule.settle import settle
@@ -46,12 +46,12 @@ def simulate(
     settled = settle(scenario)
     ready = machine_of(settled.scenario)
     if settled.problems:
-        return cannot_run(scenario, settled.problems)
+        return infeasible_result(scenario, settled.problems)
     try:
         with single_thread():
             return _simulate(scenario, ready, file, progress, shelf)
     except CannotRun as error:
-        return cannot_run(scenario, (str(error),))
+        return infeasible_result(scenario, (str(error),))
 
 
 def _simulate(
@@ -68,20 +68,20 @@ def _simulate(
     if not m.scenario.run.training:
         point = DesignPoint(asked, m, planned(m.scenario, asked.system, file, hear))
         seen = alone(point, TIMELINES)
-        if calm(point, seen):
-            return told(point, seen, _notes(asked, given))
+        if is_undisturbed(point, seen):
+            return undisturbed_result(point, seen, _notes(asked, given))
     amounts = counted(m.scenario, asked.system, file, hear)
     near = (amounts.hit_rate if m.system.cache else None, amounts.drives_share if m.system.caches else None)
     done = _untrained_to_its_end(m, amounts) if shelf is not None and one else None
     if done and one and shelf is not None:
-        learns = shared(one, done, file, meter, shelf)
+        learns = shared_outcome(one, done, file, meter, shelf)
     elif m.scenario.run.training:
-        done, lessons = run(m, amounts, first_lesson(m, given, batches, meter), follow)
-        learns = learned(lessons)
+        done, lessons = run(m, amounts, initial_state(m, given, batches, meter), follow)
+        learns = training_outcome(lessons)
     else:
-        (done, _), learns = run(m, amounts, None, untrained(m)), Learned()
+        (done, _), learns = run(m, amounts, None, untrained(m)), TrainingOutcome()
     accounts = report(done, steady(done.planned, m.devices), batches, learns.scores, *near)
-    return tell(asked, done, accounts, learns.rows, _notes(asked, given, learns.note))
+    return run_result(asked, done, accounts, learns.rows, _notes(asked, given, learns.note))
 
 
 def _untrained_to_its_end(m: Machine, amounts: Traffic) -> Run | None:
@@ -108,7 +108,7 @@ def untrained(m: Machine) -> Resolve[None]:
         if down is None:
             return Resumption(segment.last, segment.last), None
         try:
-            return Resumption(*in_miniature(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
+            return Resumption(*recovered_batches(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
         except CannotRun as error:
             return Resumption(0, 0, str(error)), None
 

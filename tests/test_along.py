@@ -58,7 +58,7 @@ def test_a_worker_runs_its_chunk_together_and_keeps_to_the_byte_what_each_point_
     found = [result for _, result in kept.outcomes(path, asked, "full")]
     for one, scenario in zip(found, asked, strict=True):
         assert one.outcome == alone(scenario) if scenario == REFUSED else result_text(one) == alone(scenario)
-    assert found[0].breakdown and found[0].devices and found[0].timeline and found[0].books
+    assert found[0].breakdown and found[0].devices and found[0].timeline and found[0].ledger
 
 
 def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancelled(tmp_path):

@@ -99,8 +99,8 @@ def test_a_run_that_never_gets_past_its_first_batch_has_trained_for_nothing():
     assert not result.ran
     accounts = report_of(scenario)
     assert accounts.batches == 0
-    assert accounts.books.seconds["useful"] == 0
-    assert sum(accounts.books.seconds.values()) == pytest.approx(accounts.elapsed)
+    assert accounts.ledger.seconds["useful"] == 0
+    assert sum(accounts.ledger.seconds.values()) == pytest.approx(accounts.elapsed)
     assert result.results["Effective training time ratio"] == pytest.approx(0, abs=1e-9)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.campaign import batch_costs, campaign, fault_stream, many, period_curve
+from engine.campaign import batch_costs, campaign, compare_protections, fault_stream, period_curve
 from engine.campaign.protection import KEEPS, LOSSES
 from engine.campaign.simulate import terms_of
 from engine.errors import BadKnob, CannotRun
@@ -163,7 +163,7 @@ def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
 
 
 def test_many_rows_have_intervals_and_tell_refusals():
-    rows = {row["Protection"]: row for row in many(KAGGLE, ("undo", "none", "cpr"), HAZARDS, 240.0, range(5))}
+    rows = {row["Protection"]: row for row in compare_protections(KAGGLE, ("undo", "none", "cpr"), HAZARDS, 240.0, range(5))}
     assert "raise machine.num_gpus" in rows["cpr"]["Refused"]
     undo, none = rows["undo"], rows["none"]
     assert undo["Effective training time ratio"] > none["Effective training time ratio"]

@@ -8,7 +8,7 @@ from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
 from engine.full_runs import runs
 from engine.registry import names
-from engine.results.explanation import tell
+from engine.results.explanation import run_result
 from engine.results.report import report
 from engine.run.run import run
 from engine.scenario.presets import preset
@@ -39,7 +39,7 @@ def by_timeline(asked):
     amounts = counted.counted(m.scenario, asked.system)
     (done, _), near = run(m, amounts, None, untrained(m)), (amounts.hit_rate if m.system.cache else None,)
     near += (amounts.drives_share if m.system.caches else None,)
-    return tell(asked, done, report(done, steady(done.planned, m.devices), amounts.batches, Scores(), *near), (), ())
+    return run_result(asked, done, report(done, steady(done.planned, m.devices), amounts.batches, Scores(), *near), (), ())
 
 
 def close(found, wanted):

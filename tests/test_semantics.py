@@ -15,13 +15,13 @@ from engine.hardware.devices import host
 from engine.persistence import PersistEvent
 from engine.registry import load
 from engine.run.corruption import poisoned
-from engine.run.crash_recovery import Before, in_miniature
+from engine.run.crash_recovery import StateBefore, recovered_batches
 from engine.run.cut import cut
 from engine.run.learner import crash
 from engine.run.outage import Outage
 from engine.run.progress import Meter
 from engine.run.run import Machine, Resumption, Segment, run
-from engine.run.training_curve import first_lesson
+from engine.run.training_curve import initial_state
 from engine.scenario.keys import key
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import Scenario, with_values
@@ -149,7 +149,7 @@ def struck(name: str, **knobs: object) -> tuple[Machine, Segment, Outage]:
 def test_a_batch_of_which_anything_was_persisted_is_trained_before_the_fault_strikes() -> None:
     """Its log holds what it changes, though nothing of it that counts as begun had taken time."""
     m, segment, down = struck("tiny")
-    pupil = first_lesson(m, source(m.scenario, None), 8, Meter(None, 8)).pupil
+    pupil = initial_state(m, source(m.scenario, None), 8, Meter(None, 8)).learner
     assert segment.cut
     ahead = segment.first + segment.cut.started  # the first batch that had not begun
     events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.started, 0.5))
@@ -166,14 +166,14 @@ def test_a_recovery_in_miniature_writes_as_much_as_a_failing_flush_can_lose(
 ) -> None:
     """With less written than the 16 KiB that can be lost, the loss would reach back to what was written before, which is safe."""
     m, segment, down = struck(name, **{"machine.persistence_model": model})
-    seen: list[Before] = []
+    seen: list[StateBefore] = []
 
-    def survived(m: object, segment: object, down: object, before: Before, *more: object) -> Resumption:
+    def survived(m: object, segment: object, down: object, before: StateBefore, *more: object) -> Resumption:
         seen.append(before)
         return Resumption(0, 0)
 
-    monkeypatch.setattr(sys.modules[in_miniature.__module__], "survived", survived)
-    in_miniature(m, segment, down)
+    monkeypatch.setattr(sys.modules[recovered_batches.__module__], "recovered_state", survived)
+    recovered_batches(m, segment, down)
     rows, mlp = int(down.recovery.rows) * down.recovery.row_bytes, down.recovery.mlp_bytes
     assert rows > 2 * down.recovery.row_bytes and mlp > 8
     assert seen[0].mlp.nbytes == (min(buffer, mlp) if buffer else 8)

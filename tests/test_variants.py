@@ -43,7 +43,7 @@ SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram"
 """,
     "hardware/devices/abacus.py": """
 from ...core.work import Pool
-from ..device import Device, Kind
+from ..device import Device, DeviceKind
 
 
 def build(machine):
@@ -51,7 +51,7 @@ def build(machine):
     return Device("abacus", "Abacus", seconds, idle_watts=7.0, helps="nimbler fingers help")
 
 
-DEVICE = Kind("Abacus", build, dict)
+DEVICE = DeviceKind("Abacus", build, dict)
 """,
     "campaign/protections/carbon_copy.py": """
 from ..protection import LOSSES, Plan, Protection

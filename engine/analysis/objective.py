@@ -129,7 +129,7 @@ def short(name: str) -> str:
     return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
 
 
-def said(name: str, value: float) -> str:
+def formatted(name: str, value: float) -> str:
     """Return a value of a column as a sentence says it, with its unit."""
     unit = KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
     return f"{value:,.4g} {unit}".rstrip() if abs(value) < 1e4 else f"{value:,.0f} {unit}".rstrip()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .fronts import fronts
-from .objective import Array, Columns, Objective, said, short
+from .objective import Array, Columns, Objective, formatted, short
 
 DIGITS = 12
 
@@ -43,8 +43,8 @@ def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> s
     if best is None:
         return f"No point has {_all(names)}, so there is no Pareto front."
     front = np.flatnonzero(rank == 1)
-    ends = [f"{short(one.name)} from {said(one.name, _value(one, front, columns))}" for one in objectives]
-    at = [said(one.name, sign * one.losses(columns)[best]) for one in objectives for sign in [-1 if one.highest else 1]]
+    ends = [f"{short(one.name)} from {formatted(one.name, _value(one, front, columns))}" for one in objectives]
+    at = [formatted(one.name, sign * one.losses(columns)[best]) for one in objectives for sign in [-1 if one.highest else 1]]
     unlike = len(different(columns, objectives, rank))
     equal = f", {unlike:,} of them different," if unlike < len(front) else ""
     many = f"{len(front):,} of {ranked:,} points{equal} are" if len(front) > 1 else f"1 of {ranked:,} points is"

@@ -4,7 +4,7 @@ Read in this order: `pace` (a batch with and without its log), `site` (where sta
 `clock` (a stretch without a fault), `fold` (the faults), `books`, `trace` (when faults strike), `simulate`, `compare`.
 """
 
-from .compare import many, period_curve
+from .compare import compare_protections, period_curve
 from .simulate import Campaign, campaign
 
-__all__ = ["Campaign", "campaign", "many", "period_curve"]
+__all__ = ["Campaign", "campaign", "compare_protections", "period_curve"]

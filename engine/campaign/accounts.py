@@ -10,7 +10,7 @@ BUCKETS = ("useful", "checkpoint", "lost", "replay", "slow", "detect", "restart"
 
 
 @dataclass
-class Ledger:
+class CampaignLedger:
     """Books under way: seconds and joules by bucket; bytes by medium that the protection wrote and read, and training stored."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})

@@ -42,7 +42,7 @@ def _nearest(protection: str, kind: str, amount: float, unit: str) -> AccuracyEf
     best = min(known, key=lambda one: abs(one - amount))
     found = tuple(one for one in effects.stored() if one.variant == f"{kind}-{best}")
     far = f" A recovery here is about {amount:,.0f} {unit}, more than was measured." if amount > 2 * max(known) else ""
-    return AccuracyEffect(protection, False, f"Measured: {effects.told(f'{kind}-{best}')}.{far}", found)
+    return AccuracyEffect(protection, False, f"Measured: {effects.label(f'{kind}-{best}')}.{far}", found)
 
 
 def _stale(protection: str, age: int) -> AccuracyEffect:
@@ -53,5 +53,5 @@ def _stale(protection: str, age: int) -> AccuracyEffect:
     rows = (one for one in findings(study) if one.staleness == best)
     found = tuple(StudyEffect(f"mlp-{best}", one.moment, one.measure, one.difference, one.spread) for one in rows)
     return AccuracyEffect(
-        protection, False, f"Measured: {effects.told(f'mlp-{best}')}; the log here is up to {age:,} old.", found
+        protection, False, f"Measured: {effects.label(f'mlp-{best}')}; the log here is up to {age:,} old.", found
     )

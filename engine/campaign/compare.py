@@ -25,7 +25,7 @@ NORMAL = 1.959964  # encloses 95 % of a normal distribution
 CURVE_FAULTS = 800
 
 
-def many(
+def compare_protections(
     scenario: Scenario,
     protections: Sequence[str],
     hazards: Mapping[str, Hazard],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .accounts import Ledger
+from .accounts import CampaignLedger
 from .protection import KEEPS, Keeps, Protection, ProtectionPlan
 from .stretch import Done, done, until, whole
 
@@ -105,7 +105,7 @@ class CampaignState:
     factor: float = 1.0
     slowed_by: str = ""
     outage: CampaignOutage | None = None
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: CampaignLedger = field(default_factory=CampaignLedger)
     events: list[Event] = field(default_factory=list)
     recoveries: list[CampaignRecovery] = field(default_factory=list)
 

@@ -142,7 +142,8 @@ def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Re
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
     stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""
     print(
-        f"{stopped}{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{sweep_arguments.at(place)}",
+        f"{stopped}{len(found.results):,} estimates. "
+        f"{finding(found.columns, wanted, found.rank)}{sweep_arguments.position_text(place)}",
         file=sys.stderr,
     )
     quick = {one.scenario: one for one in found.front}

@@ -19,7 +19,7 @@ AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN
 LISTED = attrgetter(*AT)
 
 
-def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
+def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
     """Return the result of a full run of the scenario as it was asked for."""
     return Result(
         scenario=asked,
@@ -30,7 +30,7 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
         devices=tables.device_rows(report),
         training=tables.thinned(list(curve)),
         events=tables.event_rows(run),
-        books=report.books.rows,
+        ledger=report.ledger.rows,
         timeline=tables.timeline_rows(run.planned),
         warnings=(*notes, *warnings(asked, report, run.completed)),
         finding=finding(report),
@@ -42,14 +42,14 @@ def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[s
     return (*_short(report), *(_missed(asked, report.elapsed) if completed else ()), *passes(asked))
 
 
-def unmade(one: Misfit | RefusedScenario) -> Result:
+def unscheduled_result(one: Misfit | RefusedScenario) -> Result:
     """Return the result of a scenario that never got a schedule; one that is refused has no numbers at all."""
     if isinstance(one, Misfit):
-        return cannot_run(one.asked, one.problems)
+        return infeasible_result(one.asked, one.problems)
     return Result(one.asked, ran=False, outcome=str(one.error), results={})
 
 
-def cannot_run(asked: Scenario, problems: tuple[str, ...]) -> Result:
+def infeasible_result(asked: Scenario, problems: tuple[str, ...]) -> Result:
     """Return the result of a scenario that does not fit: the first problem is the outcome, the rest are warnings."""
     nothing: dict[str, float | None] = {metric.name: None for metric in metrics()}
     return Result(scenario=asked, ran=False, outcome=problems[0], results=nothing, warnings=problems[1:])

@@ -34,7 +34,7 @@ def _percent(share: float | None) -> float | None:
 
 def _mean_of_faults(*phases: str) -> Callable[[Report], float | None]:
     """Return the metric that is the seconds of some accounts, a fault; none without a fault."""
-    return lambda r: sum(r.books.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
+    return lambda r: sum(r.ledger.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
 
 
 def _checkpoint_overhead(r: Report) -> float | None:
@@ -55,14 +55,14 @@ METRICS: Mapping[str, Metric] = {
     "energy": Metric("Energy", "J", "lower",
         "All powered devices for the whole run, at machine.energy_level.", lambda r: r.joules),
     "energy-useful": Metric("Useful energy", "J", "neither",
-        "Of batches that stay, up to what they take without a fault, checkpoints apart.", lambda r: r.books.joules["useful"]),
+        "Of batches that stay, up to what they take without a fault, checkpoints apart.", lambda r: r.ledger.joules["useful"]),
     "energy-checkpoint": Metric("Checkpoint energy", "J", "lower",
-        "Of the checkpoints of batches that stay, and of what waits for them.", lambda r: r.books.joules["checkpoint"]),
+        "Of the checkpoints of batches that stay, and of what waits for them.", lambda r: r.ledger.joules["checkpoint"]),
     "energy-lost": Metric("Lost energy", "J", "lower",
         "Of work that was thrown away, and of waiting for slow devices.",
-        lambda r: r.books.joules["lost"] + r.books.joules["stalled"]),
+        lambda r: r.ledger.joules["lost"] + r.ledger.joules["stalled"]),
     "energy-recovery": Metric("Recovery energy", "J", "lower",
-        "Of detection, repair, restart, restore and replay.", lambda r: sum(r.books.joules[name] for name in RECOVERY)),
+        "Of detection, repair, restart, restore and replay.", lambda r: sum(r.ledger.joules[name] for name in RECOVERY)),
     "energy-per-batch": Metric("Energy per batch", "J", "lower",
         "Energy of a steady-state batch, all powered devices, at machine.energy_level.", lambda r: r.steady.energy),
     "average-power": Metric("Average power", "W", "lower",
@@ -71,7 +71,7 @@ METRICS: Mapping[str, Metric] = {
         "Exposed checkpoint time over the rest of the step.", _checkpoint_overhead),
     "effective-training-time-ratio": Metric("Effective training time ratio", "", "higher",
         "Share of the elapsed time that trained for good: without exposed checkpoints, lost work, recovery and replay.",
-        lambda r: max(r.books.seconds["useful"], 0.0) / r.elapsed if r.elapsed else None),
+        lambda r: max(r.ledger.seconds["useful"], 0.0) / r.elapsed if r.elapsed else None),
     "goodput": Metric("Goodput", "samples/s", "higher",
         "Samples trained for good per second of the whole run, faults included.",
         lambda r: r.batches * r.machine.scenario.data.batch_size / r.elapsed if r.elapsed else None),
@@ -80,7 +80,7 @@ METRICS: Mapping[str, Metric] = {
         "Batches that had begun and were run again after a fault.", lambda r: float(sum(crash.lost for crash in r.crashes))),
     "lost-work": Metric("Lost work", "s", "lower",
         "Training time that faults undid: thrown away, or spent a second time.",
-        lambda r: r.books.seconds["lost"] + r.books.seconds["replay"]),
+        lambda r: r.ledger.seconds["lost"] + r.ledger.seconds["replay"]),
     "rpo-embeddings": Metric("RPO embeddings", "batches", "lower",
         "Most batches of embedding updates that one fault undid.",
         lambda r: max((float(crash.begun - crash.embedding_batch) for crash in r.crashes), default=None)),

@@ -31,7 +31,7 @@ from ..workload.readers.criteo import CriteoFile
 from ..workload.source import num_batches, source
 from .progress import Meter
 from .run import Run
-from .training_curve import Learned, Prediction, last_pass, pupil, scores
+from .training_curve import Prediction, TrainingOutcome, last_pass, scaled_learner, scores
 
 READ = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})
@@ -114,7 +114,9 @@ class TrainingShelf(Protocol):
         """Keep the training of a class."""
 
 
-def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf) -> Learned:
+def shared_outcome(
+    one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf
+) -> TrainingOutcome:
     """Return what a completed run of the class has learned; raises CannotRun where the class cannot be trained."""
     ends = tuple(_ends(done))
     found = shelf.get(one.name)
@@ -123,7 +125,7 @@ def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Mete
     if found.refusal:
         raise CannotRun(found.refusal)
     rows = tuple(_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
-    return Learned(rows, found.scores, found.note)
+    return TrainingOutcome(rows, found.scores, found.note)
 
 
 def _ends(done: Run) -> Iterator[tuple[int, float]]:
@@ -151,14 +153,14 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
     given, batches = source(alone, file), num_batches(alone, file)
     since, predictions = last_pass(alone, given, batches), dict[int, Prediction]()
 
-    def hear(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
+    def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= since:
             predictions[n] = step.loss, batch.labels, step.logits
         meter.rows.append(_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
         meter.step(f"training batch {n}")
 
     try:
-        start = pupil(alone, given, batches, meter)
+        start = scaled_learner(alone, given, batches, meter)
         when, order = boundaries(batches, alone.run.evaluations), one.relaxed_lookup
         done = train(
             start.shape,
@@ -169,7 +171,7 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
             held_out=start.held_out,
             evaluations=when,
             relaxed=order,
-            on_batch=hear,
+            on_batch=on_batch,
         )
     except CannotRun as error:
         return Training(refusal=str(error))

@@ -11,7 +11,7 @@ MOST_PASSED, MOST_SLOW = 10_000, 1_000
 FULL_SPEED = "full speed"  # no fault: the end of one that slows down
 
 
-class Ahead:
+class UpcomingFaults:
     """A look at the next strike; `slow` counts the slow-downs under way, `flipped` the bits that flipped in outages.
 
     `passed` are the strikes so far that did not stop the job.

@@ -29,10 +29,10 @@ class StudyEffect:
     @property
     def words(self) -> str:
         """What the variant does, as a clause."""
-        return told(self.variant)
+        return label(self.variant)
 
 
-def told(variant: str) -> str:
+def label(variant: str) -> str:
     """Return what a variant does, as a clause."""
     kind, amount = parsed(variant)
     return WORDS[kind].format(amount=amount, shards=SHARDS)
