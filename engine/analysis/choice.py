@@ -1,4 +1,4 @@
-"""Which point to take: those that keep all bounds, the best of them, and the cheapest machine that meets a target."""
+"""The choice of a point: those that keep all bounds, the best of them, and the cheapest machine that meets a target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

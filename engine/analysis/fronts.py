@@ -1,4 +1,4 @@
-"""The kernel behind Pareto ranks: sorts points into fronts in a time that does not depend on how they lie.
+"""The kernel of Pareto ranks: sorts points into fronts in a time that does not depend on how they lie.
 
 A point's rivals, those nowhere worse, are a set of bits: the intersection over the columns of all points up to its value
 there. Such prefixes of the sorted columns are kept for every BLOCK-th place and completed one by one from there.

@@ -1,4 +1,4 @@
-"""What is wanted of a point: a result, one over weeks, or a knob's number, as low or high as possible, or within a bound."""
+"""Objectives and constraints: a result, one over weeks, or a knob's number, as low or high as possible, or within a bound."""
 
 import operator
 import re

@@ -1,4 +1,4 @@
-"""What a point would come to over weeks of faults, as numbers beside its estimate: one campaign under its own knobs.
+"""Metrics over weeks of faults, as numbers beside a point's estimate: one campaign under its own knobs.
 
 Each point trains for `faults.campaign_days` under `policy.protection` and the faults that its knobs say, drawn by
 `faults.seed`: points with the same faults are struck at the same instants, so that they can be compared.

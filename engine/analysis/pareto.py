@@ -1,4 +1,4 @@
-"""Pareto fronts: who is beaten by nobody, who then would be, and which point of the front lies nearest to the best of all."""
+"""Pareto ranks and the knee: who is beaten by nobody, who then would be, and the point nearest to the best of all."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A search for the Pareto front of a box of knobs that is too large to be computed whole.
+"""The search for the Pareto front of a box of knobs that is too large to be computed whole.
 
 NSGA-II (Deb et al., IEEE TEVC 6(2), 2002; Optuna's) breeds generations of points; every point is estimated once, and the
 answer is the front of all that were, so nothing that was found is lost again.

@@ -1,4 +1,4 @@
-"""The grid to begin with: knobs worth asking about, of which those are taken that change a preset's time or cost."""
+"""The suggested axes, a grid to begin with: knobs worth asking about that change a preset's time or cost."""
 
 from collections.abc import Iterator
 from typing import Any

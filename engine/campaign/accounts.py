@@ -1,4 +1,4 @@
-"""Where a campaign's seconds and joules go: every one of them is booked once, under one name."""
+"""The ledger of a campaign: every second and joule is booked once, under one name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

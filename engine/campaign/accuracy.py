@@ -1,4 +1,4 @@
-"""What a protection's recovery costs in accuracy: nothing if it is exact, else what the stored studies measured."""
+"""The accuracy cost of a protection's recovery: nothing if it is exact, else what the stored studies measured."""
 
 from dataclasses import dataclass
 

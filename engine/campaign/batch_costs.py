@@ -1,4 +1,4 @@
-"""A batch's seconds, joules and bytes from the estimate: with the log that a protection needs, or without any."""
+"""The cost of a batch, in seconds, joules and bytes, from the estimate: with a protection's log, or without any."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

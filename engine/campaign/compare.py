@@ -1,4 +1,4 @@
-"""Campaigns side by side: protections under the same faults over many seeds, and one protection over checkpoint periods."""
+"""The comparison of campaigns: protections under the same faults over many seeds, and one over checkpoint periods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The faults of a campaign: every class on a random stream of its own, so that all protections meet the same ones."""
+"""The fault stream of a campaign: every class has a random stream of its own, so all protections meet the same faults."""
 
 from collections.abc import Iterator, Mapping
 from heapq import merge

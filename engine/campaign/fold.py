@@ -1,4 +1,4 @@
-"""A campaign is a fold over faults: train until one strikes, notice it, restart, restore, train on.
+"""The fold over faults that is a campaign: train until one strikes, notice it, restart, restore, train on.
 
 Between faults everything is closed arithmetic. A fault during detection, restart or restore starts all three over.
 """

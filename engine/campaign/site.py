@@ -1,4 +1,4 @@
-"""The machine as protections see it: how fast all state can leave the memory it lies in, and where it can go."""
+"""The site of a campaign, its machine as protections see it: how fast all state can leave its memory, and where it can go."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a stretch of training without a fault has done after so many seconds, in closed form: no loop over batches."""
+"""A stretch of training without a fault: what it has done after so many seconds, in closed form, no loop over batches."""
 
 from dataclasses import dataclass
 from math import floor

@@ -1,4 +1,4 @@
-"""Ctrl-C while a kernel computes: Python would hear of it only when the kernel has returned."""
+"""Ctrl-C while a kernel computes: Python would notice it only when the kernel has returned."""
 
 import signal
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a person wants to read after a run: the finding, then the results with their units."""
+"""The summary of a run for people: the finding, then the results with their units."""
 
 from ..results.result import COUNTED, Result
 

@@ -1,4 +1,4 @@
-"""What a sweep or search is asked: which points, within which bounds, in which order, and what to say about them."""
+"""The arguments of a sweep or search: which points, within which bounds, in which order, and what to say about them."""
 
 import argparse
 import sys

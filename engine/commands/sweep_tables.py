@@ -1,4 +1,4 @@
-"""A look at all points of a sweep, one at a time, and then at their rows: memory is a few numbers a point."""
+"""The tables of a sweep, read point by point: the numbers that answers need, then the rows; memory is a few numbers each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

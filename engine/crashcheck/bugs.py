@@ -1,4 +1,4 @@
-"""Protocols broken on purpose: from the checkout's tests, or a medium that somebody wrote in a file of their own.
+"""Seeded bugs: protocols broken on purpose, from the checkout's tests or a medium that somebody wrote in a file.
 
 Whatever it breaks, the checker is awake only if it notices; `hunt` explores until it does.
 """

@@ -1,4 +1,4 @@
-"""Judges one state: recovers it with the real recovery and compares with the arrays that never saw the medium.
+"""The verdict on one crash state: the real recovery from it, compared with the arrays of the reference run.
 
 A judge returns a verdict; its `problem` is a sentence on the invariant that broke, or "".
 """

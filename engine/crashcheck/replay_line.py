@@ -1,4 +1,4 @@
-"""One line that replays one state: v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>].
+"""A replay line names one state: v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>].
 
 Choices are separated by commas: `all`, `none`, or stream=words kept; then `p<address>` for a line lost, `f<bit>` for a bit
 flipped, `resume` to train on to the end. `run` instead of them replays a run that does not come to its end.

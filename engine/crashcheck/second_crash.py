@@ -1,4 +1,4 @@
-"""Goes deeper from a state: power lost again inside recovery, training resumed to the end, lines lost and bits flipped."""
+"""Second crashes: power lost again inside recovery, training resumed to the end, lines lost and bits flipped."""
 
 from collections.abc import Iterator
 from itertools import islice, zip_longest

@@ -1,4 +1,4 @@
-"""Ends what would never end: a broken medium may loop, and the explorer must report that instead of joining it."""
+"""Limits of time and operations: a broken medium may loop, and the explorer must report that instead of joining it."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""One crash state to look at: what each line of the medium holds, what was on its way, and what recovery makes of it."""
+"""One crash state in view: what each line of the medium holds, what was on its way, and what recovery makes of it."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Visits states one by one: each image is recovered and judged once, and each failure gets the line that replays it."""
+"""The visit of states, one by one: each image is recovered and judged once, and each failure gets the line that replays it."""
 
 from dataclasses import dataclass, field
 

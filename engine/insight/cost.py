@@ -1,4 +1,4 @@
-"""What one steady batch costs, the account that all insights subtract from one another."""
+"""The cost of one steady batch, which all insights subtract from one another."""
 
 from dataclasses import dataclass
 from functools import lru_cache

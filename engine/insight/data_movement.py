@@ -1,4 +1,4 @@
-"""What moves where in one batch: the payload that each task asks each device to read, update, write, pool or carry.
+"""Data movement in one batch: the payload that each task asks each device to read, update, write, pool or carry.
 
 A byte counts once on every device that it passes, without the lines, copies and hops that a device makes of it. What layers
 move within a GPU or a host's caches is theirs alone and is not counted.

@@ -1,4 +1,4 @@
-"""A power loss from near: the batches around it, what was logged and committed by then, and what is run again."""
+"""A power loss in detail: the batches around it, what was logged and committed by then, and what is run again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

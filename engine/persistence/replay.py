@@ -1,4 +1,4 @@
-"""From a timeline to bytes: what the medium holds when power is lost among the events of a run."""
+"""The replay of a timeline's events: what the medium holds when power is lost among them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

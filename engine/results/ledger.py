@@ -1,4 +1,4 @@
-"""The books of a run: every second and joule entered once, as useful work or as what it was spent on instead.
+"""The ledger of a run: every second and joule entered once, as useful work or as what it was spent on instead.
 
 A batch that stays is useful work and its checkpoint up to what it costs without a fault; beyond that it stalled, because
 a device was slow or a pipeline had to fill again. A second execution is replay. What no later batch builds on is lost.

@@ -1,4 +1,4 @@
-"""What metrics look at: the accounts of a run or of an estimate, in SI units."""
+"""The report, from which metrics are computed: the accounts of a run or of an estimate, in SI units."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Full runs in which nothing trains and nothing strikes: counted, scheduled and told, one alone as many together."""
+"""Undisturbed runs, in which nothing trains and nothing strikes: counted, scheduled, and made results, alone or together."""
 
 from math import inf
 

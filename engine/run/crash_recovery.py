@@ -1,4 +1,4 @@
-"""What a fault leaves and what recovery makes of it: a segment's cut played through the log protocol."""
+"""Crash recovery: a segment's cut played through the log protocol, and the state that recovery restores from it."""
 
 from collections.abc import Mapping
 from contextlib import suppress

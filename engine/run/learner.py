@@ -1,4 +1,4 @@
-"""Functional training beside the simulated machine: what it has learned, and what a crash takes back."""
+"""The learner, functional training beside the simulated machine: what it has learned, and what a crash takes back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

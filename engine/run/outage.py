@@ -1,4 +1,4 @@
-"""From a fault that stops the job to the moment it goes on: noticed, repaired, restarted, restored, maybe interrupted."""
+"""An outage, from a fault that stops the job until it goes on: detection, repair, restart, restore, and further faults."""
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise

@@ -1,4 +1,4 @@
-"""A run is a fold over segments: run, cut, recover, resume."""
+"""A run, which is a fold over segments: run, cut, recover, resume."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One stretch of training between two faults that stop it, scheduled only as far as it is followed.
+"""A segment: training between two faults that stop it, scheduled only as far as it is followed.
 
 What happened up to an instant does not depend on later batches, so a stretch is scheduled in windows that grow. A
 degradation slows the batches that begin during it; the stretch goes on without a cut.

@@ -1,4 +1,4 @@
-"""Training along a run: the learner's state between segments, and the curve it leaves behind."""
+"""The training curve of a run, and the state of training that is handed from segment to segment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

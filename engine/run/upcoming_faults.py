@@ -1,4 +1,4 @@
-"""What will strike, in order of time: faults, and the moments at which slow devices are fast again."""
+"""The upcoming faults in order of time, and the moments at which slow devices are fast again."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush

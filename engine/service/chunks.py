@@ -1,4 +1,4 @@
-"""Which full runs go to a worker together, and how many: the calm ones with like batches, as many as take a moment.
+"""Chunks of full runs for one worker: undisturbed ones with like batches together, as many as take a moment.
 
 What their batches ask for is counted once for all. How long that and each point takes is found out by computing a few.
 """

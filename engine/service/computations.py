@@ -1,4 +1,4 @@
-"""Who computes what: one row per start of a computation, closed by how it ended.
+"""The table of computations: one row per start of a computation, closed by how it ended.
 
     ending: NULL while it runs, then kept | failed | cancelled | died (its worker did) | abandoned (its owner did);
     a death is `survived` once its point is kept, and `forgiven` when a failed point is asked for again

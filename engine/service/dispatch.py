@@ -1,4 +1,4 @@
-"""Feeds the workers lazily: sessions and requests in turn, each point once, tasks long enough to be worth sending.
+"""The dispatch of points to workers, lazily: sessions and requests in turn, each point once, tasks worth sending.
 
 joblib pulls the tasks one by one as workers become free. A point whose functional class is not trained yet trains it alone;
 the others of its class wait for that, while other classes and requests go on. While some points still run and there is

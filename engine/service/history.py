@@ -1,4 +1,4 @@
-"""What was run: every request that the store knows, newest first, until someone deletes it.
+"""The history: every request that the store knows, newest first, until someone deletes it.
 
 A request keeps its title and its link when its results have made room for others, or are of other code, which counts as
 the same; reopening computes them again.

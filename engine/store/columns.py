@@ -1,4 +1,4 @@
-"""A request's results as columns of numbers, read in bulk: fast enough for 100,000 points, and cheap to follow.
+"""Results as columns: a request's numbers read in bulk, fast enough for 100,000 points, and cheap to follow.
 
 Only the flat object of results is taken from each row, and parsed by Arrow. While a request runs, a reader hands in
 what it already has, and only rows that were kept since then are read.

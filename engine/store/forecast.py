@@ -1,4 +1,4 @@
-"""How long a computation takes on this kind of computer: a forecast for buttons, never part of a result."""
+"""The forecast of a computation's time on this kind of computer: for buttons, never part of a result."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Results as kept in the store: compact JSON under the scenario's key, with a checksum read back each time.
+"""The table of results: compact JSON under the scenario's key, with a checksum read back each time.
 
 A row names only the knobs that differ from their defaults; `whole` completes it, and so does reading it.
 """

@@ -1,4 +1,4 @@
-"""What has been asked for: a request is a list of points that someone waits for, held by a lease.
+"""The table of requests: a request is a list of points that someone waits for, held by a lease.
 
 Requests live in the store, so they survive whoever computes them. A viewer renews the lease; once it has run
 out, no further point is begun until someone renews it, unless the request was asked to keep on by itself.

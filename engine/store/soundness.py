@@ -1,4 +1,4 @@
-"""Is what a request asks for still what was written? A damaged record is set aside and its sentence says to ask again.
+"""The check of a request and its points against their checksums: what is damaged is set aside, and a sentence says so.
 
 Results and trainings carry checksums of their own: they are computed again without anyone noticing.
 """

@@ -1,4 +1,4 @@
-"""The store's table of trainings: what training a functional class gives, kept under the class's name for all workers."""
+"""The table of trainings: what training a functional class gives, kept under the class's name for all workers."""
 
 import json
 import sqlite3

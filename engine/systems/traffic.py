@@ -25,7 +25,7 @@ class Traffic:
     samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
     it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
     that were used where they live; `levels` (N, 4): rows by where they are found outside HBM, of a system with several
-    memories (`engine.placement.Levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
+    memories (`placement.Levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
     where it has a checksum), of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state.
     """
 

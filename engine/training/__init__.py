@@ -1,11 +1,10 @@
 """Functional training: a real DLRM, forward, backward and sparse update, over only the rows that a run touches.
 
-Read in this order: `shape` and `twin` (what is trained), `rows`, `guide` and `weights` (the state), `lookup`,
-`interaction`, `mlp`, `loss` and `update` (the pieces), `step` (one batch, on one screen), `evaluate`, `revert`,
-and `loop` (many batches).
+Read in this order: `shape` (what is trained), `rows` and `weights` (the state), `lookup` and `layers` (the pieces), `step`
+(one batch, on one screen, and the optimizers), and `loop` (many batches, and evaluation).
 
-    seen = touched([*batches, held_out])
-    shape = twin(scenario, seen)
+    seen = rows_of([*ids_of_batches, held_out.ids])
+    shape = scaled(scenario, seen)
     trained = train(shape, initial(shape, seen, seed), source.batch, 0, 1000, held_out=held_out)
 """
 

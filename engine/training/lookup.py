@@ -1,4 +1,4 @@
-"""Embedding bags: pooled vectors of a batch, and the same lookups turned round: which samples use each row."""
+"""The embedding lookup: pooled vectors of a batch, and its inverse, which samples use each row."""
 
 from dataclasses import dataclass
 

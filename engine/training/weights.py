@@ -18,7 +18,7 @@ from ..errors import CannotRun
 from .rows import Guide, Locals, distinct, find, guide
 from .shape import Part, Shape, fold, mlp_size, offsets
 
-MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.workload.hashing.Purpose
+MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.core.hashing.Purpose
 
 
 NOTHING = np.empty(0, np.float32)

@@ -1,4 +1,4 @@
-"""What a paper says: a claim is one published number of a preset, with the difference from it that still passes.
+"""Published claims: a claim is one number of a paper, belongs to a preset, and has the difference that still passes.
 
 Presets list their claims; reading one checks it, so that no claim passes because it was written down wrong.
 """

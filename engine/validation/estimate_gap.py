@@ -1,4 +1,4 @@
-"""How far is the estimate from the full run? Every preset both ways, timing alone: weights never change a time."""
+"""The estimate's gap to the full run: every preset both ways, timing alone, as weights never change a time."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

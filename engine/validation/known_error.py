@@ -1,4 +1,4 @@
-"""How far is the model known to be off? The published numbers about a result, on the machine that a scenario has.
+"""The model's known error: the published numbers about a result, on the machine that a scenario has.
 
 They are held against the estimate, which is what the page shows; `validate` holds them against full runs.
 """

@@ -1,4 +1,4 @@
-"""Holds the simulator to the literature: every claim of every preset, run and compared with its published value.
+"""The validation: every claim of every preset, run and compared with its published value.
 
 A claim is a number of one preset, or a mean over several: a result, a stage's exposed time, or the change from a
 baseline system. Claims without a published value are predictions; they cannot fail.

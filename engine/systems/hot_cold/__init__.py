@@ -1,0 +1,1 @@
+"""Systems that hold hot rows in HBM and cold ones in host memory."""

@@ -1,0 +1,1 @@
+"""Systems that look ahead at later batches to fetch rows in time."""

@@ -1,0 +1,1 @@
+"""Systems that spread tables over GPUs, hosts or remote memory."""

@@ -1,0 +1,1 @@
+"""TrainingCXL and the systems that its papers compare it with."""

@@ -1,4 +1,4 @@
-"""What the study of lossy protections has found: paired differences to the run without a fault, by variant."""
+"""The effects that the study of lossy protections found: paired differences to the run without a fault, by variant."""
 
 from dataclasses import dataclass
 from functools import cache
