@@ -18,7 +18,7 @@ from engine.persistence import CrashMedia, records
 from engine.persistence.checksums import MODULUS, row_digests, table_digest
 from engine.persistence.layout import DATA, Slot
 from engine.persistence.media import LINE, Media, octets
-from engine.persistence.pending_writes import Write
+from engine.persistence.models import Write
 from engine.persistence.protocol import Rows
 from engine.persistence.records import Record, RecordKind
 from engine.persistence.recovery import ROW_LOG, choose, logged, survey, to_replay

@@ -12,7 +12,7 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, dispatch, worker
-from engine.service.chunks import MOST, Along, kind
+from engine.service.dispatch import MOST, Along, kind
 from engine.service.queue import OpenPoint, Turn, open_points
 from engine.simulate import simulate
 from engine.store import kept, requests

@@ -12,8 +12,8 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.validation import known_error as subject
 from engine.validation.claims import Claim, claims
-from engine.validation.estimate_gap import METRICS, gaps
 from engine.validation.known_error import sentence
+from engine.validation.validate import METRICS, gaps
 
 STEP = "Step time [ms]"
 PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]

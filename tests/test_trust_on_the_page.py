@@ -12,7 +12,7 @@ from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
 from engine.systems.powered import constants
-from engine.validation.estimate_gap import Gap
+from engine.validation.validate import Gap
 from pages.common import address, downloads
 from pages.common.numbers import readable
 from pages.explore import constants_panel, sureness, tiles, training_panel

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ..campaign import Campaign, campaign, fault_stream
 from ..errors import EmberpoolError
-from ..scenario.scenario import Scenario
+from ..results.result import Result
+from ..scenario.scenario import KNOBS, Scenario, values
 from ..units import DAY, HOUR, MINUTE
 
 
@@ -43,3 +44,13 @@ def _campaign(scenario: Scenario) -> Campaign | None:
         return campaign(scenario, scenario.policy.protection, hazards, hours, scenario.faults.seed, period) if hazards else None
     except EmberpoolError:
         return None
+
+
+def number(result: Result, name: str) -> float | None:
+    """Return one of a result's numbers, of its scenario's knobs by path, or of its campaign; None where it has none."""
+    if name in KNOBS:
+        found = values(result.scenario)[name]
+        return None if found is None else float(found)
+    if name in WEEKS:
+        return over_weeks(result.scenario, name) if result.ran else None
+    return result.results.get(name)

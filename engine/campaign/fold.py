@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .accounts import CampaignLedger
+from .closed_form import Done, done, until, whole
 from .protection import KEEPS, Keeps, Protection, ProtectionPlan
-from .stretch import Done, done, until, whole
 
 
 class Blow(NamedTuple):

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from ..analysis.evaluated import number
+from ..analysis.over_weeks import number
 from ..estimates import estimates
 from ..results import csv_table
 from ..results.result import Result

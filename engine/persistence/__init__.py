@@ -2,7 +2,7 @@
 
 Reading order: `media` (the seam, and a medium of bytes), `layout`, `records` (one log record and its flag), `protocol` (the
 operations), `undo` and `redo` (their orders), `recovery`, `replay` (from a timeline's events to the bytes that survived);
-`models`, `pending_writes` and `crash_media` (a medium that loses power, with what is on its way to it).
+`models` and `crash_media` (a medium that loses power, with what is on its way to it).
 """
 
 from .crash_media import CrashMedia, Power

@@ -13,7 +13,7 @@ from . import checksums, protocol, redo, undo
 from .crash_media import CrashMedia, Power
 from .layout import MediumLayout
 from .media import WORD, Media, octets
-from .pending_writes import at_random
+from .models import at_random
 from .protocol import LogName, Position, Rows
 from .records import Pending, Stamp
 

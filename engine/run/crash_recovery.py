@@ -21,8 +21,7 @@ from ..persistence import (
     survive,
 )
 from ..persistence.media import LINE
-from ..persistence.models import domain
-from ..persistence.pending_writes import at_random
+from ..persistence.models import at_random, domain
 from ..persistence.recovery import Scan
 from ..schedule.machine import Machine
 from .corruption import Bit, flip_log, keep_flipped, poison, poisoned, turned
