@@ -27,7 +27,7 @@ from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.timeline import timeline
 from engine.service import computations
-from engine.service.dispatch import Feed
+from engine.service.dispatch import Dispatcher
 from engine.service.service import status, submit
 from engine.simulate import untrained
 from engine.store.database import opened
@@ -201,7 +201,7 @@ def test_estimates_during_which_a_worker_died_go_on_64_together_and_after_a_seco
     asked = [with_values(Scenario(), {"data.seed": seed}) for seed in range(100)]
     request = submit(path, asked, "estimate")
     with opened(path) as store:
-        feed, names = Feed(store, path, ""), [key(one, "estimate") for one in asked]
+        feed, names = Dispatcher(store, path, ""), [key(one, "estimate") for one in asked]
         feed.size = 4096  # estimates are quick here
         for together in (64, 1):
             assert computations.claim(store, request, names) == names

@@ -14,13 +14,13 @@ from .protection import Protection, ProtectionPlan
 class AccuracyEffect:
     """Differences to a run without a fault, right after one recovery and at the study's end; none where nothing was measured.
 
-    `exact` says that recovery gives back the very state, so that there is no difference to measure; `said` says which
+    `exact` says that recovery gives back the very state, so that there is no difference to measure; `sentence` says which
     measured variant stands for this recovery, and what is farther than that.
     """
 
     protection: str
     exact: bool
-    said: str
+    sentence: str
     effects: tuple[StudyEffect, ...] = ()
 
 

@@ -16,7 +16,7 @@ from ..scenario.scenario import Scenario
 from ..sweep import links
 from ..units import HOUR
 from . import output, scenario_arguments
-from .parser import Subparsers, whole
+from .parser import Subparsers, whole_number
 
 COLUMNS = {
     "Effective training time ratio": ("useful", "9.4f"),
@@ -127,4 +127,4 @@ def _positive(text: str, what: str, most: float) -> float:
 
 
 def _seeds(text: str) -> int:
-    return whole(text, "seeds", 10_000)
+    return whole_number(text, "seeds", 10_000)

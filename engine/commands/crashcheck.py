@@ -9,7 +9,7 @@ from ..crashcheck.exploration import check
 from ..crashcheck.report import CrashReport
 from ..persistence.models import domain
 from . import output, progress_bar
-from .parser import Subparsers, whole
+from .parser import Subparsers, whole_number
 
 INCONSISTENT, INTERRUPTED = 3, 130
 STATES = 40_000
@@ -52,13 +52,13 @@ def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, An
     if arguments.json:
         output.write(arguments.json, json.dumps(report.as_json() | more, indent=1) + "\n")
     else:
-        output.write(output.STANDARD, words(report, more))
+        output.write(output.STANDARD, report_text(report, more))
     if report.interrupted:
         return INTERRUPTED
     return INCONSISTENT if report.inconsistent else 0
 
 
-def words(report: CrashReport, more: dict[str, Any]) -> str:
+def report_text(report: CrashReport, more: dict[str, Any]) -> str:
     """Write the report for people."""
     replay_line = [
         f"{report.unique_states} unique states of {report.raw_states} at {report.points} points in {report.seconds:.1f} s: "
@@ -105,8 +105,8 @@ def _ladder(arguments: argparse.Namespace) -> int:
 
 
 def _states(text: str) -> int:
-    return whole(text, "states", 100_000_000)
+    return whole_number(text, "states", 100_000_000)
 
 
 def _seed(text: str) -> int:
-    return 0 if text == "0" else whole(text, "seed", 999_999_999)
+    return 0 if text == "0" else whole_number(text, "seed", 999_999_999)

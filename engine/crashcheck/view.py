@@ -22,7 +22,7 @@ KEPT = {"nothing": "none", "everything": "all", "some": ""}
 SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
 
 
-class Cell(NamedTuple):
+class MediumCell(NamedTuple):
     """A line of 64 B: its lane and number in it; `state` is settled, kept, torn or lost; `holds` says what is in it."""
 
     lane: str
@@ -39,7 +39,7 @@ class CrashView:
     number: int
     points: int
     acknowledged: int
-    cells: tuple[Cell, ...]
+    cells: tuple[MediumCell, ...]
     verdict: CrashVerdict
 
     def count(self, *found: str) -> int:
@@ -80,7 +80,7 @@ def view(line: str) -> CrashView:
     return CrashView(line, number, len(points), point.acknowledged, tuple(_cells(reference, point, counts)), verdict)
 
 
-def _cells(reference: ReferenceRun, point: CrashPoint, counts: Counts) -> Iterator[Cell]:
+def _cells(reference: ReferenceRun, point: CrashPoint, counts: Counts) -> Iterator[MediumCell]:
     pending, kept = Counter[int](), Counter[int]()
     for words, count in zip(point.words, counts, strict=True):
         pending.update(address // LINE for address, _ in words)
@@ -88,7 +88,7 @@ def _cells(reference: ReferenceRun, point: CrashPoint, counts: Counts) -> Iterat
     image = FunctionalMedia(np.frombuffer(point.image(counts), np.uint8))
     for lane, start, stop, holds in _lanes(reference, image):
         for line in range(start // LINE, -(-stop // LINE)):
-            yield Cell(lane, line - start // LINE, _state(pending[line], kept[line]), holds)
+            yield MediumCell(lane, line - start // LINE, _state(pending[line], kept[line]), holds)
 
 
 def _state(pending: int, kept: int) -> str:

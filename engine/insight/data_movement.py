@@ -33,7 +33,7 @@ from ..schedule.steady_state import ran
 
 
 @dataclass(frozen=True)
-class Moved:
+class DataMove:
     """What one task moves on one device in a mean steady batch, in bytes; `way` is "" for work that only computes."""
 
     task: str
@@ -49,7 +49,7 @@ class Moved:
         return f"{self.device} {self.lane if self.way == 'carried' and self.lane else self.way}"
 
 
-def moves(scenario: Scenario) -> tuple[Moved, ...]:
+def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     """Return what moves in a batch of the estimate, a row for each task and device; nothing for what does not fit."""
     settled = settle(scenario)
     if settled.problems:
@@ -62,7 +62,7 @@ def moves(scenario: Scenario) -> tuple[Moved, ...]:
         for demand in task.demands:
             way, amount = payload(demand.work)
             nbytes = share * float(np.mean(np.atleast_1d(amount)[-batches:]))
-            rows.append(Moved(task.name, task.stage, demand.device, demand.lane, way, nbytes))
+            rows.append(DataMove(task.name, task.stage, demand.device, demand.lane, way, nbytes))
     return tuple(rows)
 
 

@@ -18,7 +18,7 @@ from ..core.memory_limit import REMEDY
 from ..run.progress import Progress
 from ..store.database import transaction
 from ..store.kept import keep
-from ..store.soundness import sound
+from ..store.soundness import sound_keys
 from .queue import begin
 
 # A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
@@ -37,7 +37,7 @@ OURS = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NU
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Note the start of those points of a request that are still wanted and unfinished, and return them."""
     with transaction(store):
-        mine = _those(store, sound(store, request, names), WANTED)
+        mine = _those(store, sound_keys(store, request, names), WANTED)
         rows = ((name, os.getpid(), time.time()) for name in mine)
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", rows)
         if mine:

@@ -31,7 +31,7 @@ OTHERS = ("machine.", "policy.")  # knobs that change no batch
 USUAL = texts(Scenario())
 
 
-class Along:
+class SharedChunks:
     """How many points of each kind take CHUNK_SECONDS, as far as that is known; used by the one owner only."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ SUSPECTED_CHUNK = 64
 HERE_SECONDS = 1.0  # about what it takes to start workers
 
 
-class Feed:
+class Dispatcher:
     """What is in flight, who was served when, and how long an estimate takes; used by the one owner only."""
 
     def __init__(self, store: sqlite3.Connection, path: Path, compute: str) -> None:
@@ -97,7 +97,7 @@ class Feed:
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
         self.size, self.pace = FIRST_CHUNK, forecast.ESTIMATE_SECONDS
-        self.along = Along()
+        self.along = SharedChunks()
 
     def tasks(self, pool: WorkerPool) -> Iterator[Task]:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""

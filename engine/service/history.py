@@ -172,7 +172,7 @@ def lines(path: Path, request: int) -> Iterator[str]:
     with opened(path) as store:
         for name, text, checksum in store.execute(query, (request, version.CODE)):
             if kept.checksum(name, text) == checksum:
-                yield f"{kept.whole(text)}\n"
+                yield f"{kept.complete_text(text)}\n"
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:

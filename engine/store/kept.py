@@ -31,7 +31,7 @@ def row_text(result: Result) -> str:
     return _line({"scenario": differs, **result.beside_scenario()})
 
 
-def whole(text: str) -> str:
+def complete_text(text: str) -> str:
     """Return a row as one line of JSON with every knob."""
     content = json.loads(text)
     return _line({**content, "scenario": {**_defaults()[1], **content["scenario"]}})

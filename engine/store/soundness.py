@@ -12,7 +12,7 @@ AGAIN = "its record in the store is damaged and was set aside; ask for it again"
 ASIDE = "INSERT INTO set_aside (key, result, checksum, found, kind)"
 
 
-def sound(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
+def sound_keys(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Return those keys of a request whose records are as they were written; the others end, within one transaction.
 
     A request that held damage is never taken up again by someone who asks for the same points.
