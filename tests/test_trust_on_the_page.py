@@ -129,7 +129,7 @@ def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
 
 def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_gap(monkeypatch):
     made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0) for n, name in enumerate(preset_names())}
-    monkeypatch.setattr(gap_panel.estimate_gap, "gaps", lambda name: (made_up[name],))
+    monkeypatch.setattr(gap_panel.validate, "gaps", lambda name: (made_up[name],))
     monkeypatch.setattr(gap_panel, "_DONE", {})
     app = AppTest.from_string("from pages.reproduce import gap_panel\ngap_panel.draw()").run()
     assert not app.dataframe and app.button[0].label.startswith(f"Run {len(made_up)} presets both ways")
