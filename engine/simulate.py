@@ -17,11 +17,13 @@ from .results.undisturbed import is_undisturbed, planned, undisturbed_result
 from .run.crash_recovery import recovered_batches
 from .run.outage import Outage
 from .run.progress import Meter, Watcher
-from .run.run import Machine, Resolve, Resumption, Run, Segment, machine_of, run
+from .run.run import Resolve, Resumption, Run, run
+from .run.segment import Segment
 from .run.shared_training import TrainingShelf, functional_class, shared_outcome, strikes_matter
 from .run.training_curve import TrainingOutcome, follow, initial_state, training_outcome
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, alone
+from .schedule.machine import Machine, machine_of
 from .schedule.settle import settle
 from .schedule.steady_state import steady
 from .systems.traffic import Traffic

@@ -5,10 +5,11 @@ import pytest
 
 from engine.estimate import estimate
 from engine.results.report import report
-from engine.run.run import machine_of, run, schedule
+from engine.run.run import run
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.energy import fraction_done
+from engine.schedule.machine import machine_of, schedule
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.systems.capacity import fit

@@ -11,9 +11,10 @@ from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
 from engine.results.report import report
-from engine.run.run import run, schedule
+from engine.run.run import run
 from engine.scenario.scenario import with_values
 from engine.schedule import energy
+from engine.schedule.machine import schedule
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate, untrained
 from engine.training.loop import Scores

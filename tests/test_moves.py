@@ -9,7 +9,7 @@ from engine.core.work import HomeWrites, RowUpdates
 from engine.estimate import estimate
 from engine.insight.data_movement import data_moves, payload
 from engine.registry import names
-from engine.run.run import machine_of
+from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.units import GB
 from engine.workload.accesses import expected

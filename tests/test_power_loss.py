@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from machines import STRICT, SYSTEMS, counted, flow, ready, scenario
 
-from engine.run.run import run, schedule
+from engine.run.run import run
+from engine.schedule.machine import schedule
 from engine.simulate import simulate, untrained
 
 TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}

@@ -20,11 +20,13 @@ from engine.run.cut import cut
 from engine.run.learner import crash
 from engine.run.outage import Outage
 from engine.run.progress import Meter
-from engine.run.run import Machine, Resumption, Segment, run
+from engine.run.run import Resumption, run
+from engine.run.segment import Segment
 from engine.run.training_curve import initial_state
 from engine.scenario.keys import key
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import Machine
 from engine.schedule.timeline import timeline
 from engine.service import computations
 from engine.service.dispatch import Dispatcher

@@ -5,8 +5,8 @@ import pytest
 from machines import SYSTEMS, flow, ready, scenario
 
 from engine.hardware.device import joules
-from engine.run.run import schedule
 from engine.scenario.scenario import KNOBS
+from engine.schedule.machine import schedule
 
 # Work that costs nothing where it is done, and who pays for it.
 FREE = {

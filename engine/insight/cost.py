@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from ..core.graph import STAGES
 from ..errors import CannotRun
-from ..run.run import Machine, machine_of
 from ..scenario.scenario import Scenario
+from ..schedule.machine import Machine, machine_of
 from ..schedule.settle import expected_line
 from ..schedule.steady_state import Steady, steady
 from ..schedule.timeline import Timeline

@@ -26,8 +26,8 @@ from ..core.work import (
     Work,
     written,
 )
-from ..run.run import machine_of
 from ..scenario.scenario import Scenario
+from ..schedule.machine import machine_of
 from ..schedule.settle import expected_line, settle
 from ..schedule.steady_state import ran
 

@@ -7,10 +7,11 @@ from math import isnan
 from ..amounts.expected import expected_traffic
 from ..core.arrays import Row
 from ..errors import CannotRun
-from ..run.run import Crash, Run, machine_of, run, schedule
+from ..run.run import Crash, Run, run
 from ..run.segment import Segment
 from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
+from ..schedule.machine import machine_of, schedule
 from ..schedule.settle import settle
 from ..simulate import untrained
 from ..units import MS

@@ -13,8 +13,8 @@ import numpy as np
 from ..core.work import Stream
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
-from ..run.run import machine_of
 from ..scenario.scenario import KNOBS, Scenario, with_values
+from ..schedule.machine import machine_of
 from ..schedule.settle import LONGEST
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..faults.fault import Strike
-from ..schedule.machine import Machine, machine_of, schedule
+from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import Timeline
 from ..systems.traffic import Traffic
 from .outage import MOST_ATTEMPTS, Outage, outage
 from .segment import Segment, SegmentSchedule, follow
 from .upcoming_faults import UpcomingFaults
-
-__all__ = ["Crash", "Machine", "Resolve", "Resumption", "Run", "Segment", "machine_of", "run", "schedule"]
 
 State = TypeVar("State")
 MOST_CRASHES = 10_000
