@@ -163,7 +163,7 @@ def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log
         check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
 
 
-RECOVERY = shared.Recovery(5.0, 64, 300.0, 1000.0, 700.0)
+RECOVERY = shared.RecoveryWork(5.0, 64, 300.0, 1000.0, 700.0)
 
 
 @pytest.mark.parametrize("name", names("systems"))

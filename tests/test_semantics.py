@@ -86,7 +86,10 @@ def test_the_mlp_log_holds_a_word_for_each_weight_and_one_more_for_adagrads_sum(
 
 def test_trainingcxl_lets_the_mlp_log_be_100_batches_old_and_looks_up_early() -> None:
     asked = Scenario(system="cxl")
-    assert (log_policy(asked, load("systems", "cxl")).bound, log_policy(asked, load("systems", "cxl")).relaxed_lookup) == (
+    assert (
+        log_policy(asked, load("systems", "cxl")).mlp_staleness_bound,
+        log_policy(asked, load("systems", "cxl")).relaxed_lookup,
+    ) == (
         100,
         True,
     )
