@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.crashcheck.reference_run import Journal, Story
+from engine.crashcheck.reference_run import Journal, ReferenceRun
 from engine.errors import CannotRun
 from engine.persistence import CrashMedia, records
 from engine.persistence.checksums import MODULUS, row_digests, table_digest
 from engine.persistence.layout import DATA, Slot
 from engine.persistence.media import LINE, Media, octets
-from engine.persistence.pending_writes import Write
+from engine.persistence.models import Write
 from engine.persistence.protocol import Rows
 from engine.persistence.records import Record, RecordKind
 from engine.persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
@@ -58,7 +58,7 @@ class Trace:
     `state` is what recovery would restore now, None where it would refuse; `said` are the digests that it may have.
     """
 
-    tale: Story
+    reference: ReferenceRun
     journal: Journal
     media: CrashMedia | None = None
     points: int = 0
@@ -75,9 +75,9 @@ class Trace:
 
     def begin(self, media: CrashMedia) -> None:
         """Look at the whole medium once."""
-        place = self.tale.layout
+        place = self.reference.layout
         peek = Peek(media.durable)
-        self.said = tuple(table_digest(octets(table).reshape(len(table), -1)) for table in self.tale.tables)
+        self.said = tuple(table_digest(octets(table).reshape(len(table), -1)) for table in self.reference.tables)
         self.media, self.masked = media, np.zeros(place.num_rows, np.bool_)
         self.live = {slot: record for slot in place.slots if (record := records.read(_media(peek), slot))}
         self.kept = table_digest(self._table(media)[:, : place.row_bytes])
@@ -85,7 +85,7 @@ class Trace:
 
     def __call__(self, media: CrashMedia) -> None:
         """Follow everything that is about to become durable, in order."""
-        place, draining = self.tale.layout, media.draining
+        place, draining = self.reference.layout, media.draining
         flags = {slot.header: slot for slot in place.slots}
         if not any(write.address in flags for write in draining):
             self._check()
@@ -107,7 +107,7 @@ class Trace:
 
     def _payloads(self, draining: Sequence[Write]) -> None:
         """Follow lines of rows and of logs: none may change what would be restored."""
-        place = self.tale.layout
+        place = self.reference.layout
         count = len(draining)
         starts = np.fromiter((write.address for write in draining), np.int64, count)
         sizes = np.fromiter((write.data.size for write in draining), np.int64, count)
@@ -123,15 +123,15 @@ class Trace:
 
     def _settle(self) -> None:
         """Choose the records as recovery does, and take the rows that enter or leave the logs' set into account."""
-        tale = self.tale
-        rows = survey(self.live.values(), (ROW_LOG[tale.log], RecordKind.ROWS_CHECKPOINT))
+        reference = self.reference
+        rows = survey(self.live.values(), (ROW_LOG[reference.log], RecordKind.ROWS_CHECKPOINT))
         mlps = survey(self.live.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
         try:
-            chosen, mlp = choose(rows, mlps, tale.bound)
+            chosen, mlp = choose(rows, mlps, reference.bound)
         except CannotRun:
             self.state = None
             return
-        replayed = to_replay(rows, chosen.batch, tale.log)
+        replayed = to_replay(rows, chosen.batch, reference.log)
         if replayed != self.replayed:
             self.replayed = replayed
             self._replay(replayed)
@@ -149,7 +149,7 @@ class Trace:
 
     def _move(self, masked: NDArray[np.bool_]) -> None:
         assert self.media is not None
-        table, place = self._table(self.media), self.tale.layout
+        table, place = self._table(self.media), self.reference.layout
         for rows, sign in ((np.flatnonzero(masked & ~self.masked), -1), (np.flatnonzero(self.masked & ~masked), 1)):
             if rows.size:
                 sums = row_digests(rows, table[rows, : place.row_bytes], place.num_rows)
@@ -160,12 +160,12 @@ class Trace:
         name = (record.kind, record.batch)
         if name not in self.digests:
             self.digests = dict(list(self.digests.items())[-3:])
-            numbers, values = logged(self.tale.layout, record)
-            self.digests[name] = (numbers, row_digests(numbers, values, self.tale.layout.num_rows))
+            numbers, values = logged(self.reference.layout, record)
+            self.digests[name] = (numbers, row_digests(numbers, values, self.reference.layout.num_rows))
         return self.digests[name]
 
     def _table(self, media: CrashMedia) -> NDArray[np.uint8]:
-        place = self.tale.layout
+        place = self.reference.layout
         return media.durable[DATA : DATA + place.num_rows * place.row_stride].reshape(place.num_rows, place.row_stride)
 
     def _check(self) -> None:
@@ -177,15 +177,15 @@ class Trace:
 
     def _mismatch(self, state: State | None, acknowledged: int) -> str:
         """Return a sentence if the state is not that of the batches it claims."""
-        tale = self.tale
+        reference = self.reference
         if state is None:
             return "no valid checkpoint"
         b, m = state.embedding_batch, state.mlp_batch
-        if not acknowledged <= b <= tale.batches or not 0 <= b - m <= tale.bound:
+        if not acknowledged <= b <= reference.batches or not 0 <= b - m <= reference.bound:
             return f"embeddings of batch {b} with an MLP of batch {m}, though {acknowledged} was acknowledged"
         if {state.table, state.stamp.digest} != {self.said[b]}:
             return f"embeddings are not those of batch {b}"
-        return "" if state.mlp == tale.images[1][m] else f"the MLP is not that of batch {m}"
+        return "" if state.mlp == reference.images[1][m] else f"the MLP is not that of batch {m}"
 
 
 def _media(peek: Peek) -> Media:

@@ -13,7 +13,7 @@ from benchmarks.benchmark import Benchmark
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.service import service
-from engine.service.dispatch import Feed
+from engine.service.dispatch import Dispatcher
 from engine.service.pool import local
 from engine.service.worker import COMPUTE, compute_chunk, nap
 from engine.simulate import simulate
@@ -42,7 +42,7 @@ def swept(store: Path, points: Sequence[Scenario]) -> None:
     """Compute the points as one worker would, in this process, so that its steps can be counted."""
     service.submit(store, points, "full")
     with opened(store) as connection:
-        feed = Feed(connection, store, COMPUTE)
+        feed = Dispatcher(connection, store, COMPUTE)
         for work, given, _ in feed.tasks(local(store, 1)):
             if work is not nap:
                 feed.note(compute_chunk(given[0]))

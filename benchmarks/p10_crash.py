@@ -7,9 +7,8 @@ from time import process_time
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.crash_trace import Trace
-from engine.crashcheck.judge import wrong
-from engine.crashcheck.reference_run import Configuration, Journal, Story, begin, story, train
-from engine.crashcheck.sizes import Size
+from engine.crashcheck.judge import mismatch
+from engine.crashcheck.reference_run import Configuration, Journal, ReferenceRun, Size, begin, reference_run, train
 from engine.persistence import CrashMedia, FunctionalMedia, recover
 
 # Rows of dlrm-terabyte's length, and an MLP about as large as dlrm-kaggle's.
@@ -18,9 +17,9 @@ ROUNDS, SAMPLES = 5, 12
 
 
 @cache
-def tale() -> Story:
+def reference() -> ReferenceRun:
     """Return the run."""
-    return story(Configuration(), 1, SIZE)
+    return reference_run(Configuration(), 1, SIZE)
 
 
 class Stopwatch:
@@ -38,16 +37,16 @@ class Stopwatch:
 
 def train_through(traced: bool) -> tuple[float, float, Trace, CrashMedia]:
     """Train without a crash; returns CPU seconds of the run and of following it, and what was followed."""
-    start = FunctionalMedia(tale().layout.nbytes)
-    begin(tale(), start)
+    start = FunctionalMedia(reference().layout.nbytes)
+    begin(reference(), start)
     journal = Journal()
-    trace = Trace(tale(), journal)
+    trace = Trace(reference(), journal)
     watch = Stopwatch(trace)
     media = CrashMedia(start.durable, watch=watch if traced else None)
     if traced:
         trace.begin(media)
     before = process_time()
-    train(tale(), media, 0, journal)
+    train(reference(), media, 0, journal)
     return process_time() - before, watch.spent, trace, media
 
 
@@ -57,8 +56,8 @@ def one_by_one(media: CrashMedia) -> tuple[float, bool]:
     for _ in range(SAMPLES):
         before = process_time()
         copied = FunctionalMedia(media.durable)
-        found = recover(copied, tale().layout, "undo", scan="always")
-        right &= not wrong(tale(), found, 0)
+        found = recover(copied, reference().layout, "undo", scan="always")
+        right &= not mismatch(reference(), found, 0)
         spent.append(process_time() - before)
     return median(spent), right
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from .estimates import as_result, reports
-from .results.explanation import cannot_run
+from .results.explanation import infeasible_result
 from .results.report import Report
 from .results.result import Result
 from .results.tables import device_rows, timeline_rows
@@ -20,7 +20,7 @@ def estimate(scenario: Scenario) -> Result:
     (found,) = reports([scenario], _with_tables)
     if isinstance(found, RefusedScenario):
         raise found.error
-    return cannot_run(found.scenario, found.problems) if isinstance(found, Misfit) else found
+    return infeasible_result(found.scenario, found.problems) if isinstance(found, Misfit) else found
 
 
 def _with_tables(scenario: Scenario, report: Report) -> Result:
@@ -28,6 +28,6 @@ def _with_tables(scenario: Scenario, report: Report) -> Result:
         as_result(scenario, report),
         breakdown=report.steady.rows,
         devices=device_rows(report),
-        books=report.books.rows,
+        ledger=report.ledger.rows,
         timeline=timeline_rows(expected_line(report.machine)),
     )

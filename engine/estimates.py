@@ -10,10 +10,9 @@ from .amounts.expected import expected_amounts
 from .core import process
 from .core.memo import remembered
 from .registry import load
-from .results.explanation import ESTIMATED, passes, unmade
-from .results.finding import finding
-from .results.ledger import Books, undisturbed
-from .results.metric import measure
+from .results.explanation import ESTIMATED, finding, passes, unscheduled_result
+from .results.ledger import RunLedger, undisturbed_ledger
+from .results.metrics import measure
 from .results.report import Report
 from .results.result import Result
 from .scenario.scenario import Scenario
@@ -31,7 +30,7 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [unmade(one) if isinstance(one, NotScheduled) else one for one in reports(scenarios, as_result)]
+    return [unscheduled_result(one) if isinstance(one, NotScheduled) else one for one in reports(scenarios, as_result)]
 
 
 def as_result(scenario: Scenario, report: Report) -> Result:
@@ -75,14 +74,14 @@ def _report(point: DesignPoint, observed: Observed) -> Report:
         pmem_written=average.written * batches,
         pmem_media_written=average.media_written * batches,
         staleness=observed.stale if m.log_policy.log else None,
-        books=_books(average, batches),
+        ledger=_books(average, batches),
         hit_rate=amounts.hit_rate if m.system.cache else None,
         drives_share=amounts.drives_share if m.system.caches else None,
     )
 
 
-def _books(average: Steady, batches: int) -> Books:
+def _books(average: Steady, batches: int) -> RunLedger:
     logs = sum([joules for stage, _, _, _, joules in average.cells if stage == "Checkpoint"])
     waits = average.stage("Checkpoint")
     joules = logs + waits * sum(average.static.values()) / average.step
-    return undisturbed(average.step * batches, waits * batches, average.energy * batches, joules * batches)
+    return undisturbed_ledger(average.step * batches, waits * batches, average.energy * batches, joules * batches)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .core.process import single_thread
 from .errors import Cancelled, CannotRun, EmberpoolError
-from .results.explanation import cannot_run, unmade
+from .results.explanation import infeasible_result, unscheduled_result
 from .results.result import Result
-from .results.undisturbed import calm, planned, told
+from .results.undisturbed import is_undisturbed, planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
 from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, RefusedScenario, design_point, evaluate
@@ -36,7 +36,11 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
             return RefusedScenario(scenario, error)
 
     def render(point: DesignPoint, observed: Observed) -> Result:
-        return told(point, observed) if calm(point, observed) else simulate(point.scenario, progress=progress)
+        return (
+            undisturbed_result(point, observed)
+            if is_undisturbed(point, observed)
+            else simulate(point.scenario, progress=progress)
+        )
 
     with single_thread():
         what = TIMELINES if tables else RUNS
@@ -51,5 +55,5 @@ def goes_along(scenario: Scenario) -> bool:
 
 def _settled(one: NotScheduled) -> Result:
     if isinstance(one, RefusedScenario) and isinstance(one.error, CannotRun):
-        return cannot_run(one.scenario, (str(one.error),))
-    return unmade(one)
+        return infeasible_result(one.scenario, (str(one.error),))
+    return unscheduled_result(one)

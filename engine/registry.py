@@ -27,7 +27,7 @@ FOLDERS = {
 NO_FAMILY = ("steps", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
 TABLES = {
-    "metrics": ("results.metric_table", "METRICS"),
+    "metrics": ("results.metrics", "METRICS"),
     "faults": ("faults.catalog", "FAULTS"),
     "domains": ("persistence.models", "MODELS"),
 }

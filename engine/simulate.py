@@ -9,10 +9,10 @@ from pathlib import Path
 from .amounts.counted import counted_traffic
 from .core.process import single_thread, without_scipy
 from .errors import CannotRun
-from .results.explanation import cannot_run, tell
+from .results.explanation import infeasible_result, run_result
 from .results.report import report
 from .results.result import Result
-from .results.undisturbed import calm, planned, told
+from .results.undisturbed import is_undisturbed, planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
@@ -40,12 +40,12 @@ def simulate(
     settled = settle(scenario)  # what is automatic is chosen, such as the memory's capacity
     machine = machine_of(settled.scenario)  # the training system, its policies, and its devices
     if settled.problems:
-        return cannot_run(scenario, settled.problems)
+        return infeasible_result(scenario, settled.problems)
     try:
         with single_thread():
             return _simulate(scenario, machine, file, progress, shelf)
     except CannotRun as error:
-        return cannot_run(scenario, (str(error),))
+        return infeasible_result(scenario, (str(error),))
 
 
 def _simulate(
@@ -62,12 +62,12 @@ def _simulate(
         plan = planned(settled, scenario.system, file=file, on_progress=on_progress)
         point = DesignPoint(scenario, machine, plan)
         observed = evaluate_one(point, TIMELINES)
-        if calm(point, observed):
-            return told(point, observed, (note,) if note else ())
+        if is_undisturbed(point, observed):
+            return undisturbed_result(point, observed, (note,) if note else ())
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
     average = steady(run.planned, machine.devices)
     hits = traffic.hit_rate if system.cache else None
     drives = traffic.drives_share if system.caches else None
     accounts = report(run, average, batches, learned.scores, hits, drives)
-    return tell(scenario, run, accounts, learned.rows, tuple(filter(None, (learned.note, note))))
+    return run_result(scenario, run, accounts, learned.rows, tuple(filter(None, (learned.note, note))))

@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 
-from engine.analysis.fronts import fronts
+from engine.analysis.pareto import fronts
 from engine.estimate import estimate
 from engine.full_runs import runs
 from engine.scenario.presets import preset

@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from engine.registry import names
 from engine.results.result import Result
-from engine.run.run import machine_of
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 

@@ -6,9 +6,8 @@ from time import perf_counter
 from typing import Any
 
 from engine.crashcheck.bugs import Broken
-from engine.crashcheck.exploration import explore
+from engine.crashcheck.exploration import OnProgress, explore
 from engine.crashcheck.visit import Effort
-from engine.crashcheck.whole import Told
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,15 @@ RUNGS = (
 )
 
 
-def ladder(bugs: Sequence[Broken], told: Told = lambda share, what: None, rungs: Sequence[Rung] = RUNGS) -> list[Row]:
+def ladder(
+    bugs: Sequence[Broken], on_progress: OnProgress = lambda share, what: None, rungs: Sequence[Rung] = RUNGS
+) -> list[Row]:
     """Try every bug on every rung, on the configuration where it should show."""
     rows = []
     for step, rung in enumerate(rungs):
         started, states, missed = perf_counter(), 0, []
         for done, bug in enumerate(bugs):
-            told((step + done / len(bugs)) / len(rungs), f"{rung.name}: {bug.name}")
+            on_progress((step + done / len(bugs)) / len(rungs), f"{rung.name}: {bug.name}")
             with bug.install():
                 found = explore(replace(bug.on[0], size=rung.size), bug.wrap, rung.models, rung.effort)
             states += found.unique_states

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.amounts.counted import counted_traffic as count
 from engine.registry import load, names
-from engine.run.run import Machine, machine_of, schedule
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import Machine, machine_of, schedule
 from engine.schedule.timeline import Timeline
 from engine.systems.capacity import fit
 from engine.systems.placement import levels

@@ -17,9 +17,8 @@ import numpy as np
 
 from engine.errors import BadInput, Cancelled
 from engine.results.result import Result
-from engine.run.functional_class import functional_class
 from engine.run.progress import Progress, Watcher
-from engine.run.shared_training import Training, TrainingShelf
+from engine.run.shared_training import Training, TrainingShelf, functional_class
 from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values

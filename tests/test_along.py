@@ -12,7 +12,7 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, dispatch, worker
-from engine.service.chunks import MOST, Along, kind
+from engine.service.dispatch import MOST, SharedChunks, kind
 from engine.service.queue import OpenPoint, Turn, open_points
 from engine.simulate import simulate
 from engine.store import kept, requests
@@ -59,7 +59,7 @@ def test_a_worker_runs_its_chunk_together_and_keeps_to_the_byte_what_each_point_
     found = [result for _, result in kept.outcomes(path, asked, "full")]
     for one, scenario in zip(found, asked, strict=True):
         assert one.outcome == alone(scenario) if scenario == REFUSED else result_text(one) == alone(scenario)
-    assert found[0].breakdown and found[0].devices and found[0].timeline and found[0].books
+    assert found[0].breakdown and found[0].devices and found[0].timeline and found[0].ledger
 
 
 def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancelled(tmp_path):
@@ -75,7 +75,7 @@ def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancel
         ended = worker.endings(chunk, chunk.keys, watcher)
     assert told[0].startswith("counted rows of batch 0")
     assert {name: how for name, how, _ in ended} == {name: "kept" if name in wanted else "cancelled" for name in chunk.keys}
-    assert [kept.whole(text) for name, _, text in ended if name in wanted] == [alone(POINTS[3])]
+    assert [kept.complete_text(text) for name, _, text in ended if name in wanted] == [alone(POINTS[3])]
 
 
 BASE = {"run.training": "off", "system": "ssd", "run.batches": "200"}
@@ -102,13 +102,13 @@ def point(number=0, **changes):
 )
 def test_what_may_train_be_struck_or_read_a_file_goes_by_itself(asked, changes):
     assert not kind(asked, point(**changes)) and kind(turn(), point())
-    assert len(Along().choose(asked, [point(n, **changes) for n in range(9)])) == 1
+    assert len(SharedChunks().choose(asked, [point(n, **changes) for n in range(9)])) == 1
 
 
 def test_as_many_points_with_like_batches_go_together_as_take_a_moment(tmp_path):
     links = [point(n, **{"machine.pcie_bandwidth_GBps": str(n), "policy.cache_load_factor": "0.1"}) for n in range(100)]
     longer = [point(n, **{"run.batches": "100000"}) for n in range(100)]
-    sizes, asked = Along(), turn()
+    sizes, asked = SharedChunks(), turn()
     for pace, size in ((0.01, 1), (0.01, 4), (0.01, 16), (0.01, 25), (0.001, 25), (0.001, MOST), (1.0, MOST), (1.0, 1)):
         assert len(sizes.choose(asked, links + longer)) == size
         assert len(sizes.choose(asked, longer + links)) == 1
@@ -116,7 +116,7 @@ def test_as_many_points_with_like_batches_go_together_as_take_a_moment(tmp_path)
         sizes.begin(asked, chunk)
         sizes.note(worker.ChunkEnd(chunk.keys, 8, 8 * pace))
     assert not sizes.flying
-    assert len(Along().choose(asked, links)) == 1, "how long one takes is not known yet"
+    assert len(SharedChunks().choose(asked, links)) == 1, "how long one takes is not known yet"
 
 
 def test_the_feed_sends_calm_runs_together_and_leaves_none_out(tmp_path, monkeypatch):
@@ -125,7 +125,7 @@ def test_the_feed_sends_calm_runs_together_and_leaves_none_out(tmp_path, monkeyp
     requests.submit(path, asked, "full")
     chunks = []
     with opened(path) as store:
-        feeding = dispatch.Feed(store, path, worker.COMPUTE)
+        feeding = dispatch.Dispatcher(store, path, worker.COMPUTE)
         while chunk := feeding.next():
             feeding.in_flight[chunk.keys] = chunk.how
             feeding.taken.update(chunk.keys)

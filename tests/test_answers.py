@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from engine.analysis import cheapest, constraint, finding, kept, knee, objective, objectives, ranks, shares
-from engine.analysis.fronts import BLOCK, fronts
+from engine.analysis.pareto import BLOCK, fronts
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario
 from engine.sweep.axes import parse

@@ -172,7 +172,9 @@ def test_a_look_at_many_points_holds_a_few_numbers_of_each() -> None:
             return (Result(one, True, "", {TIME: float(one.data.seed), COST: 1.0}) for one in scenarios)
 
         tracemalloc.start()
-        found = sweep_tables.survey(points, "estimate", outcomes, sweep_arguments.Asked(objectives=objectives(f"{TIME},{COST}")))
+        found = sweep_tables.survey(
+            points, "estimate", outcomes, sweep_arguments.SweepQuestions(objectives=objectives(f"{TIME},{COST}"))
+        )
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found and found.ran and found.columns[TIME][-1] == 90_000

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from machines import PRESETS, SYSTEMS, flow, ready, scenario, uneven
 
 from engine.estimate import estimate
-from engine.run.run import schedule
 from engine.scenario.scenario import KNOBS, with_values
+from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from tests.cases import each, examples

@@ -17,7 +17,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate
-from engine.training.evaluate import Scores
+from engine.training.loop import Scores
 from tests.cases import each, examples
 
 NAMES = tuple(name.replace("-", "_") for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
@@ -72,13 +72,13 @@ def faulty(system, at, seed, share, repair):
 @given(**struck)
 def test_I9_every_second_and_joule_is_entered_once(system, at, seed, share, repair):
     done, told = accounts(faulty(system, at, seed, share, repair))
-    assert sum(told.books.seconds.values()) == pytest.approx(done.elapsed, rel=1e-9)
-    assert sum(told.books.joules.values()) == pytest.approx(told.joules, rel=1e-9)
-    assert min(*told.books.seconds.values(), *told.books.joules.values()) >= -1e-12
+    assert sum(told.ledger.seconds.values()) == pytest.approx(done.elapsed, rel=1e-9)
+    assert sum(told.ledger.joules.values()) == pytest.approx(told.joules, rel=1e-9)
+    assert min(*told.ledger.seconds.values(), *told.ledger.joules.values()) >= -1e-12
     phases = [attempt for crash in done.crashes for attempt in crash.outage.attempts]
     for name in ("detect", "repair", "restart", "restore"):
-        assert told.books.seconds[name] == pytest.approx(sum(getattr(one, name) for one in phases), rel=1e-12)
-    assert done.completed or told.books.seconds["useful"] == 0
+        assert told.ledger.seconds[name] == pytest.approx(sum(getattr(one, name) for one in phases), rel=1e-12)
+    assert done.completed or told.ledger.seconds["useful"] == 0
 
 
 @each("system", SYSTEMS)
@@ -86,7 +86,7 @@ def test_I9_one_fault_costs_what_its_phases_say_and_replay_is_entered_once(syste
     line = quiet(system)
     at = float(line.batch_ends[17] + 0.4 * (line.batch_ends[18] - line.batch_ends[17]))
     _, told = accounts(tiny(system, gpu_crash_at_seconds=(at,), repair_median_seconds=0.25))
-    found = told.books.seconds
+    found = told.ledger.seconds
     assert (found["detect"], found["repair"], found["restart"]) == pytest.approx((1e-3, 0.25, 2e-3), rel=1e-12)
     resumed = told.crashes[0].embedding_batch
     ended = 18 if resumed <= 18 else 19
@@ -102,20 +102,20 @@ def test_I9_work_of_a_run_that_starts_again_at_the_first_batch_is_lost_or_replay
     line = quiet("dram")
     at = float(line.batch_ends[20])
     _, told = accounts(tiny("dram", power_loss_at_seconds=(at,)))
-    assert told.books.seconds["replay"] == pytest.approx(at, rel=1e-9), "21 batches ran twice, their second time is replay"
-    assert told.books.seconds["lost"] == 0
-    assert told.books.seconds["useful"] == pytest.approx(line.makespan, rel=1e-9)
-    assert told.books.seconds["stalled"] == pytest.approx(0, abs=1e-12)
+    assert told.ledger.seconds["replay"] == pytest.approx(at, rel=1e-9), "21 batches ran twice, their second time is replay"
+    assert told.ledger.seconds["lost"] == 0
+    assert told.ledger.seconds["useful"] == pytest.approx(line.makespan, rel=1e-9)
+    assert told.ledger.seconds["stalled"] == pytest.approx(0, abs=1e-12)
 
 
 @each("answer", [simulate, estimate])
 @each("system", [*SYSTEMS, "cached-embedding", "fae"])
 def test_I9_the_books_of_a_result_are_its_elapsed_time_and_energy(system, answer):
     result = answer(with_values(tiny(system), {"policy.cache_load_factor": 1.0}))
-    books = {row["Account"]: row for row in result.books}
+    books = {row["Account"]: row for row in result.ledger}
     assert tuple(books) == ACCOUNTS
-    assert sum(row["Time [s]"] for row in result.books) == pytest.approx(result.results["Elapsed [s]"], rel=1e-9)
-    assert sum(row["Energy [J]"] for row in result.books) == pytest.approx(result.results["Energy [J]"], rel=1e-9)
+    assert sum(row["Time [s]"] for row in result.ledger) == pytest.approx(result.results["Elapsed [s]"], rel=1e-9)
+    assert sum(row["Energy [J]"] for row in result.ledger) == pytest.approx(result.results["Energy [J]"], rel=1e-9)
     parts = ("Useful", "Checkpoint", "Lost", "Recovery")
     assert sum(result.results[f"{part} energy [J]"] for part in parts) == pytest.approx(result.results["Energy [J]"], rel=1e-9)
     exposed = sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == "Checkpoint")
@@ -125,7 +125,7 @@ def test_I9_the_books_of_a_result_are_its_elapsed_time_and_energy(system, answer
 
 def test_I9_metrics_are_the_books_in_other_words():
     result = simulate(tiny("cxl-b", gpu_crash_at_seconds=(0.002, 0.0075), repair_median_seconds=0.001))
-    time = {row["Account"]: row["Time [s]"] for row in result.books}
+    time = {row["Account"]: row["Time [s]"] for row in result.ledger}
     told = result.results
     assert told["Effective training time ratio"] == time["useful"] / told["Elapsed [s]"]
     assert told["Goodput [samples/s]"] == pytest.approx(40 * 16 / told["Elapsed [s]"], rel=1e-12)
@@ -134,7 +134,7 @@ def test_I9_metrics_are_the_books_in_other_words():
     assert {name: told[f"{name} time [s]"] for name in names} == {name: time[account] / 2 for name, account in names.items()}
     parts = [told[f"{name} time [s]"] for name in list(names)[:-1]]
     assert told["Recovery time [s]"] == pytest.approx(sum(parts), rel=1e-12)
-    energy = {row["Account"]: row["Energy [J]"] for row in result.books}
+    energy = {row["Account"]: row["Energy [J]"] for row in result.ledger}
     assert told["Recovery energy [J]"] == pytest.approx(sum(energy[name] for name in RECOVERY), rel=1e-12)
     assert told["RPO embeddings [batches]"] == told["RPO MLP [batches]"] in (1, 2)
     assert simulate(tiny("cxl-b")).results["RPO MLP [batches]"] is None, "no fault, nothing to say"
@@ -151,7 +151,7 @@ def test_I9_a_relaxed_recovery_loses_more_batches_of_the_mlp_than_of_the_embeddi
 def test_I10_faults_that_come_too_rarely_to_strike_cost_exactly_nothing(system):
     never = simulate(tiny(system))
     rare = simulate(tiny(system, **{f"{name}_mtbf_hours": 1e9 for name in NAMES}, rates="llama3", fault_in_recovery_share=0.5))
-    assert rare.results == never.results and rare.books == never.books and rare.outcome == never.outcome
+    assert rare.results == never.results and rare.ledger == never.ledger and rare.outcome == never.outcome
 
 
 @examples(25)
@@ -165,6 +165,6 @@ def test_I10_adding_a_fault_that_stops_the_job_never_raises_useful_work(system, 
     _, told = accounts(faulty(system, at, 1, 0.0, 0.0))
     _, worse = accounts(faulty(system, [*at, (name, more)], 1, 0.0, 0.0))
     line = quiet(system)
-    assert worse.books.seconds["useful"] <= line.makespan * (1 + 1e-12)
-    assert worse.books.seconds["useful"] / worse.elapsed <= told.books.seconds["useful"] / told.elapsed * (1 + 1e-9)
+    assert worse.ledger.seconds["useful"] <= line.makespan * (1 + 1e-12)
+    assert worse.ledger.seconds["useful"] / worse.elapsed <= told.ledger.seconds["useful"] / told.elapsed * (1 + 1e-9)
     assert worse.elapsed >= told.elapsed * (1 - 1e-9)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.campaign.accounts import BUCKETS, closed
-from engine.campaign.fold import Blow, Terms, fold
+from engine.campaign.fold import FaultArrival, Terms, fold
 from engine.campaign.protection import LOSSES, Protection, ProtectionPlan
 from tests.cases import examples
 from tests.oracles import batch_by_batch
@@ -44,16 +44,16 @@ def campaigns(draw):
     useful = step * draw(st.sampled_from((1.0, 0.5)))
     end = draw(st.integers(1, 400)) / 4
     times = sorted(draw(st.lists(st.integers(0, int(end * 4) - 1).map(lambda n: n / 4), max_size=8)))
-    blows = [Blow(at, kind, WAYS[kind]) for at in times for kind in [draw(st.sampled_from(sorted(WAYS)))]]
-    return terms_of(plan, useful, draw(grain), draw(grain), draw(grain)), blows, end
+    arrivals = [FaultArrival(at, kind, WAYS[kind]) for at in times for kind in [draw(st.sampled_from(sorted(WAYS)))]]
+    return terms_of(plan, useful, draw(grain), draw(grain), draw(grain)), arrivals, end
 
 
 @given(campaigns())
 @examples(150)
 def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
-    terms, blows, end = drawn
-    state, counts = fold(terms, blows, end)
-    slow = batch_by_batch.simulate(terms, blows, end)
+    terms, arrivals, end = drawn
+    state, counts = fold(terms, arrivals, end)
+    slow = batch_by_batch.simulate(terms, arrivals, end)
     seconds, extra = closed(state.ledger.seconds), terms.plan.step - terms.useful
     final = slow.batch + slow.rest
     again = min(max(slow.best - slow.batch, 0.0), slow.rest)
@@ -70,12 +70,12 @@ def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
 @given(campaigns())
 @examples(100)
 def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
-    terms, blows, end = drawn
+    terms, arrivals, end = drawn
     rare = max(terms.plan.backup_every, 1)
     each = {"remote": 1 / rare}
     plan = replace(terms.plan, written={"tape": 1.0}, read={"ssd": 1.0}, watts=0.25, backup_every=rare, batch_written=each)
     terms = replace(terms, plan=plan)
-    state, _ = fold(terms, blows, end)
+    state, _ = fold(terms, arrivals, end)
     seconds, joules = closed(state.ledger.seconds), closed(state.ledger.joules)
     assert fsum(seconds.values()) == pytest.approx(end, rel=1e-9)
     executed = closed(state.ledger.trained).get("media", 0.0)
@@ -90,10 +90,10 @@ def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
 @given(campaigns(), st.data())
 @examples(150)
 def test_I10_one_more_fault_never_raises_useful_work(drawn, data):
-    terms, blows, end = drawn
-    more = Blow(data.draw(st.integers(0, int(end * 4) - 1)) / 4, "gpu", WAYS[data.draw(st.sampled_from(sorted(WAYS)))])
-    state, counts = fold(terms, blows, end)
-    worse, fewer = fold(terms, sorted([*blows, more]), end)
+    terms, arrivals, end = drawn
+    more = FaultArrival(data.draw(st.integers(0, int(end * 4) - 1)) / 4, "gpu", WAYS[data.draw(st.sampled_from(sorted(WAYS)))])
+    state, counts = fold(terms, arrivals, end)
+    worse, fewer = fold(terms, sorted([*arrivals, more]), end)
     assert fewer <= counts + 1e-9
     assert closed(worse.ledger.seconds)["useful"] <= closed(state.ledger.seconds)["useful"] + 1e-9
 
@@ -108,8 +108,12 @@ def test_I10_without_faults_time_is_exactly_that_of_training_and_its_checkpoints
 
 def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts():
     plan = ProtectionPlan(1.0, 1.0, every=10, restore=4.0)
-    blows = [Blow(25.5, "gpu", WAYS["gpu"]), Blow(30.0, "media", WAYS["media"]), Blow(34.0, "gpu", WAYS["gpu"])]
-    state, counts = fold(terms_of(replace(plan, read={"ssd": 1.0}), fresh=2.0), blows, 100.0)
+    arrivals = [
+        FaultArrival(25.5, "gpu", WAYS["gpu"]),
+        FaultArrival(30.0, "media", WAYS["media"]),
+        FaultArrival(34.0, "gpu", WAYS["gpu"]),
+    ]
+    state, counts = fold(terms_of(replace(plan, read={"ssd": 1.0}), fresh=2.0), arrivals, 100.0)
     (recovery,) = state.recoveries
     assert (recovery.keeps, recovery.again, recovery.embedding_batches) == ("lost", 2, 25)
     # 4.5 s and 4 s of abandoned attempts, then 3 s of detection, 5 s of restart and 6 s until first values are there.
@@ -119,45 +123,45 @@ def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts()
 
 def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
     plan = ProtectionPlan(1.0, 1.0, every=10, restore=4.0, partial=True)
-    state, counts = fold(terms_of(plan), [Blow(25.5, "line", WAYS["line"])], 100.0)
+    state, counts = fold(terms_of(plan), [FaultArrival(25.5, "line", WAYS["line"])], 100.0)
     (recovery,) = state.recoveries
     assert (recovery.embedding_batches, recovery.mlp_batches, recovery.replay) == (5, 0, 0.0)
     assert counts == 25 + (100 - 25.5 - 12)
-    whole, _ = fold(terms_of(plan), [Blow(25.5, "gpu", WAYS["gpu"])], 100.0)
+    whole, _ = fold(terms_of(plan), [FaultArrival(25.5, "gpu", WAYS["gpu"])], 100.0)
     assert (whole.recoveries[0].embedding_batches, whole.recoveries[0].replay) == (5, 5.0)
 
 
 def test_what_once_counted_counts_still_after_a_partial_recovery():
     """The copy that drained while a fault cut its batch is not undone with that batch."""
     plan = ProtectionPlan(1.0, 1.0, every=2, drain=1.5, partial=True)
-    blows = [Blow(3.75, "line", WAYS["line"]), Blow(12.0, "gpu", WAYS["gpu"])]
-    state, _ = fold(terms_of(plan), blows, 30.0)
+    arrivals = [FaultArrival(3.75, "line", WAYS["line"]), FaultArrival(12.0, "gpu", WAYS["gpu"])]
+    state, _ = fold(terms_of(plan), arrivals, 30.0)
     assert [recovery.embedding_batches for recovery in state.recoveries] == [1, 1]
 
 
 def test_a_rare_copy_is_gone_back_to_where_the_newest_is_lost():
     plan = ProtectionPlan(1.0, 1.0, every=1, backup_every=10, backup_drain=4.0)
     for at, batch in ((13.5, 0), (14.0, 10), (33.9, 20)):
-        state, _ = fold(terms_of(plan), [Blow(at, "bits", WAYS["bits"])], at + 0.5)
+        state, _ = fold(terms_of(plan), [FaultArrival(at, "bits", WAYS["bits"])], at + 0.5)
         assert (state.batch, state.outage.keeps, state.outage.reached) == (batch, "older", int(at))
 
 
 def test_a_checkpoint_counts_only_once_it_has_drained():
     plan = ProtectionPlan(1.0, 1.0, every=10, pause=2.0, drain=3.0)
     for at, batch in ((14.9, 0), (15.0, 10), (26.9, 10), (27.0, 20)):
-        state, _ = fold(terms_of(plan), [Blow(at, "gpu", WAYS["gpu"])], at + 0.5)
+        state, _ = fold(terms_of(plan), [FaultArrival(at, "gpu", WAYS["gpu"])], at + 0.5)
         assert state.batch == batch, at
 
 
 def test_an_old_mlp_is_told_apart_from_the_embeddings():
     plan = ProtectionPlan(1.0, 1.0, every=1, stale=30)
-    state, _ = fold(terms_of(plan), [Blow(50.5, "line", WAYS["line"])], 100.0)
+    state, _ = fold(terms_of(plan), [FaultArrival(50.5, "line", WAYS["line"])], 100.0)
     assert (state.recoveries[0].embedding_batches, state.recoveries[0].mlp_batches) == (0, 30)
 
 
 def test_a_slow_stretch_costs_its_share_and_destroys_nothing():
     plan = ProtectionPlan(1.0, 1.0)
-    slow = Blow(10.0, "fail-slow", frozenset(), slow=30.0, factor=10.0)
+    slow = FaultArrival(10.0, "fail-slow", frozenset(), slow=30.0, factor=10.0)
     state, counts = fold(terms_of(plan), [slow], 100.0)
     assert counts == pytest.approx(10 + 3 + 60)
     assert closed(state.ledger.seconds)["slow"] == pytest.approx(27.0)
@@ -171,11 +175,11 @@ def test_a_slow_stretch_costs_its_share_and_destroys_nothing():
 @given(campaigns())
 @examples(60)
 def test_events_tile_the_campaign(drawn):
-    terms, blows, end = drawn
-    state, _ = fold(terms, blows, end)
+    terms, arrivals, end = drawn
+    state, _ = fold(terms, arrivals, end)
     now = 0.0
     for event in state.events:
         assert event.at == pytest.approx(now, abs=1e-9)
         now = event.at + event.length
     assert now == pytest.approx(end)
-    assert sum(event.kind == "fault" for event in state.events) == len(blows)
+    assert sum(event.kind == "fault" for event in state.events) == len(arrivals)

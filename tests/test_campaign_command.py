@@ -74,7 +74,7 @@ def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():
     scenario = with_values(TINY, {**MANY_GPUS, **knobs, **shares})
     end = 3e5 * HOUR
     found = fault_stream.hazards_of(scenario)
-    ours = [blow.fault for blow in fault_stream.blows(scenario, found, 1, end)]
+    ours = [arrival.fault for arrival in fault_stream.fault_arrivals(scenario, found, 1, end)]
     theirs = [strike.fault for strike in takewhile(lambda strike: strike.at < end, strikes(scenario))]
     assert set(found) == set(theirs)
     assert {name: ours.count(name) / theirs.count(name) for name in found} == pytest.approx(dict.fromkeys(found, 1.0), abs=0.12)
@@ -124,7 +124,7 @@ def test_the_measured_variant_nearest_to_a_plan_stands_for_it():
     assert accuracy.accuracy_effect("check-n-run").effects[0].variant == "bits-4"
     sharded = with_values(preset("dlrm-kaggle").scenario, {"system": "all-hbm", "machine.num_gpus": 8})
     found = accuracy.accuracy_effect("cpr", terms_of(sharded, "cpr", 24 * HOUR)[0].plan)
-    assert found.effects[0].variant == "cpr-500" and "more than was measured" in found.said
+    assert found.effects[0].variant == "cpr-500" and "more than was measured" in found.sentence
 
 
 def test_a_number_that_rounds_to_nothing_has_no_sign() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.campaign.closed_form import CUSTOMARY, batches_between, daly, effective, young
-from engine.campaign.fold import Blow, fold
+from engine.campaign.fold import FaultArrival, fold
 from engine.campaign.protection import ProtectionPlan
 from tests.cases import each
 from tests.oracles.renewal import uptime_share
@@ -13,11 +13,11 @@ from tests.test_campaign import WAYS, terms_of
 FAULTS = 1500
 
 
-def blows(mtbf, seed, count=FAULTS):
+def arrivals(mtbf, seed, count=FAULTS):
     """Exponential intervals, one from each of `count` equally likely classes, shuffled: as random ones, with less noise."""
     rng = np.random.default_rng(seed)
     instants = rng.permutation(-mtbf * np.log((np.arange(count) + rng.random(count)) / count)).cumsum()
-    return [Blow(float(at), "gpu", WAYS["gpu"]) for at in instants], float(instants[-1])
+    return [FaultArrival(float(at), "gpu", WAYS["gpu"]) for at in instants], float(instants[-1])
 
 
 def drawn(number):
@@ -34,7 +34,7 @@ def drawn(number):
 @each("number", range(100), few=8)
 def test_I10_the_share_of_useful_time_is_the_closed_form_within_half_a_point(number):
     plan, mtbf, down = drawn(number)
-    struck, end = blows(mtbf, number)
+    struck, end = arrivals(mtbf, number)
     _, counts = fold(terms_of(plan, detect=0.2 * down, restart=0.3 * down), struck, end)
     expected = uptime_share(plan.every * plan.step, plan.pause, plan.drain, down, mtbf)
     assert counts * plan.step / end == pytest.approx(expected, abs=0.005)
@@ -43,7 +43,7 @@ def test_I10_the_share_of_useful_time_is_the_closed_form_within_half_a_point(num
 
 @each(("pause", "mtbf"), [(1.0, 3600.0), (30.0, 20_000.0), (60.0, 3000.0)], few=1)
 def test_I10_the_best_period_of_a_sweep_is_daly_s_within_a_fifth_of_a_point(pause, mtbf):
-    struck, end = blows(mtbf, 7)
+    struck, end = arrivals(mtbf, 7)
 
     def share(period):
         plan = ProtectionPlan(0.1, 1.0, round(period / 0.1), pause, restore=10.0)

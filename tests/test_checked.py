@@ -12,8 +12,8 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.validation import known_error as subject
 from engine.validation.claims import Claim, claims
-from engine.validation.estimate_gap import METRICS, gaps
 from engine.validation.known_error import sentence
+from engine.validation.validate import METRICS, gaps
 from tests.cases import each
 
 STEP = "Step time [ms]"
@@ -95,13 +95,13 @@ def test_the_command_lists_the_gaps_of_the_presets_asked_for(capsys):
 def test_a_published_number_counts_for_machines_of_its_own_parts_alone(monkeypatch):
     claim = Claim("Step time", STEP, "cxl", ("optane-rm1",), "predicted", "made up", 20.0, 1.0)
     monkeypatch.setattr(subject, "claims", lambda name: (claim,) if name == "optane-rm1" else claims(name))
-    fresh = subject.checked.__wrapped__
+    fresh = subject.known_errors.__wrapped__
     prototype, real = (subject._parts(preset(name).scenario) for name in ("trainingcxl-rm1", "optane-rm1"))
     assert claim not in [one.claim for one in fresh(prototype, STEP)]
     (one,) = fresh(real, STEP)
     assert one.claim == claim and one.percent == pytest.approx(
         100 * (estimate(preset("optane-rm1").scenario).results[STEP] / 20 - 1)
     )
-    monkeypatch.setattr(subject, "checked", fresh)
+    monkeypatch.setattr(subject, "known_errors", fresh)
     monkeypatch.setattr(subject, "_nearest", subject._nearest.__wrapped__)
     assert sentence(preset("optane-rm1").scenario, STEP).startswith("1 published number on these parts: 1 not used")

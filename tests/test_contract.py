@@ -13,7 +13,7 @@ from oracles import simpy_machine
 from engine.amounts.counted import counted_traffic
 from engine.registry import every, load, names
 from engine.results.csv_table import csv_text
-from engine.results.metric import metrics
+from engine.results.metrics import metrics
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule

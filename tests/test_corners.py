@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.estimate import estimate
-from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import machine_of, schedule
 from engine.schedule.timeline import fraction_done
 from engine.simulate import simulate
 from engine.systems.capacity import fit

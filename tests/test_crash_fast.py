@@ -9,8 +9,7 @@ from seeded_bugs import BUGS
 from benchmarks.crash_trace import Trace
 from engine.crashcheck import configuration, configurations
 from engine.crashcheck.bugs import broken
-from engine.crashcheck.reference_run import Configuration, Journal, attached, begin, story, train
-from engine.crashcheck.sizes import Size
+from engine.crashcheck.reference_run import Configuration, Journal, Size, attach, begin, reference_run, train
 from engine.persistence import CrashMedia, FunctionalMedia, Power, PowerLost, recover
 from engine.persistence.checksums import table_digest
 from tests.cases import each
@@ -25,13 +24,13 @@ def traced(tale, wrap=None, cut_after=None):
     media = CrashMedia(start.durable, Power(cut_after=cut_after), watch=trace)
     trace.begin(media)
     with suppress(PowerLost):
-        train(tale, attached(tale, media, wrap), 0, journal)
+        train(tale, attach(tale, media, wrap), 0, journal)
     return trace, media
 
 
 @each("of", [one.name for one in configurations()])
 def test_the_trace_of_a_whole_run_agrees_with_the_oracle_and_with_the_real_recovery(of):
-    tale = story(configuration(of))
+    tale = reference_run(configuration(of))
     trace, media = traced(tale)
     assert trace.problem == "" and trace.points == media.line_writes
     assert same(trace, media.survivor(), tale)
@@ -55,14 +54,14 @@ class Everywhere:
     """A watch that follows the trace, and recovers for real after every line."""
 
     def __init__(self, trace, tale):
-        self.trace, self.tale, self.compared = trace, tale, 0
+        self.trace, self.reference, self.compared = trace, tale, 0
 
     def __call__(self, media):
         self.trace(media)
         image, seen = media.durable.copy(), []
         for piece in (piece for write in media.draining for piece in lines(write)):
             image[piece.address : piece.stop] = piece.data
-            seen.append(table_digest(recover(FunctionalMedia(image), self.tale.layout, self.tale.log, 2).table))
+            seen.append(table_digest(recover(FunctionalMedia(image), self.reference.layout, self.reference.log, 2).table))
         self.compared += len(seen)
         assert set(seen) <= set(self.trace.said)
         assert not seen or seen[-1] == self.trace.state.table
@@ -76,19 +75,19 @@ def lines(write):
 
 @each("of", ["undo", "undo-relaxed", "redo", "redo-late", "undo-near"])
 def test_on_small_batches_the_real_recovery_agrees_at_every_line(of):
-    tale = story(configuration(of))
+    tale = reference_run(configuration(of))
     start = FunctionalMedia(tale.layout.nbytes)
     begin(tale, start)
     trace = Trace(tale, Journal())
     watch = Everywhere(trace, tale)
     media = CrashMedia(start.durable, watch=watch)
     trace.begin(media)
-    train(tale, attached(tale, media), 0, trace.journal)
+    train(tale, attach(tale, media), 0, trace.journal)
     assert trace.problem == "" and watch.compared == trace.points
 
 
 def test_at_sampled_points_of_a_larger_run_the_real_recovery_agrees():
-    tale = story(Configuration(), 2, Size(500, 16, 4096, 4, 60))
+    tale = reference_run(Configuration(), 2, Size(500, 16, 4096, 4, 60))
     trace, whole = traced(tale)
     for cut in np.random.default_rng(0).integers(0, whole.line_writes, 12).tolist():
         _, media = traced(tale, cut_after=cut)
@@ -108,5 +107,5 @@ def test_at_sampled_points_of_a_larger_run_the_real_recovery_agrees():
 def test_the_trace_sees_a_broken_protocol(name):
     bug = broken(name)
     with bug.install():
-        trace, _ = traced(story(configuration(BUGS[name].on)))
+        trace, _ = traced(reference_run(configuration(BUGS[name].on)))
     assert trace.problem

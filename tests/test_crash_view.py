@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.analysis import linked
 from engine.crashcheck import replay_line
-from engine.crashcheck.view import KEPT, SLOTS, line_of, moments, said, view
+from engine.crashcheck.view import KEPT, SLOTS, line_of, moments, recovery_sentence, view
 from engine.errors import BadInput
 from engine.persistence.models import domain
 from engine.registry import domain_names
@@ -48,7 +48,7 @@ def test_what_is_settled_does_not_depend_on_what_survives():
 
 def test_a_volatile_memory_is_said_to_lose_everything():
     found = view(line_of(crash_viewer.PROTOCOLS["Undo log"], "volatile", 15, "nothing"))
-    assert "I2: recovered to batch 0, though" in said(found)
+    assert "I2: recovered to batch 0, though" in recovery_sentence(found)
 
 
 @given(number=st.integers(0, 15), draw=st.integers(0, 999))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.crashcheck import Effort, check, configuration, configurations, explore, read, replay, states
-from engine.crashcheck.reference_run import Configuration, story
+from engine.crashcheck.reference_run import Configuration, reference_run
 from engine.crashcheck.states import CrashPoint
-from engine.crashcheck.visit import observed
+from engine.crashcheck.visit import crash_points
 from engine.errors import BadInput
 from tests.cases import each, examples
 
@@ -52,10 +52,10 @@ def test_the_choices_of_a_level_are_all_those_that_differ_from_none_or_all_in_so
     found = list(states.deviating(sizes, lines))
     nothing = (0,) * len(sizes)
     apart = [sum(a != b for a, b in zip(one, rest, strict=True)) for rest in (nothing, sizes) for one in brute(sizes)]
-    assert len(found) == states.ways(sizes, lines) == apart.count(lines)
+    assert len(found) == states.count_deviating(sizes, lines) == apart.count(lines)
     assert set(found) <= brute(sizes)
-    assert set(states.every(sizes)) == brute(sizes)
-    assert states.drawn(sizes, Random(1)) in brute(sizes)
+    assert set(states.all_prefixes(sizes)) == brute(sizes)
+    assert states.random_prefixes(sizes, Random(1)) in brute(sizes)
 
 
 def test_an_image_holds_the_durable_bytes_and_a_prefix_of_each_stream():
@@ -73,9 +73,11 @@ def test_exploring_twice_finds_the_same_and_another_seed_something_else():
 
 def test_a_tiny_run_is_explored_to_the_last_combination():
     report = explore("undo-tiny", models=("adr",), effort=Effort(100_000, None, 0, 0, 0))
-    points, _ = observed(story(configuration("undo-tiny")), "adr", 8, None)
+    points, _ = crash_points(reference_run(configuration("undo-tiny")), "adr", 8, None)
     assert not report.cut_short
-    assert report.unique_states == len({bytes(point.image(counts)) for point in points for counts in states.every(point.sizes)})
+    assert report.unique_states == len(
+        {bytes(point.image(counts)) for point in points for counts in states.all_prefixes(point.sizes)}
+    )
 
 
 @pytest.mark.parametrize("granularity", [64, 256])
@@ -185,7 +187,7 @@ def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
         if share > 0.05:
             raise KeyboardInterrupt
 
-    report = check(300, ("adr",), told=interrupted)
+    report = check(300, ("adr",), on_progress=interrupted)
     assert report.interrupted and 0 < len(report.configurations) < 96
     monkeypatch.setattr("engine.commands.crashcheck.progress_bar.draw", interrupted)
     assert main(["crashcheck", "--states", "300", "--model", "adr"]) == 130

@@ -22,7 +22,7 @@ from engine.errors import BadInput, CannotRun
 from engine.persistence import CrashMedia, Position, Power, PowerLost, format_media, recover, redo, undo
 from engine.persistence.layout import DATA, layout
 from engine.persistence.media import LINE
-from engine.persistence.pending_writes import at_random
+from engine.persistence.models import at_random
 from engine.persistence.records import Stamp
 from tests.cases import examples
 

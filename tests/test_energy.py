@@ -11,13 +11,14 @@ from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
 from engine.results.report import report
-from engine.run.run import run, schedule
+from engine.run.run import run
 from engine.run.shared_training import untrained
 from engine.scenario.scenario import with_values
 from engine.schedule import timeline
+from engine.schedule.machine import schedule
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate
-from engine.training.evaluate import Scores
+from engine.training.loop import Scores
 from tests.cases import each, examples
 
 BATCHES = 12

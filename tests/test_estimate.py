@@ -5,7 +5,7 @@ from machines import PRESETS, SYSTEMS, counted, line, ready, scenario
 
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.run.run import schedule
+from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
 

@@ -12,11 +12,11 @@ from machines import STRICT, SYSTEMS, counted, ready, scenario
 from engine.faults.fault import Strike
 from engine.insight.knob_effect import NOTHING, effect
 from engine.registry import every
-from engine.results.metric import metrics
+from engine.results.metrics import metrics
 from engine.run import segment as course
-from engine.run.crash_recovery import left
+from engine.run.crash_recovery import surviving_events
 from engine.run.outage import outage
-from engine.run.segment import Course, follow
+from engine.run.segment import SegmentSchedule, follow
 from engine.scenario.scenario import KNOBS
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
@@ -103,7 +103,7 @@ def test_without_training_the_same_happens_at_the_same_times(system, name):
     with_it, without = (simulate(tiny(system, **struck, **{"run.training": on})) for on in (True, False))
     times = [[(row["Elapsed [s]"], row["Kind"], row["Batch"]) for row in result.events] for result in (with_it, without)]
     assert times[0] == times[1] and times[0]
-    assert with_it.books == without.books
+    assert with_it.ledger == without.ledger
     same = {metric.name for metric in metrics()} - set(LEARNED)
     assert {key: with_it.results[key] for key in same} == {key: without.results[key] for key in same}
 
@@ -122,14 +122,14 @@ def cut_while(system, *tasks, **knobs):
 def finished(system, name, *tasks, **knobs):
     """Return which persists that were under way when a fault struck are finished by what it spared."""
     m, amounts, at = cut_while(system, *tasks, **knobs)
-    ahead = course.Ahead(
+    ahead = course.UpcomingFaults(
         replace(m.scenario, faults=replace(m.scenario.faults, **{f"{name.replace('-', '_')}_at_seconds": (at,)}))
     )
-    segment, strike = follow(Course(m, amounts, schedule(m, amounts), 0, 0.0, False), ahead)
+    segment, strike = follow(SegmentSchedule(m, amounts, schedule(m, amounts), 0, 0.0, False), ahead)
     assert strike == Strike(at, name, 0, 0.001)
     down = outage(m, amounts, segment, strike, ahead, 0)
     torn = {event.op for event in segment.cut.events if event.done < 1}
-    return torn - {event.op for event in left(m, segment, down) if event.done < 1}, torn
+    return torn - {event.op for event in surviving_events(m, segment, down) if event.done < 1}, torn
 
 
 SLOW = {"machine.cxl_bandwidth_GBps": 0.1}
@@ -177,7 +177,7 @@ def test_a_memory_lost_for_good_ends_the_run_where_it_held_the_only_log(system):
         return
     assert not struck.ran and struck.outcome.startswith("unrecoverable: the memory that holds tables and logs")
     assert kinds(struck) == ["fault", "unrecoverable"] and struck.results["Unrecoverable"] == 1
-    accounts = {row["Account"]: row["Time [s]"] for row in struck.books}
+    accounts = {row["Account"]: row["Time [s]"] for row in struck.ledger}
     assert accounts["useful"] == 0 and accounts["lost"] == pytest.approx(0.5 * span(system), rel=1e-9)
     assert struck.results["Goodput [samples/s]"] == 0 and struck.results["Effective training time ratio"] == 0
 
@@ -215,7 +215,7 @@ def test_a_flip_that_no_checksum_covers_changes_the_model_and_is_counted(where):
     assert struck.ran and struck.results["Undetected corruptions"] == 2
     assert kinds(struck) == ["silent", "silent"] and "no checksum covers" in struck.events[0]["What"]
     assert learned(struck)[0] != learned(quiet("cxl-b"))[0]
-    assert struck.books == quiet("cxl-b").books, "a flip takes no time"
+    assert struck.ledger == quiet("cxl-b").ledger, "a flip takes no time"
     begun = struck.events[0]["Batch"]
     before = [row for row in struck.training if row["Batch"] <= begun]
     assert before == list(quiet("cxl-b").training[: begun + 1]), "the model is as ever until the bit flips"

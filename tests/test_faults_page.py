@@ -8,7 +8,7 @@ from machines import scenario
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
 from engine.faults.fault import Hazard
-from engine.insight.power_loss_detail import close_up
+from engine.insight.power_loss_detail import power_loss_detail
 from engine.units import DAY, HOUR
 from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
 from tests import apps
@@ -110,7 +110,7 @@ def test_around_a_fault_nothing_overlaps_and_what_was_lost_is_replayed():
 
 @pytest.mark.parametrize(("system", "resumes"), [("cxl", 6), ("cxl-d", 6), ("pmem", 6), ("dram", 0)])
 def test_batch_by_batch_what_was_not_committed_is_run_again(system, resumes):
-    found = close_up(scenario("trainingcxl-rm1", system))
+    found = power_loss_detail(scenario("trainingcxl-rm1", system))
     rows = close_up_panel.frame(found)
     batches = rows[rows.lane == "Batch"]
     assert (found.crash.batch, found.crash.embedding_batch) == (6, resumes)
@@ -122,6 +122,6 @@ def test_batch_by_batch_what_was_not_committed_is_run_again(system, resumes):
 
 
 def test_a_log_write_under_way_is_torn():
-    rows = close_up_panel.frame(close_up(scenario("trainingcxl-rm1", "cxl"), 0.9))
+    rows = close_up_panel.frame(power_loss_detail(scenario("trainingcxl-rm1", "cxl"), 0.9))
     torn = rows[rows.fate == "torn"]
     assert len(torn) and torn["end"].tolist() == pytest.approx([0.0] * len(torn), abs=1e-9)

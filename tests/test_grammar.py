@@ -8,9 +8,9 @@ from machines import LOGGING, flow, ready, scenario
 from engine.core.graph import Demand, Task, TaskGraph, check
 from engine.core.work import Stream
 from engine.registry import load, names
-from engine.run.run import schedule
 from engine.scenario.scenario import with_values
 from engine.schedule import evaluate
+from engine.schedule.machine import schedule
 from engine.systems.steps import shared
 from engine.systems.system import LogPolicy, System
 

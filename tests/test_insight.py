@@ -184,11 +184,11 @@ def test_a_slower_medium_never_needs_less_staleness(name):
 
 
 def test_relaxation_is_told_with_what_it_needs_and_saves():
-    told = " ".join(sentences.of_relaxation(relaxation_of(scenario("trainingcxl-rm3", "cxl"))))
+    told = " ".join(sentences.relaxation_sentence(relaxation_of(scenario("trainingcxl-rm3", "cxl"))))
     assert "gets 1.27 ms of each batch: it needs a staleness of 3 batches. The bound of 100 batches saves 1.62 ms (22%)" in told
-    busy = " ".join(sentences.of_relaxation(relaxation_of(scenario("optane-rm4", "cxl"))))
+    busy = " ".join(sentences.relaxation_sentence(relaxation_of(scenario("optane-rm4", "cxl"))))
     assert "gets no time beside the top MLP" in busy and "Even at 400 GB/s a strict log costs" in busy
-    assert "pays nothing" in sentences.of_relaxation(relaxation_of(scenario("tiny", "cxl")))[0]
+    assert "pays nothing" in sentences.relaxation_sentence(relaxation_of(scenario("tiny", "cxl")))[0]
 
 
 @each("name", ["trainingcxl-rm1", "trainingcxl-rm4", "optane-rm3", "dlrm-kaggle"], few=1)
@@ -220,7 +220,7 @@ def test_the_links_work_adds_up_to_its_busy_time_and_something_hides_it():
         busy = next(row["Busy [%]"] for row in doubled.devices if row["Device"] == "cxl")
         assert 100 * found.busy / found.step == pytest.approx(busy, rel=0.02)
         assert found.waits + sum(one.busy - one.exposed for one in found.carried) == pytest.approx(found.busy, rel=1e-9)
-    assert "1.09 ms of MLP log beside Top MLP" in sentences.of_saturation(found)
+    assert "1.09 ms of MLP log beside Top MLP" in sentences.saturation_sentence(found)
 
 
 def test_links_of_several_expanders_count_as_one_of_their_joint_bandwidth():

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from seeded_bugs.broken_media import Through
 
-from engine.crashcheck import Effort, check, configuration, configurations, explore, judge, whole
+from engine.crashcheck import Effort, check, configuration, configurations, exploration, explore, judge
 from engine.crashcheck.exploration import safe_models
-from engine.crashcheck.reference_run import story
-from engine.crashcheck.states import drawn
-from engine.crashcheck.visit import observed
+from engine.crashcheck.reference_run import reference_run
+from engine.crashcheck.states import random_prefixes
+from engine.crashcheck.visit import crash_points
 from engine.persistence import CrashMedia, FunctionalMedia, protocol, records, recover
 from engine.persistence.media import HEALTH
 from tests.cases import ASKED
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.more
 @pytest.fixture(scope="module")
 def explored():
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(whole, "configurations", lambda: configurations()[::SHARE])
+        patched.setattr(exploration, "configurations", lambda: configurations()[::SHARE])
         return check(2_000)
 
 
@@ -37,8 +37,8 @@ def holding(image):
 
 def ended(of):
     """Return a story, and the image that its whole run leaves."""
-    tale = story(configuration(of))
-    last = observed(tale, "adr", 8, None)[0][-1]
+    tale = reference_run(configuration(of))
+    last = crash_points(tale, "adr", 8, None)[0][-1]
     return tale, last.image(last.sizes)
 
 
@@ -66,17 +66,17 @@ def sampled(count, seed):
     rng, of = Random(seed), configurations()
     runs = []
     for one in of:
-        tale = story(one, seed)
-        runs.append((tale, observed(tale, "adr", 8, None)[0]))
+        tale = reference_run(one, seed)
+        runs.append((tale, crash_points(tale, "adr", 8, None)[0]))
     for number in range(count):
         tale, points = runs[number % len(runs)]
         point = rng.choice(points)
-        yield tale, point.image(drawn(point.sizes, rng)), point.acknowledged
+        yield tale, point.image(random_prefixes(point.sizes, rng)), point.acknowledged
 
 
 def resumed(count, seed):
     """Return the problems of runs resumed from sampled crashes."""
-    verdicts = (judge.resumed(tale, image, acknowledged) for tale, image, acknowledged in sampled(count, seed))
+    verdicts = (judge.judge_resumed(tale, image, acknowledged) for tale, image, acknowledged in sampled(count, seed))
     return [verdict.problem for verdict in verdicts if verdict.problem]
 
 
@@ -93,17 +93,17 @@ def test_I3_ten_thousand_sampled_crashes_resumed_to_the_end_are_all_bit_equal():
 @pytest.mark.slow
 def test_I3_crashes_of_a_run_of_two_thousand_rows_resume_to_the_same_end():
     for name in ("undo-large", "redo-late-large", "undo-relaxed-near-large"):
-        tale, rng = story(configuration(name), 3), Random(name)
-        points, _ = observed(tale, "adr", 8, None)
+        tale, rng = reference_run(configuration(name), 3), Random(name)
+        points, _ = crash_points(tale, "adr", 8, None)
         for point in (rng.choice(points) for _ in range(60)):
-            assert judge.resumed(tale, point.image(drawn(point.sizes, rng)), point.acknowledged).problem == ""
+            assert judge.judge_resumed(tale, point.image(random_prefixes(point.sizes, rng)), point.acknowledged).problem == ""
 
 
 def test_I4_relaxed_recovery_reports_how_old_its_mlp_is_within_the_bound(explored):
     assert clean(explored, "I4")
     ages = set()
-    tale = story(configuration("undo-relaxed"))
-    for point in observed(tale, "adr", 8, None)[0]:
+    tale = reference_run(configuration("undo-relaxed"))
+    for point in crash_points(tale, "adr", 8, None)[0]:
         found = recover(holding(point.image(point.sizes)), tale.layout, tale.log, tale.bound)
         ages.add(found.embedding_batch - found.mlp_batch)
     assert ages == {0, 1, 2}
@@ -116,7 +116,7 @@ def test_I5_every_flip_and_poison_is_repaired_exactly_or_reported(explored):
 def test_I5_a_lost_medium_is_never_reported_as_recovered():
     for of in ("undo", "redo"):
         tale, image = ended(of)
-        assert judge.damaged(tale, image, 0, tuple(judge.in_use(tale))).refused
+        assert judge.judge_damaged(tale, image, 0, tuple(judge.in_use(tale))).refused
 
 
 def test_I6_recovery_gives_the_same_however_often_power_is_lost_inside_it(explored):
@@ -125,7 +125,7 @@ def test_I6_recovery_gives_the_same_however_often_power_is_lost_inside_it(explor
 
 def test_I7_there_are_never_two_live_logs_for_one_batch(explored):
     assert clean(explored, "I7")
-    tale = story(configuration("undo"))
+    tale = reference_run(configuration("undo"))
     media = FunctionalMedia(tale.layout.nbytes)
     for slot in tale.layout.row_slots:
         records.seal(media, records.begin(media, [slot], records.RecordKind.UNDO_ROWS, 1), records.Stamp(0, (0, 0), 0))

@@ -94,7 +94,7 @@ def test_an_estimate_is_the_average_of_its_timeline_simulated_batch_by_batch(nam
     average, (found,) = steady(line, m.devices), estimates([scenario])
     assert found.results[STEP] == pytest.approx(1e3 * average.step, rel=1e-9)
     assert found.results["Energy per batch [J]"] == pytest.approx(average.energy, rel=1e-9)
-    assert found.results["Checkpoint energy [J]"] == pytest.approx(estimate(scenario).books[1]["Energy [J]"], rel=1e-9)
+    assert found.results["Checkpoint energy [J]"] == pytest.approx(estimate(scenario).ledger[1]["Energy [J]"], rel=1e-9)
 
 
 def batch_by_batch(template):

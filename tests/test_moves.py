@@ -7,9 +7,9 @@ from machines import PRESETS, SYSTEMS, scenario
 
 from engine.core.work import HomeWrites, RowUpdates
 from engine.estimate import estimate
-from engine.insight.data_movement import moves, payload
+from engine.insight.data_movement import data_moves, payload
 from engine.registry import names
-from engine.run.run import machine_of
+from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.units import GB
 from engine.workload.accesses import expected
@@ -22,13 +22,13 @@ TOP = (27 * 26 // 2 + 16) * 512 + 512 + 512 * 256 + 256 + 256 + 1
 
 def by_place(asked):
     found = Counter()
-    for one in moves(asked):
+    for one in data_moves(asked):
         found[one.place] += one.nbytes
     return found
 
 
 def by_task(asked):
-    return {(one.task, one.device): one.nbytes for one in moves(asked)}
+    return {(one.task, one.device): one.nbytes for one in data_moves(asked)}
 
 
 @each("system", SYSTEMS)
@@ -89,13 +89,13 @@ def test_a_home_write_is_counted_with_its_update():
 
 @each("system", names("systems"))
 def test_every_task_of_every_system_says_what_it_moves(system):
-    found = moves(scenario("dlrm-kaggle", system))
+    found = data_moves(scenario("dlrm-kaggle", system))
     assert found and all(one.nbytes >= 0 and (one.way or one.nbytes == 0) for one in found)
     assert sum(one.nbytes for one in found if one.way == "updated") > 0
 
 
 def test_nothing_moves_in_what_does_not_fit():
-    assert moves(scenario("dlrm-kaggle", "pmem", **{"machine.pmem_capacity_GiB": 1.0})) == ()
+    assert data_moves(scenario("dlrm-kaggle", "pmem", **{"machine.pmem_capacity_GiB": 1.0})) == ()
 
 
 @each("system", SYSTEMS)

@@ -14,8 +14,8 @@ from oracles.closed_forms import Parts, step
 from engine.core.graph import STAGES
 from engine.estimate import estimate
 from engine.results.result import Result
-from engine.run.run import schedule
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from machines import STRICT, counted, flow, ready, scenario
 
-from engine.run.run import run, schedule
+from engine.run.run import run
 from engine.run.shared_training import untrained
+from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
 from tests.test_faults import TIMES, learned

@@ -86,7 +86,7 @@ def test_cpr_s_period_loses_a_tenth_of_the_samples():
 
 def test_a_peer_s_copy_takes_the_idle_time_of_the_network():
     plan = plan_of("peer", SHARDED)
-    bare = batch_costs.bare(SHARDED)
+    bare = batch_costs.unlogged_costs(SHARDED)
     sent = STATE / (2 * 8 * 10e9)
     assert bare.network > 0 and plan.every == ceil(sent / (bare.step - bare.network)) > 1
     assert (plan.step, plan.pause) == (bare.step, 0.0) and plan.drain == pytest.approx(plan.every * plan.step)
@@ -98,18 +98,18 @@ def test_a_peer_s_copy_takes_the_idle_time_of_the_network():
 def test_a_parity_lengthens_the_step_where_the_network_has_no_time_for_it():
     rows = expected_unique(KAGGLE, 1)
     sent = rows * (64 + 8)
-    assert plan_of("parity", SHARDED).step == batch_costs.bare(SHARDED).step
+    assert plan_of("parity", SHARDED).step == batch_costs.unlogged_costs(SHARDED).step
     slow = with_values(SHARDED, {"machine.network_bandwidth_GBps": 0.1, "data.batch_size": 1024})
-    bare, more = batch_costs.bare(slow), expected_unique(slow, 1) * (64 + 8) / (2 * 8 * 0.1e9)
+    bare, more = batch_costs.unlogged_costs(slow), expected_unique(slow, 1) * (64 + 8) / (2 * 8 * 0.1e9)
     assert plan_of("parity", slow).step == pytest.approx(bare.network + more) and more < bare.step < bare.network + more
     slower = with_values(KAGGLE, {"machine.network_bandwidth_GBps": 0.1})
     assert plan_of("parity", slower).step == pytest.approx(sent / 0.1e9)
-    assert sent / 0.1e9 > batch_costs.bare(slower).step
+    assert sent / 0.1e9 > batch_costs.unlogged_costs(slower).step
 
 
 def test_useful_is_a_batch_without_its_log():
     terms, _ = terms_of(KAGGLE, "undo", None)
-    assert terms.useful == batch_costs.bare(KAGGLE).step < terms.plan.step
+    assert terms.useful == batch_costs.unlogged_costs(KAGGLE).step < terms.plan.step
 
 
 def test_optane_bears_so_many_full_writes():
@@ -126,8 +126,8 @@ def test_the_chance_of_an_unrecoverable_run_has_wilson_s_interval():
 
 def test_two_classes_of_one_rate_strike_at_instants_of_their_own():
     hazards = dict.fromkeys(("gpu-crash", "host-crash"), Hazard(100.0))
-    found = fault_stream.blows(KAGGLE, hazards, 1, 1e5)
-    instants = {name: {blow.at for blow in found if blow.fault == name} for name in hazards}
+    found = fault_stream.fault_arrivals(KAGGLE, hazards, 1, 1e5)
+    instants = {name: {arrival.at for arrival in found if arrival.fault == name} for name in hazards}
     assert not instants["gpu-crash"] & instants["host-crash"]
 
 

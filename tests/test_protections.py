@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.campaign import batch_costs, campaign, fault_stream, many, period_curve
+from engine.campaign import batch_costs, campaign, compare_protections, fault_stream, period_curve
 from engine.campaign.protection import KEEPS, LOSSES
 from engine.campaign.simulate import terms_of
 from engine.errors import BadKnob, CannotRun
@@ -67,18 +67,18 @@ def test_what_cannot_be_is_refused_in_a_sentence():
 
 def test_without_its_log_a_system_is_as_fast_as_one_that_keeps_none():
     """CXL-D without its redo log and CXL-B without its undo log are the same machine doing the same work."""
-    b, d = (batch_costs.bare(with_values(KAGGLE, {"system": system})) for system in ("cxl-b", "cxl-d"))
+    b, d = (batch_costs.unlogged_costs(with_values(KAGGLE, {"system": system})) for system in ("cxl-b", "cxl-d"))
     assert b == d
-    assert b.step < batch_costs.logged(with_values(KAGGLE, {"system": "cxl-b"}), {}).step
+    assert b.step < batch_costs.logged_costs(with_values(KAGGLE, {"system": "cxl-b"}), {}).step
     plain = with_values(KAGGLE, {"system": "all-hbm"})
-    assert batch_costs.bare(plain).step == batch_costs.logged(plain, {}).step
+    assert batch_costs.unlogged_costs(plain).step == batch_costs.logged_costs(plain, {}).step
 
 
 def test_a_log_s_pace_is_that_of_the_system_that_keeps_it():
     for name, system in (("undo", "cxl-b"), ("redo", "cxl-d")):
         own = with_values(KAGGLE, {"system": system})
         terms, _ = terms_of(with_values(KAGGLE, {"policy.relaxed_lookup": False}), name, None)
-        assert terms.plan.step == batch_costs.logged(own, {}).step
+        assert terms.plan.step == batch_costs.logged_costs(own, {}).step
 
 
 def test_all_protections_meet_the_same_faults():
@@ -93,21 +93,23 @@ def test_I11_the_same_seed_gives_the_same_events():
 
 
 def test_switching_one_class_off_leaves_the_others_where_they_were():
-    every_blow = fault_stream.blows(KAGGLE, HAZARDS, 1, 1e7)
-    fewer = fault_stream.blows(KAGGLE, {"power-loss": HAZARDS["power-loss"]}, 1, 1e7)
-    assert [blow for blow in every_blow if blow.fault == "power-loss"] == fewer
+    every_blow = fault_stream.fault_arrivals(KAGGLE, HAZARDS, 1, 1e7)
+    fewer = fault_stream.fault_arrivals(KAGGLE, {"power-loss": HAZARDS["power-loss"]}, 1, 1e7)
+    assert [arrival for arrival in every_blow if arrival.fault == "power-loss"] == fewer
 
 
 def test_a_campaign_that_would_be_struck_more_often_than_can_be_followed_is_refused(monkeypatch):
-    monkeypatch.setattr(fault_stream, "MOST_BLOWS", 8)
+    monkeypatch.setattr(fault_stream, "MOST_ARRIVALS", 8)
     twice_a_second = {"gpu-crash": Hazard(0.5)}
-    assert all(blow.at < 4.0 for blow in fault_stream.blows(KAGGLE, twice_a_second, 1, 4.0))  # 8 are expected, and no more
+    assert all(
+        arrival.at < 4.0 for arrival in fault_stream.fault_arrivals(KAGGLE, twice_a_second, 1, 4.0)
+    )  # 8 are expected, and no more
     with pytest.raises(BadKnob, match="would be struck 9 times, more than 8; shorten it"):
-        fault_stream.blows(KAGGLE, twice_a_second, 1, 4.5)
+        fault_stream.fault_arrivals(KAGGLE, twice_a_second, 1, 4.5)
 
 
 def test_weibull_faults_keep_their_mean():
-    counts = [len(fault_stream.blows(KAGGLE, {"gpu-crash": Hazard(100.0, shape)}, 1, 4e5)) for shape in (0.7, 1.0, 1.5)]
+    counts = [len(fault_stream.fault_arrivals(KAGGLE, {"gpu-crash": Hazard(100.0, shape)}, 1, 4e5)) for shape in (0.7, 1.0, 1.5)]
     assert counts == pytest.approx([4000] * 3, rel=0.05)
 
 
@@ -164,7 +166,7 @@ def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
 
 
 def test_many_rows_have_intervals_and_tell_refusals():
-    rows = {row["Protection"]: row for row in many(KAGGLE, ("undo", "none", "cpr"), HAZARDS, 240.0, range(5))}
+    rows = {row["Protection"]: row for row in compare_protections(KAGGLE, ("undo", "none", "cpr"), HAZARDS, 240.0, range(5))}
     assert "raise machine.num_gpus" in rows["cpr"]["Refused"]
     undo, none = rows["undo"], rows["none"]
     assert undo["Effective training time ratio"] > none["Effective training time ratio"]

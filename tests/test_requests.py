@@ -15,7 +15,7 @@ from engine.errors import BadInput
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, queue, service
-from engine.service.dispatch import Feed
+from engine.service.dispatch import Dispatcher
 from engine.service.pool import Patience, WorkerPool
 from engine.service.worker import Chunk, ChunkEnd
 from engine.store import requests
@@ -33,7 +33,7 @@ class Fed:
 
     def __init__(self, store: Path, slots: int) -> None:
         self.opened = opened(store)
-        self.feed = Feed(self.opened.__enter__(), store, COMPUTE)
+        self.feed = Dispatcher(self.opened.__enter__(), store, COMPUTE)
         self.pool = WorkerPool(lambda: slots, None, lambda _, chunk: chunk, None, None)  # type: ignore[arg-type, return-value]
         self.tasks = self.feed.tasks(self.pool)
 

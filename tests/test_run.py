@@ -12,7 +12,7 @@ import pytest
 from machines import PRESETS, STRICT, SYSTEMS, scenario
 
 from engine.core.graph import STAGES
-from engine.results.metric import metrics
+from engine.results.metrics import metrics
 from engine.results.result import from_json
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate

@@ -8,7 +8,7 @@ from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
 from engine.full_runs import runs
 from engine.registry import names
-from engine.results.explanation import tell
+from engine.results.explanation import run_result
 from engine.results.report import report
 from engine.run.run import run
 from engine.run.shared_training import untrained
@@ -18,7 +18,7 @@ from engine.schedule.machine import machine_of, settle
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate
 from engine.store.kept import result_text
-from engine.training.evaluate import Scores
+from engine.training.loop import Scores
 from tests.cases import each
 
 SHORT = {"run.training": False, "run.batches": 12}
@@ -40,7 +40,7 @@ def by_timeline(asked):
     amounts = counted.counted_traffic(m.scenario, asked.system)
     (done, _), near = run(m, amounts, None, untrained(m)), (amounts.hit_rate if m.system.cache else None,)
     near += (amounts.drives_share if m.system.caches else None,)
-    return tell(asked, done, report(done, steady(done.planned, m.devices), amounts.batches, Scores(), *near), (), ())
+    return run_result(asked, done, report(done, steady(done.planned, m.devices), amounts.batches, Scores(), *near), (), ())
 
 
 def close(found, wanted):

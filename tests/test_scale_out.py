@@ -10,10 +10,9 @@ from engine.core.graph import check
 from engine.core.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.registry import load
-from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import settle
+from engine.schedule.machine import machine_of, schedule, settle
 from engine.simulate import simulate
 from engine.systems.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows

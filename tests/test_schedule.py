@@ -12,7 +12,7 @@ from oracles import simpy_machine
 from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Stream
 from engine.hardware.device import Device
-from engine.run.run import schedule
+from engine.schedule.machine import schedule
 from engine.schedule.timeline import timeline
 from tests.cases import each, examples
 

@@ -8,8 +8,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis import constraint, objectives, search, suggested_axes
-from engine.analysis.evaluated import evaluated
 from engine.errors import BadInput
+from engine.estimates import estimates
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, values, with_values
@@ -36,11 +36,11 @@ def shallow(scenario: Scenario) -> dict[str, float | None]:
 
 
 def faked(monkeypatch: pytest.MonkeyPatch, of: Callable[[Scenario], dict[str, float | None]], counted: list[Scenario]) -> None:
-    def evaluated(scenarios: Sequence[Scenario]) -> list[Result]:
+    def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
         counted.extend(scenarios)
         return [Result(one, ran=True, outcome="", results=of(one)) for one in scenarios]
 
-    monkeypatch.setattr("engine.analysis.search.evaluated", evaluated)
+    monkeypatch.setattr("engine.analysis.search.estimates", estimates)
 
 
 def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float]) -> float:
@@ -71,7 +71,7 @@ def test_a_tenth_of_a_grid_gives_99_percent_of_its_front_in_the_median_of_seeds(
 def test_with_real_estimates_a_tenth_of_the_default_grid_covers_its_front() -> None:
     base = preset("tiny").scenario
     axes = suggested_axes.axes(base)
-    whole = [one.results for one in evaluated(list(Sweep(base, axes))) if one.ran]
+    whole = [one.results for one in estimates(list(Sweep(base, axes))) if one.ran]
     points = {(row[TIME] or 0, row[COST] or 0) for row in whole}
     best = [one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)]
     corner = (max(x for x, _ in best) * 1.05, max(y for _, y in best) * 1.05)
@@ -90,7 +90,7 @@ def test_the_grid_to_begin_with_holds_the_base_and_only_knobs_that_act(name: str
     assert all(values(base)[axis.path] in axis.values for axis in axes) and axes[0].path == "system"
     for axis in axes[1:]:  # each changes time or cost somewhere
         tried = [
-            evaluated([with_values(base, {"system": system, axis.path: value}) for value in axis.values])
+            estimates([with_values(base, {"system": system, axis.path: value}) for value in axis.values])
             for system in axes[0].values
         ]
         seen = [{(one.results[TIME], one.results[COST]) for one in some if one.ran} for some in tried]

@@ -24,9 +24,9 @@ def problems(system):
     after = [crash.at + seconds for crash, seconds in zip(done.crashes, spent, strict=True)]
     if begins != pytest.approx(after, rel=1e-12):
         wrong.append("overlap")
-    if sum(told.books.seconds.values()) != pytest.approx(done.elapsed, rel=1e-9):
+    if sum(told.ledger.seconds.values()) != pytest.approx(done.elapsed, rel=1e-9):
         wrong.append("seconds")
-    if sum(told.books.joules.values()) != pytest.approx(told.joules, rel=1e-9):
+    if sum(told.ledger.joules.values()) != pytest.approx(told.joules, rel=1e-9):
         wrong.append("joules")
     return wrong
 

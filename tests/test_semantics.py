@@ -15,20 +15,22 @@ from engine.hardware.devices import host
 from engine.persistence import PersistEvent
 from engine.registry import load
 from engine.run.corruption import poisoned
-from engine.run.crash_recovery import Before, in_miniature
+from engine.run.crash_recovery import StateBefore, recovered_batches
 from engine.run.cut import cut
 from engine.run.learner import crash
 from engine.run.outage import Outage
 from engine.run.progress import Meter
-from engine.run.run import Machine, Resumption, Segment, run
+from engine.run.run import Resumption, run
+from engine.run.segment import Segment
 from engine.run.shared_training import untrained
-from engine.run.training_curve import first_lesson
+from engine.run.training_curve import initial_state
 from engine.scenario.keys import key
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import Machine
 from engine.schedule.timeline import timeline
 from engine.service import computations
-from engine.service.dispatch import Feed
+from engine.service.dispatch import Dispatcher
 from engine.service.service import status, submit
 from engine.store.database import opened
 from engine.store.requests import tend
@@ -152,7 +154,7 @@ def struck(name: str, **knobs: object) -> tuple[Machine, Segment, Outage]:
 def test_a_batch_of_which_anything_was_persisted_is_trained_before_the_fault_strikes() -> None:
     """Its log holds what it changes, though nothing of it that counts as begun had taken time."""
     m, segment, down = struck("tiny")
-    pupil = first_lesson(m, source(m.scenario, None), 8, Meter(None, 8)).pupil
+    pupil = initial_state(m, source(m.scenario, None), 8, Meter(None, 8)).learner
     assert segment.cut
     ahead = segment.first + segment.cut.started  # the first batch that had not begun
     events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.started, 0.5))
@@ -169,14 +171,14 @@ def test_a_recovery_in_miniature_writes_as_much_as_a_failing_flush_can_lose(
 ) -> None:
     """With less written than the 16 KiB that can be lost, the loss would reach back to what was written before, which is safe."""
     m, segment, down = struck(name, **{"machine.persistence_model": model})
-    seen: list[Before] = []
+    seen: list[StateBefore] = []
 
-    def survived(m: object, segment: object, down: object, before: Before, *more: object) -> Resumption:
+    def survived(m: object, segment: object, down: object, before: StateBefore, *more: object) -> Resumption:
         seen.append(before)
         return Resumption(0, 0)
 
-    monkeypatch.setattr(sys.modules[in_miniature.__module__], "survived", survived)
-    in_miniature(m, segment, down)
+    monkeypatch.setattr(sys.modules[recovered_batches.__module__], "recovered_state", survived)
+    recovered_batches(m, segment, down)
     rows, mlp = int(down.recovery.rows) * down.recovery.row_bytes, down.recovery.mlp_bytes
     assert rows > 2 * down.recovery.row_bytes and mlp > 8
     assert seen[0].mlp.nbytes == (min(buffer, mlp) if buffer else 8)
@@ -204,7 +206,7 @@ def test_estimates_during_which_a_worker_died_go_on_64_together_and_after_a_seco
     asked = [with_values(Scenario(), {"data.seed": seed}) for seed in range(100)]
     request = submit(path, asked, "estimate")
     with opened(path) as store:
-        feed, names = Feed(store, path, ""), [key(one, "estimate") for one in asked]
+        feed, names = Dispatcher(store, path, ""), [key(one, "estimate") for one in asked]
         feed.size = 4096  # estimates are quick here
         for together in (64, 1):
             assert computations.claim(store, request, names) == names

@@ -12,9 +12,8 @@ from strategies import scenarios
 from engine.amounts import counted as counts
 from engine.core import memo
 from engine.registry import domain_names, load, names
-from engine.run import functional_class as sharing
-from engine.run.functional_class import READ, functional_class
-from engine.run.shared_training import Training
+from engine.run import shared_training as sharing
+from engine.run.shared_training import READ, Training, functional_class
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate

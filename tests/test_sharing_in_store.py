@@ -10,13 +10,12 @@ from service_fakes import REFUSED, ask, scenario
 
 from engine import version
 from engine.results.csv_table import csv_text
-from engine.run.functional_class import functional_class
 from engine.run.progress import Progress
-from engine.run.shared_training import Training
+from engine.run.shared_training import Training, functional_class
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service
-from engine.service.dispatch import Feed
+from engine.service.dispatch import Dispatcher
 from engine.service.pool import Task, local
 from engine.service.worker import COMPUTE, Chunk, ChunkEnd, compute_chunk, nap
 from engine.simulate import simulate
@@ -31,9 +30,9 @@ LEARNING = "tests.service_fakes:learning"
 
 
 @pytest.fixture
-def feed(store: Path) -> Iterator[Feed]:
+def feed(store: Path) -> Iterator[Dispatcher]:
     with opened(store) as connection:
-        yield Feed(connection, store, LEARNING)
+        yield Dispatcher(connection, store, LEARNING)
 
 
 def points(classes: Sequence[int], machines: int, seconds: float = 0.0) -> list[Scenario]:
@@ -63,7 +62,7 @@ def trainings(store: Path) -> list[str]:
     return [str(name) for (name,) in ask(store, "SELECT class FROM trainings")]
 
 
-def test_the_first_point_of_a_class_goes_alone_and_other_classes_and_requests_go_on(store: Path, feed: Feed) -> None:
+def test_the_first_point_of_a_class_goes_alone_and_other_classes_and_requests_go_on(store: Path, feed: Dispatcher) -> None:
     service.submit(store, points([1, 2], 3), "full")
     service.submit(store, points([1, 3], 2), "full")
     tasks = feed.tasks(POOL)
@@ -75,7 +74,7 @@ def test_the_first_point_of_a_class_goes_alone_and_other_classes_and_requests_go
     assert len(trainings(store)) == 1
 
 
-def test_a_class_already_trained_is_given_out_at_once_and_a_point_of_two_requests_once(store: Path, feed: Feed) -> None:
+def test_a_class_already_trained_is_given_out_at_once_and_a_point_of_two_requests_once(store: Path, feed: Dispatcher) -> None:
     asked = points([1], 3)
     one = functional_class(asked[0])
     assert one
@@ -85,11 +84,11 @@ def test_a_class_already_trained_is_given_out_at_once_and_a_point_of_two_request
     assert len(given(feed.tasks(POOL))) == 3
 
 
-def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_again(store: Path, feed: Feed) -> None:
+def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_again(store: Path, feed: Dispatcher) -> None:
     request = service.submit(store, points([1], 3), "full")
     (first,) = given(feed.tasks(POOL))
     feed.store.execute("INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 1, 'died')", (first.points[0][0],))
-    again = Feed(feed.store, store, LEARNING)
+    again = Dispatcher(feed.store, store, LEARNING)
     tasks = again.tasks(POOL)
     assert given(tasks) == [first]
     again.note(compute_chunk(first))
@@ -101,7 +100,7 @@ def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_aga
     assert service.status(store, request).done == 3
 
 
-def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: Path, feed: Feed) -> None:
+def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: Path, feed: Dispatcher) -> None:
     first = service.submit(store, points([1], 1), "full")
     other = service.submit(store, points([1], 3)[1:], "full")
     tasks = feed.tasks(POOL)
@@ -112,7 +111,7 @@ def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: P
     assert chunk.request == other and trainings(store) == []
 
 
-def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Feed) -> None:
+def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher) -> None:
     request = service.submit(store, points([REFUSED], 3), "full")
     tasks = feed.tasks(POOL)
     for _ in range(3):
@@ -121,13 +120,15 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Feed) -> N
     assert given(tasks) == [] and service.status(store, request).failed == 3
 
 
-def leave_nothing(store: Path, feed: Feed, chunk: Chunk) -> None:
+def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
     with opened(store) as connection:
         kept.keep(connection, [(chunk.points[0][0], "{}")])
     feed.note(ChunkEnd(chunk.keys, 1, 0.1))
 
 
-def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(store: Path, feed: Feed) -> None:
+def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(
+    store: Path, feed: Dispatcher
+) -> None:
     service.submit(store, points([1], 4), "full")
     tasks = feed.tasks(POOL)
     leave_nothing(store, feed, *given(tasks))
@@ -136,7 +137,7 @@ def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_fo
     assert len(given(tasks)) == 2 and len(trainings(store)) == 1
 
 
-def test_a_class_of_which_as_many_points_as_run_at_once_leave_nothing_is_set_free(store: Path, feed: Feed) -> None:
+def test_a_class_of_which_as_many_points_as_run_at_once_leave_nothing_is_set_free(store: Path, feed: Dispatcher) -> None:
     service.submit(store, points([1], 4), "full")
     tasks = feed.tasks(replace(POOL, slots=lambda: 2))
     for _ in range(2):
@@ -144,7 +145,7 @@ def test_a_class_of_which_as_many_points_as_run_at_once_leave_nothing_is_set_fre
     assert len(given(tasks)) == 2
 
 
-def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed: Feed) -> None:
+def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed: Dispatcher) -> None:
     service.submit(store, points([1], 3), "full", sharing=False)
     service.submit(store, points([1], 3), "estimate")
     assert ask(store, "SELECT DISTINCT class FROM points") == [(None,)]
@@ -152,7 +153,7 @@ def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed:
 
 
 @pytest.mark.parametrize("damage", ["UPDATE trainings SET record = 'x' || record", "UPDATE trainings SET model_version = '0.0'"])
-def test_a_damaged_training_and_one_of_another_version_are_set_aside(store: Path, feed: Feed, damage: str) -> None:
+def test_a_damaged_training_and_one_of_another_version_are_set_aside(store: Path, feed: Dispatcher, damage: str) -> None:
     shelf, training = StoreShelf(feed.store), Training((0.5, 0.25), {2: 0.75})
     shelf["a"] = training
     assert shelf.get("a") == training and shelf.get("b") is None
@@ -178,7 +179,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
     for path, sharing in ((store, True), (tmp_path / "alone.sqlite", False)):
         service.submit(path, asked, "full", sharing=sharing)
         with opened(path) as connection:
-            feed = Feed(connection, path, COMPUTE)
+            feed = Dispatcher(connection, path, COMPUTE)
             tasks = feed.tasks(POOL)
             while chunks := given(tasks):
                 for chunk in chunks:

@@ -46,7 +46,7 @@ def test_a_result_reads_back_equal(path: Path) -> None:
 def test_a_row_names_only_knobs_that_differ_and_is_completed_to_the_byte(one: Scenario) -> None:
     result = Result(one, ran=True, outcome="It completed.", results={"AUC": 0.5}, training=({"Batch": 1, "Loss": 0.1},))
     text = kept.row_text(result)
-    assert kept.whole(text) == kept.whole(kept.result_text(result)) == kept.result_text(result)
+    assert kept.complete_text(text) == kept.complete_text(kept.result_text(result)) == kept.result_text(result)
     assert from_json(json.loads(text)) == result
     whole = one.model.name != Scenario().model.name
     assert all(value != values(Scenario())[path] or (whole and path.startswith("model.")) for path, value in differs(text))

@@ -42,7 +42,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(pool.local(path, n_jobs), **given)
 
     monkeypatch.setattr(service, "local", inline)
-    monkeypatch.setattr(service.Feed, "next_here", lambda _: None)  # the pool's way is the longer one
+    monkeypatch.setattr(service.Dispatcher, "next_here", lambda _: None)  # the pool's way is the longer one
 
 
 def life(path: Path, disk: Disk) -> list[str]:

@@ -9,9 +9,9 @@ from engine.core.graph import check
 from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
 from engine.registry import load
-from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import machine_of, schedule
 from engine.schedule.steady_state import steady
 from engine.simulate import simulate
 from engine.systems.capacity import fit

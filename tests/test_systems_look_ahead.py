@@ -12,9 +12,9 @@ from engine.core.work import Copy, Direct, Fetch, HostRows
 from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.registry import load
-from engine.run.run import machine_of, schedule
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import machine_of, schedule
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import steady

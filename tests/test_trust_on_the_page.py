@@ -12,7 +12,7 @@ from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
 from engine.systems.system import constants
-from engine.validation.estimate_gap import Gap
+from engine.validation.validate import Gap
 from pages.common import address, downloads
 from pages.common.numbers import readable
 from pages.explore import constants_panel, sureness, tiles, training_panel
@@ -122,7 +122,7 @@ def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
 
 def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_gap(monkeypatch):
     made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0) for n, name in enumerate(preset_names())}
-    monkeypatch.setattr(gap_panel.estimate_gap, "gaps", lambda name: (made_up[name],))
+    monkeypatch.setattr(gap_panel.validate, "gaps", lambda name: (made_up[name],))
     monkeypatch.setattr(gap_panel, "_DONE", {})
     app = AppTest.from_string("from pages.reproduce import gap_panel\ngap_panel.draw()").run()
     assert not app.dataframe and app.button[0].label.startswith(f"Run {len(made_up)} presets both ways")

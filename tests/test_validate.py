@@ -11,9 +11,9 @@ from engine.__main__ import main
 from engine.errors import BadFile, CannotRun
 from engine.registry import names
 from engine.results.result import Result
-from engine.run.run import machine_of
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import machine_of
 from engine.systems.capacity import fit
 from engine.validation import claims as published
 from engine.validation import validate

@@ -14,7 +14,7 @@ from engine.estimate import estimate
 from engine.faults.fault import Fault
 from engine.persistence.models import PersistenceModel, in_order
 from engine.registry import names
-from engine.results.metric import Metric, metrics
+from engine.results.metrics import Metric, metrics
 from engine.scenario import presets, scenario
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

@@ -4,8 +4,8 @@ import numpy as np
 from machines import SYSTEMS, flow, ready, scenario
 
 from engine.hardware.device import joules
-from engine.run.run import schedule
 from engine.scenario.scenario import KNOBS
+from engine.schedule.machine import schedule
 from tests.cases import each
 
 # Work that costs nothing where it is done, and who pays for it.

@@ -1,11 +1,11 @@
-"""Which point to take: those that keep all bounds, the best of them, and the cheapest machine that meets a target."""
+"""The choice of a point: those that keep all bounds, the best of them, and the cheapest machine that meets a target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .objective import Array, Columns, Constraint, Objective, numbers, said, short
+from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
 
 COST = "Capital cost [USD]"
 
@@ -36,7 +36,7 @@ def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = CO
     order = np.lexsort([*reversed(ways), numbers(columns, cost)])
     best = int(order[keeps[order]][0])
     asked = ", ".join(_asked(one) for one in constraints) or f"a {short(cost).lower()}"
-    price = said(cost, float(numbers(columns, cost)[best]))
+    price = formatted(cost, float(numbers(columns, cost)[best]))
     return Choice(best, int(keeps.sum()), f"{int(keeps.sum()):,} of {many:,} points have {asked}; the cheapest costs {price}.")
 
 
@@ -48,9 +48,9 @@ def _none(columns: Columns, constraints: Sequence[Constraint], many: int) -> str
             return f"None of {many:,} points has a {short(one.name).lower()}, so none keeps {one}."
         if not one.holds(columns).any():
             nearest = found[np.nanargmin(one.excess(columns))]
-            return f"None of {many:,} points has {_asked(one)}: the nearest has {said(one.name, float(nearest))}."
+            return f"None of {many:,} points has {_asked(one)}: the nearest has {formatted(one.name, float(nearest))}."
     return f"None of {many:,} points has {', '.join(_asked(one) for one in constraints)} at once; each alone can be had."
 
 
 def _asked(one: Constraint) -> str:
-    return f"{short(one.name)} {one.sign} {said(one.name, one.bound)}"
+    return f"{short(one.name)} {one.sign} {formatted(one.name, one.bound)}"

@@ -1,4 +1,4 @@
-"""Which knob matters: how much of a metric's variance over a sweep each axis explains.
+"""The importance of knobs: how much of a metric's variance over a sweep each axis explains.
 
 Alone: the variance of the metric's mean at each value of the axis. In all: what remains when all other axes stand still, so
 with everything that the axis does together with others. Both are shares of the variance over the points (Sobol's indices).

@@ -1,4 +1,4 @@
-"""What a link means: its bounds and objectives name results, its crash state can be replayed; `links` checks its form."""
+"""Links checked for meaning: bounds and objectives name results, a crash state can be replayed; the form is checked before."""
 
 from ..crashcheck.view import view
 from ..errors import BadInput

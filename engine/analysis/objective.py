@@ -1,4 +1,4 @@
-"""What is wanted of a point: a result, one over weeks, or a knob's number, as low or high as possible, or within a bound."""
+"""Objectives and constraints: a result, one over weeks, or a knob's number, as low or high as possible, or within a bound."""
 
 import operator
 import re
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, nearest
-from ..results.metric import metrics
+from ..results.metrics import metrics
 from ..scenario.scenario import KNOBS
 from .over_weeks import WEEKS
 
@@ -129,7 +129,7 @@ def short(name: str) -> str:
     return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
 
 
-def said(name: str, value: float) -> str:
+def formatted(name: str, value: float) -> str:
     """Return a value of a column as a sentence says it, with its unit."""
     unit = KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
     return f"{value:,.4g} {unit}".rstrip() if abs(value) < 1e4 else f"{value:,.0f} {unit}".rstrip()

@@ -1,4 +1,4 @@
-"""What a point would come to over weeks of faults, as numbers beside its estimate: one campaign under its own knobs.
+"""Metrics over weeks of faults, as numbers beside a point's estimate: one campaign under its own knobs.
 
 Each point trains for `faults.campaign_days` under `policy.protection` and the faults that its knobs say, drawn by
 `faults.seed`: points with the same faults are struck at the same instants, so that they can be compared.
@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ..campaign import Campaign, campaign, fault_stream
 from ..errors import EmberpoolError
-from ..scenario.scenario import Scenario
+from ..results.result import Result
+from ..scenario.scenario import KNOBS, Scenario, values
 from ..units import DAY, HOUR, MINUTE
 
 
@@ -43,3 +44,13 @@ def _campaign(scenario: Scenario) -> Campaign | None:
         return campaign(scenario, scenario.policy.protection, hazards, hours, scenario.faults.seed, period) if hazards else None
     except EmberpoolError:
         return None
+
+
+def number(result: Result, name: str) -> float | None:
+    """Return one of a result's numbers, of its scenario's knobs by path, or of its campaign; None where it has none."""
+    if name in KNOBS:
+        found = values(result.scenario)[name]
+        return None if found is None else float(found)
+    if name in WEEKS:
+        return over_weeks(result.scenario, name) if result.ran else None
+    return result.results.get(name)

@@ -1,11 +1,17 @@
-"""Pareto fronts: who is beaten by nobody, who then would be, and which point of the front lies nearest to the best of all."""
+"""Pareto ranks and the knee: who is beaten by nobody, who then would be, and the point nearest to the best of all.
+
+The kernel sorts points into fronts in a time that does not depend on how they lie. A point's rivals, those nowhere worse,
+are a set of bits: the intersection over the columns of all points up to its value there. Such prefixes of the sorted
+columns are kept for every BLOCK-th place and completed one by one from there.
+"""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numba as nb
 import numpy as np
 
-from .fronts import fronts
-from .objective import Array, Columns, Objective, said, short
+from .objective import Array, Columns, Objective, formatted, short
 
 DIGITS = 12
 
@@ -43,8 +49,8 @@ def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> s
     if best is None:
         return f"No point has {_all(names)}, so there is no Pareto front."
     front = np.flatnonzero(rank == 1)
-    ends = [f"{short(one.name)} from {said(one.name, _value(one, front, columns))}" for one in objectives]
-    at = [said(one.name, sign * one.losses(columns)[best]) for one in objectives for sign in [-1 if one.highest else 1]]
+    ends = [f"{short(one.name)} from {formatted(one.name, _value(one, front, columns))}" for one in objectives]
+    at = [formatted(one.name, sign * one.losses(columns)[best]) for one in objectives for sign in [-1 if one.highest else 1]]
     unlike = len(different(columns, objectives, rank))
     equal = f", {unlike:,} of them different," if unlike < len(front) else ""
     many = f"{len(front):,} of {ranked:,} points{equal} are" if len(front) > 1 else f"1 of {ranked:,} points is"
@@ -71,3 +77,97 @@ def _value(one: Objective, front: Array, columns: Columns) -> float:
 
 def _all(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + [words[-1]])
+
+
+BLOCK = 512
+MOST_SETS = 2000  # fronts whose members are also kept as bits: 12.5 MB for 50,000 points
+ONE = np.uint64(1)
+
+
+@nb.njit(cache=True)
+def fronts(points: Any) -> Any:
+    """Return the front, from 1, of each of some different points in lexicographic order; smaller is better.
+
+    Only earlier points can beat a point. If nobody of a front beats it, nobody of a later one does, so the first such
+    front is found by halving (Zhang et al., IEEE TEVC 19(2), 2015). A front's members are a chain from the newest on.
+    """
+    size, width = points.shape
+    words = (size + 63) // 64
+    places, prefixes = _prefixes(points, words)
+    rank, before = np.zeros(size, np.int64), np.full(size, -1, np.int64)
+    newest = np.full(size + 1, -1, np.int64)
+    members = np.zeros((min(size, MOST_SETS) + 1 if width > 2 else 1, words), np.uint64)
+    rivals, some = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    most = 0
+    for point in range(size):
+        if width > 2:
+            _find_rivals(point, places, prefixes, rivals, some)
+        low, high = 1, most + 1
+        while low < high:
+            middle = (low + high) // 2
+            if width <= 2:  # of two columns the newest member is the lowest in the second
+                beaten = points[newest[middle], width - 1] <= points[point, width - 1]
+            elif middle < len(members):
+                beaten = _meet(members[middle], rivals, point // 64 + 1)
+            else:
+                beaten = _any_of(newest[middle], before, rivals)
+            low, high = (middle + 1, high) if beaten else (low, middle)
+        rank[point], before[point], newest[low], most = low, newest[low], point, max(most, low)
+        if width > 2 and low < len(members):
+            members[low, point // 64] |= ONE << np.uint64(point % 64)
+    return rank
+
+
+@nb.njit(cache=True)
+def _prefixes(points: Any, words: int) -> Any:
+    """Per column but the first: points by value, how many reach up to each point's, and every BLOCK-th prefix as bits."""
+    size, width = points.shape
+    columns = max(width - 1, 0) if width > 2 else 0
+    order, upto = np.zeros((columns, size), np.int64), np.zeros((columns, size), np.int64)
+    bits = np.zeros((columns, size // BLOCK + 1, words), np.uint64)
+    for column in range(columns):
+        values = points[:, column + 1].copy()
+        order[column] = np.argsort(values)
+        upto[column] = np.searchsorted(values[order[column]], values, side="right")
+        for place in range(size):
+            block, point = place // BLOCK + 1, order[column, place]
+            if place % BLOCK == 0 and block < bits.shape[1]:
+                bits[column, block] = bits[column, block - 1]
+            if block < bits.shape[1]:
+                bits[column, block, point // 64] |= ONE << np.uint64(point % 64)
+    return (order, upto), bits
+
+
+@nb.njit(cache=True)
+def _find_rivals(point: int, places: Any, prefixes: Any, rivals: Any, some: Any) -> None:
+    """Write into `rivals` the earlier points that are nowhere worse; `some` is room to work in."""
+    order, upto = places
+    words = point // 64 + 1
+    rivals[:words] = ~np.uint64(0)
+    rivals[words - 1] = (ONE << np.uint64(point % 64)) - ONE
+    for column in range(len(order)):
+        block = upto[column, point] // BLOCK
+        some[:words] = prefixes[column, block, :words]
+        for place in range(block * BLOCK, upto[column, point]):
+            other = order[column, place]
+            if other < point:
+                some[other // 64] |= ONE << np.uint64(other % 64)
+        for word in range(words):
+            rivals[word] &= some[word]
+
+
+@nb.njit(cache=True)
+def _meet(members: Any, rivals: Any, words: int) -> bool:
+    for word in range(words):  # noqa: SIM110 (any is no part of numba)
+        if members[word] & rivals[word]:
+            return True
+    return False
+
+
+@nb.njit(cache=True)
+def _any_of(member: int, before: Any, rivals: Any) -> bool:
+    while member >= 0:
+        if rivals[member // 64] >> np.uint64(member % 64) & ONE:
+            return True
+        member = before[member]
+    return False

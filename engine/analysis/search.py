@@ -1,4 +1,4 @@
-"""A search for the Pareto front of a box of knobs that is too large to be computed whole.
+"""The search for the Pareto front of a box of knobs that is too large to be computed whole.
 
 NSGA-II (Deb et al., IEEE TEVC 6(2), 2002; Optuna's) breeds generations of points; every point is estimated once, and the
 answer is the front of all that were, so nothing that was found is lost again.
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..estimates import estimates
 from ..results.result import Result
 from ..scenario.scenario import Scenario, known
 from ..sweep.axes import Axis
 from ..sweep.sweep import RefusedPlace, made
 from .choice import kept
-from .evaluated import evaluated, number
 from .objective import NUMERIC, Array, Constraint, Objective
+from .over_weeks import number
 from .pareto import different, ranks
 
 GENERATIONS = 12  # about so many, each of LEAST to MOST points
@@ -130,7 +131,7 @@ def _tried(
     """Estimate the places together; two that round to one scenario are one estimate."""
     points = {place: made(base, _values(axes, place), settings) for place in places}
     scenarios = list(dict.fromkeys(point for point in points.values() if isinstance(point, Scenario)))
-    results = dict(zip(scenarios, evaluated(scenarios), strict=True))
+    results = dict(zip(scenarios, estimates(scenarios), strict=True))
     return {place: results[point] if isinstance(point, Scenario) else point for place, point in points.items()}
 
 

@@ -1,15 +1,15 @@
-"""The grid to begin with: knobs worth asking about, of which those are taken that change a preset's time or cost."""
+"""The suggested axes, a grid to begin with: knobs worth asking about that change a preset's time or cost."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from ..estimates import estimates
 from ..registry import every
 from ..scenario import knobs
 from ..scenario.scenario import Scenario, known, values, with_values
 from ..sweep.axes import Axis
 from ..sweep.sweep import RefusedPlace, made
 from .choice import COST
-from .evaluated import evaluated
 
 MOST_POINTS = 2048
 TIME = "Step time [ms]"
@@ -65,5 +65,5 @@ def _acts(base: Scenario, systems: tuple[str, ...], axis: Axis) -> bool:
 
 def _outcomes(base: Scenario, axis: Axis) -> list[tuple[Any, ...]]:
     points = [made(base, {axis.path: value}) for value in axis.values]
-    ran = [result.results for result in evaluated([one for one in points if not isinstance(one, RefusedPlace)]) if result.ran]
+    ran = [result.results for result in estimates([one for one in points if not isinstance(one, RefusedPlace)]) if result.ran]
     return [(results[TIME], results[COST]) for results in ran]

@@ -1,4 +1,4 @@
-"""How sure is the answer? Each constant moved over its plausible range, alone for a tornado, together for a band."""
+"""Uncertainty from the constants: each moved over its plausible range, alone for a tornado, together for a band."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,10 +1,11 @@
 """Campaigns: training for days to weeks under faults and a protection, from the estimate of one batch.
 
-Read in this order: `pace` (a batch with and without its log), `site` (where state lies and where it can go), `closed_form`,
-`clock` (a stretch without a fault), `fold` (the faults), `books`, `trace` (when faults strike), `simulate`, `compare`.
+Read in this order: `batch_costs` (a batch with and without its log), `site` (where state lies and where it can go),
+`protection`, `closed_form` (periods, and training without a fault), `fold` (the faults), `accounts`, `fault_stream` (when faults
+strike), `simulate`, `compare`.
 """
 
-from .compare import many, period_curve
+from .compare import compare_protections, period_curve
 from .simulate import Campaign, campaign
 
-__all__ = ["Campaign", "campaign", "many", "period_curve"]
+__all__ = ["Campaign", "campaign", "compare_protections", "period_curve"]

@@ -1,4 +1,4 @@
-"""Where a campaign's seconds and joules go: every one of them is booked once, under one name."""
+"""The ledger of a campaign: every second and joule is booked once, under one name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ BUCKETS = ("useful", "checkpoint", "lost", "replay", "slow", "detect", "restart"
 
 
 @dataclass
-class Ledger:
+class CampaignLedger:
     """Books under way: seconds and joules by bucket; bytes by medium that the protection wrote and read, and training stored."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})

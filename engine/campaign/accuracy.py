@@ -1,4 +1,4 @@
-"""What a protection's recovery costs in accuracy: nothing if it is exact, else what the stored studies measured."""
+"""The accuracy cost of a protection's recovery: nothing if it is exact, else what the stored studies measured."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from .protection import Protection, ProtectionPlan
 class AccuracyEffect:
     """Differences to a run without a fault, right after one recovery and at the study's end; none where nothing was measured.
 
-    `exact` says that recovery gives back the very state, so that there is no difference to measure; `said` says which
+    `exact` says that recovery gives back the very state, so that there is no difference to measure; `sentence` says which
     measured variant stands for this recovery, and what is farther than that.
     """
 
     protection: str
     exact: bool
-    said: str
+    sentence: str
     effects: tuple[StudyEffect, ...] = ()
 
 
@@ -42,7 +42,7 @@ def _nearest(protection: str, kind: str, amount: float, unit: str) -> AccuracyEf
     best = min(known, key=lambda one: abs(one - amount))
     found = tuple(one for one in effects.stored() if one.variant == f"{kind}-{best}")
     far = f" A recovery here is about {amount:,.0f} {unit}, more than was measured." if amount > 2 * max(known) else ""
-    return AccuracyEffect(protection, False, f"Measured: {effects.told(f'{kind}-{best}')}.{far}", found)
+    return AccuracyEffect(protection, False, f"Measured: {effects.label(f'{kind}-{best}')}.{far}", found)
 
 
 def _stale(protection: str, age: int) -> AccuracyEffect:
@@ -53,5 +53,5 @@ def _stale(protection: str, age: int) -> AccuracyEffect:
     rows = (one for one in findings(study) if one.staleness == best)
     found = tuple(StudyEffect(f"mlp-{best}", one.moment, one.measure, one.difference, one.spread) for one in rows)
     return AccuracyEffect(
-        protection, False, f"Measured: {effects.told(f'mlp-{best}')}; the log here is up to {age:,} old.", found
+        protection, False, f"Measured: {effects.label(f'mlp-{best}')}; the log here is up to {age:,} old.", found
     )

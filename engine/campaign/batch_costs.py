@@ -1,4 +1,4 @@
-"""A batch's seconds, joules and bytes from the estimate: with the log that a protection needs, or without any."""
+"""The cost of a batch, in seconds, joules and bytes, from the estimate: with a protection's log, or without any."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -59,12 +59,12 @@ def ready(scenario: Scenario) -> Machine:
     return m
 
 
-def bare(scenario: Scenario) -> Pace:
+def unlogged_costs(scenario: Scenario) -> Pace:
     """Return a batch of the scenario's own system without any log."""
     return _bare(_timing(scenario))
 
 
-def logged(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
+def logged_costs(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
     """Return a batch under the log that these knobs ask for."""
     return _logged(_timing(with_values(scenario, knobs)))
 
@@ -74,7 +74,7 @@ def slowdown(scenario: Scenario) -> float:
     """Return how many times as long a batch takes while the device that `faults.fail_slow_device` names is slow."""
     m = _unlogged(scenario)
     slow = _pace(replace(m, devices={**m.devices, **slow_devices(m)}))
-    return max(slow.step / bare(scenario).step, 1.0)
+    return max(slow.step / unlogged_costs(scenario).step, 1.0)
 
 
 def _timing(scenario: Scenario) -> Scenario:

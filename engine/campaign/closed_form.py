@@ -1,10 +1,12 @@
-"""Closed formulas of checkpointing: the best period after Young and after Daly, and the exact share of useful time.
+"""Closed formulas of checkpointing: the best period after Young and after Daly, the exact share of useful time, a stretch.
 
 Young, CACM 17(9), 1974; Daly, Future Generation Computer Systems 22(3), 2006. The share is a renewal argument: faults are
-exponential and may strike in training, in a checkpoint and in a recovery, which then starts over.
+exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `done` says what a
+stretch of training without a fault has done after so many seconds, without a loop over batches.
 """
 
-from math import exp, expm1, inf, sqrt
+from dataclasses import dataclass
+from math import exp, expm1, floor, inf, sqrt
 
 from .protection import ProtectionPlan, Site
 
@@ -46,3 +48,55 @@ def effective(plan: ProtectionPlan, useful: float, mtbf: float, down: float) -> 
         return 0.0
     kept = exp(-(plan.cycle + plan.drain + down) / mtbf) / -expm1(-plan.cycle / mtbf)
     return plan.every * useful / mtbf * kept
+
+
+# A share of a batch or a cycle that is nothing but rounding.
+GRAIN = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class StretchProgress:
+    """What a stretch has done: batches with their fraction, seconds stood still, checkpoints that count, checkpoints written.
+
+    `written` counts the one under way by its share; `durable` is the batch, from the stretch's first, of the newest that counts.
+    """
+
+    batches: float
+    stood: float
+    durable: int
+    written: float
+
+    @property
+    def whole(self) -> int:
+        """Batches that were completed."""
+        return floor(self.batches + GRAIN)
+
+    def less(self, before: "StretchProgress") -> "StretchProgress":
+        """Return what was done since."""
+        return StretchProgress(self.batches - before.batches, self.stood - before.stood, 0, self.written - before.written)
+
+
+def progress_after(plan: ProtectionPlan, seconds: float) -> StretchProgress:
+    """Return what `seconds` of training under a plan have done, begun with a checkpoint just restored."""
+    if not plan.every:
+        return StretchProgress(seconds / plan.step, 0.0, 0, 0.0)
+    cycles = floor(seconds / plan.cycle + GRAIN)
+    rest = max(seconds - cycles * plan.cycle, 0.0)
+    trained = min(rest, plan.every * plan.step)
+    counts = max(floor((seconds - plan.drain) / plan.cycle + GRAIN), 0)
+    lasts, begun = plan.pause + plan.drain, seconds - (counts + 1) * plan.cycle + plan.pause
+    under_way = min(max(begun / lasts, 0.0), 1.0) if lasts else 0.0
+    return StretchProgress(
+        cycles * plan.every + trained / plan.step, cycles * plan.pause + rest - trained, counts * plan.every, counts + under_way
+    )
+
+
+def completed_seconds(plan: ProtectionPlan, did: StretchProgress, seconds: float) -> float:
+    """Return the seconds, which did this, without the batch or the pause that they end in: it has to be begun anew."""
+    pauses = floor(did.stood / plan.pause + GRAIN) if plan.pause else 0
+    return min(did.whole * plan.step + pauses * plan.pause, seconds)
+
+
+def seconds_for(plan: ProtectionPlan, batches: float) -> float:
+    """Return the seconds of training that so many batches take, pauses between them included."""
+    return batches * plan.step + (floor(batches / plan.every) * plan.pause if plan.every else 0.0)

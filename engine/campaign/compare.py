@@ -1,4 +1,4 @@
-"""Campaigns side by side: protections under the same faults over many seeds, and one protection over checkpoint periods."""
+"""The comparison of campaigns: protections under the same faults over many seeds, and one over checkpoint periods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from . import fault_stream
 from .closed_form import daly, effective, young
 from .fold import Terms
 from .protection import Site
-from .simulate import Campaign, campaign, struck, terms_of
+from .simulate import Campaign, campaign, campaign_under, terms_of
 
 Row = Mapping[str, Any]
 NORMAL = 1.959964  # encloses 95 % of a normal distribution
 CURVE_FAULTS = 800
 
 
-def many(
+def compare_protections(
     scenario: Scenario,
     protections: Sequence[str],
     hazards: Mapping[str, Hazard],
@@ -150,11 +150,11 @@ def period_curve(
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
     mtbf = fault_stream.rollback_mtbf(hazards)
     end = CURVE_FAULTS * (mtbf or max(periods, default=1.0))
-    blows = fault_stream.blows(scenario, hazards, seed, end)
+    arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, end)
     points = []
     for period in periods:
         terms, site = terms_of(scenario, protection, mtbf, period)
-        share = struck(terms, site, protection, blows, end, seed).ettr
+        share = campaign_under(terms, site, protection, arrivals, end, seed).ettr
         points.append(PeriodPoint(terms.plan.every * terms.plan.step, share, closed_form(terms, hazards, mtbf)))
     pause = terms.plan.pause
     return PeriodCurve(tuple(points), young(pause, mtbf) if mtbf else None, daly(pause, mtbf) if mtbf else None)

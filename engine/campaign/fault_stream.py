@@ -1,4 +1,4 @@
-"""The faults of a campaign: every class on a random stream of its own, so that all protections meet the same ones."""
+"""The fault stream of a campaign: every class has a random stream of its own, so all protections meet the same faults."""
 
 from collections.abc import Iterator, Mapping
 from heapq import merge
@@ -12,24 +12,24 @@ from ..scenario.fault_knobs import replay
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs
-from .fold import Blow
+from .fold import FaultArrival
 
-MOST_BLOWS = 200_000
+MOST_ARRIVALS = 200_000
 SITE = frozenset({"gpu", "host"})
 POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
 
 
-def blows(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, seconds: float) -> list[Blow]:
+def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, seconds: float) -> list[FaultArrival]:
     """Return the faults of the first `seconds` in rising order; a hazard is that of the whole machine."""
     check(hazards)
     expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
-    if expected > MOST_BLOWS:
+    if expected > MOST_ARRIVALS:
         raise BadKnob(
-            f"A campaign of {seconds / HOUR:g} h would be struck {expected:.3g} times, more than {MOST_BLOWS:,}; shorten it, or "
-            "lengthen the mean time between faults."
+            f"A campaign of {seconds / HOUR:g} h would be struck {expected:.3g} times, more than {MOST_ARRIVALS:,}; shorten it, "
+            "or lengthen the mean time between faults."
         )
     streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))
-    return list(takewhile(lambda blow: blow.at < seconds, merge(*streams)))
+    return list(takewhile(lambda arrival: arrival.at < seconds, merge(*streams)))
 
 
 def destroyed(name: str) -> frozenset[str]:
@@ -87,9 +87,9 @@ def check(hazards: Mapping[str, Hazard]) -> None:
             raise BadKnob(f"hazards name {name!r}, which a campaign cannot be struck by; leave it out.")
 
 
-def _stream(scenario: Scenario, name: str, hazard: Hazard, seed: int) -> Iterator[Blow]:
+def _stream(scenario: Scenario, name: str, hazard: Hazard, seed: int) -> Iterator[FaultArrival]:
     destroys, slow, factor = destroyed(name), 0.0, 1.0
     if load("faults", name).kind == "fail-slow":
         slow, factor = scenario.faults.fail_slow_seconds, batch_costs.slowdown(scenario)
     for at in instants(hazard, seed, name):
-        yield Blow(at, name, destroys, slow, factor)
+        yield FaultArrival(at, name, destroys, slow, factor)

@@ -1,4 +1,4 @@
-"""A campaign is a fold over faults: train until one strikes, notice it, restart, restore, train on.
+"""The fold over faults that is a campaign: train until one strikes, notice it, restart, restore, train on.
 
 Between faults everything is closed arithmetic. A fault during detection, restart or restore starts all three over.
 """
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .accounts import Ledger
+from .accounts import CampaignLedger
+from .closed_form import StretchProgress, completed_seconds, progress_after, seconds_for
 from .protection import KEEPS, Keeps, Protection, ProtectionPlan
-from .stretch import Done, done, until, whole
 
 
-class Blow(NamedTuple):
+class FaultArrival(NamedTuple):
     """A fault of a campaign: when it strikes, its name and what it destroys.
 
     One that destroys nothing lets training take `factor` times as long for `slow` seconds.
@@ -83,7 +83,7 @@ class CampaignOutage:
     fault: str
     keeps: Keeps
     reached: int
-    did: Done
+    did: StretchProgress
     rewinds: bool = False
     again: int = 0
 
@@ -105,24 +105,24 @@ class CampaignState:
     factor: float = 1.0
     slowed_by: str = ""
     outage: CampaignOutage | None = None
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: CampaignLedger = field(default_factory=CampaignLedger)
     events: list[Event] = field(default_factory=list)
     recoveries: list[CampaignRecovery] = field(default_factory=list)
 
 
-def fold(terms: Terms, blows: Iterable[Blow], end: float) -> tuple[CampaignState, float]:
+def fold(terms: Terms, arrivals: Iterable[FaultArrival], end: float) -> tuple[CampaignState, float]:
     """Run a campaign of `end` seconds over faults in rising order; return its last state and the batches that count then."""
     state = CampaignState()
-    for blow in blows:
-        if blow.at >= end:
+    for arrival in arrivals:
+        if arrival.at >= end:
             break
-        _advance(terms, state, blow.at)
-        if blow.destroys:
-            _strike(terms, state, blow)
+        _advance(terms, state, arrival.at)
+        if arrival.destroys:
+            _strike(terms, state, arrival)
         else:
-            worse = blow.factor if state.now >= state.slow_until else max(blow.factor, state.factor)
-            state.slow_until, state.factor = max(state.slow_until, blow.at + blow.slow), worse
-            state.slowed_by = blow.fault
+            worse = arrival.factor if state.now >= state.slow_until else max(arrival.factor, state.factor)
+            state.slow_until, state.factor = max(state.slow_until, arrival.at + arrival.slow), worse
+            state.slowed_by = arrival.fault
     _advance(terms, state, end)
     return state, _finish(terms, state)
 
@@ -134,7 +134,7 @@ def _advance(terms: Terms, state: CampaignState, to: float) -> None:
     for kind, last, factor in (("slow", min(to, state.slow_until), state.factor), ("train", to, 1.0)):
         length = last - state.now
         if length > 0:
-            reached = state.batch + (done(terms.plan, state.trained).whole if state.trained else 0)
+            reached = state.batch + (progress_after(terms.plan, state.trained).whole if state.trained else 0)
             fault = state.slowed_by if kind == "slow" else ""
             state.events.append(Event(state.now, kind, length, reached, fault))
             more = length * (1 - 1 / factor)
@@ -166,7 +166,7 @@ def _come_back(terms: Terms, state: CampaignState, outage: CampaignOutage, to: f
     old = outage.reached - state.kept
     _rewind(terms, state, outage)
     behind = outage.reached - state.batch if outage.rewinds else 0
-    mlp, replay = behind + (plan.stale if outage.keeps == "lossy" else 0), until(plan, behind)
+    mlp, replay = behind + (plan.stale if outage.keeps == "lossy" else 0), seconds_for(plan, behind)
     behind = behind if outage.rewinds else old
     times = (terms.detect, terms.restart, restore, replay)
     state.recoveries.append(CampaignRecovery(outage.at, outage.fault, outage.keeps, behind, mlp, *times, outage.again))
@@ -174,22 +174,22 @@ def _come_back(terms: Terms, state: CampaignState, outage: CampaignOutage, to: f
     return True
 
 
-def _strike(terms: Terms, state: CampaignState, blow: Blow) -> None:
+def _strike(terms: Terms, state: CampaignState, arrival: FaultArrival) -> None:
     """Cut the batch or pause under way, and begin to recover, from the start if a recovery was under way."""
-    keeps = terms.protection.gives_back(blow.destroys)
+    keeps = terms.protection.gives_back(arrival.destroys)
     if state.outage:
         worst = max(keeps, state.outage.keeps, key=KEEPS.index)
         state.outage.keeps, state.outage.again = worst, state.outage.again + 1
     else:
-        seconds, did = state.trained, done(terms.plan, state.trained)
-        state.trained = whole(terms.plan, did, seconds)
-        left = done(terms.plan, state.trained)
+        seconds, did = state.trained, progress_after(terms.plan, state.trained)
+        state.trained = completed_seconds(terms.plan, did, seconds)
+        left = progress_after(terms.plan, state.trained)
         _book(terms, state, did.less(left), 0.0)
         state.kept = max(state.kept, state.batch + did.durable)
         state.backup = max(state.backup, _backup(terms.plan, state, seconds))
-        state.outage = CampaignOutage(blow.at, blow.fault, keeps, state.batch + did.whole, left)
+        state.outage = CampaignOutage(arrival.at, arrival.fault, keeps, state.batch + did.whole, left)
     state.outage.rewinds |= not (terms.plan.partial and keeps == "lossy")
-    state.events.append(Event(blow.at, "fault", 0.0, state.outage.reached, blow.fault))
+    state.events.append(Event(arrival.at, "fault", 0.0, state.outage.reached, arrival.fault))
 
 
 def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:
@@ -206,11 +206,11 @@ def _backup(plan: ProtectionPlan, state: CampaignState, seconds: float) -> int:
     """Return the batch of the newest rare copy that counts after so many seconds of this stretch."""
     if not plan.backup_every or seconds < plan.backup_drain:
         return 0
-    reached = state.batch + done(plan, seconds - plan.backup_drain).whole
+    reached = state.batch + progress_after(plan, seconds - plan.backup_drain).whole
     return reached // plan.backup_every * plan.backup_every
 
 
-def _book(terms: Terms, state: CampaignState, did: Done, counted: float) -> None:
+def _book(terms: Terms, state: CampaignState, did: StretchProgress, counted: float) -> None:
     """Book a stretch: batches that are new, batches trained again, the one that was cut, logs and checkpoints."""
     plan, ledger = terms.plan, state.ledger
     again = min(max(state.furthest - state.batch, 0.0), counted)
@@ -229,7 +229,7 @@ def _finish(terms: Terms, state: CampaignState) -> float:
     """Book the last stretch, and as lost what was undone and not trained again; return the batches that count."""
     if state.outage:
         _rewind(terms, state, state.outage)
-    did, furthest = done(terms.plan, state.trained), state.furthest
+    did, furthest = progress_after(terms.plan, state.trained), state.furthest
     _book(terms, state, did, did.batches)
     counts = state.batch + did.batches
     gone = max(furthest - counts, 0.0)

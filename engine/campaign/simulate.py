@@ -11,7 +11,7 @@ from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs, fault_stream
 from .accounts import closed
-from .fold import Blow, CampaignRecovery, CampaignState, Event, Terms, fold
+from .fold import CampaignRecovery, CampaignState, Event, FaultArrival, Terms, fold
 from .protection import Protection, ProtectionPlan, Site
 from .site import site
 
@@ -20,7 +20,7 @@ MOST_HOURS = 1e6
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a campaign came to. Seconds and joules by bucket (see `books.BUCKETS`), bytes by medium.
+    """What a campaign came to. Seconds and joules by bucket (see `accounts.BUCKETS`), bytes by medium.
 
     `batches` count at the end; `trained_written` are the bytes that training itself stored in persistent memory, whatever
     became of it.
@@ -87,13 +87,15 @@ def campaign(
     """
     terms, where = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     end = _seconds(hours)
-    return struck(terms, where, protection, fault_stream.blows(scenario, hazards, seed, end), end, seed)
+    return campaign_under(terms, where, protection, fault_stream.fault_arrivals(scenario, hazards, seed, end), end, seed)
 
 
-def struck(terms: Terms, where: Site, protection: str, blows: list[Blow], end: float, seed: int = 0) -> Campaign:
+def campaign_under(
+    terms: Terms, where: Site, protection: str, arrivals: list[FaultArrival], end: float, seed: int = 0
+) -> Campaign:
     """Simulate `end` seconds under these very faults."""
-    state, batches = fold(terms, blows, end)
-    return _closed(terms, where, protection, state, batches, seed, len(blows))
+    state, batches = fold(terms, arrivals, end)
+    return _closed(terms, where, protection, state, batches, seed, len(arrivals))
 
 
 def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None) -> tuple[Terms, Site]:
@@ -104,7 +106,7 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
         raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
     chosen: Protection = load("protections", protection)
     knobs = chosen.log(scenario)
-    where = site(scenario, None if knobs is None else batch_costs.logged(scenario, knobs), mtbf, period)
+    where = site(scenario, None if knobs is None else batch_costs.logged_costs(scenario, knobs), mtbf, period)
     plan = chosen.plan(where)
     useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
     waits = (*_waits(scenario), max(plan.restore, plan.backup_drain, where.state / where.home.write))

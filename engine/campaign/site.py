@@ -1,4 +1,4 @@
-"""The machine as protections see it: how fast all state can leave the memory it lies in, and where it can go."""
+"""The site of a campaign, its machine as protections see it: how fast all state can leave its memory, and where it can go."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,7 +22,7 @@ PROBE = 1e9
 def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float | None) -> Site:
     """Return the site of a scenario; `own` is its pace under a protection's log. Raises CannotRun where it does not fit."""
     m = batch_costs.ready(scenario)
-    machine, bare = m.scenario.machine, batch_costs.bare(scenario)
+    machine, bare = m.scenario.machine, batch_costs.unlogged_costs(scenario)
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
     wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn(m)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import version
-from ..campaign import fault_stream, many
+from ..campaign import compare_protections, fault_stream
 from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..faults.fault import Hazard
@@ -16,7 +16,7 @@ from ..scenario.scenario import Scenario
 from ..sweep import links
 from ..units import HOUR
 from . import output, scenario_arguments
-from .parser import Subparsers, whole
+from .parser import Subparsers, whole_number
 
 COLUMNS = {
     "Effective training time ratio": ("useful", "9.4f"),
@@ -57,7 +57,7 @@ def call(arguments: argparse.Namespace) -> int:
         if name not in names("protections"):
             raise BadInput(f"--protection {name!r} is not known; {nearest(name, names('protections'))}")
     seeds = range(1, arguments.seeds + 1)
-    rows = many(scenario, chosen, hazards, arguments.days * 24, seeds, arguments.period)
+    rows = compare_protections(scenario, chosen, hazards, arguments.days * 24, seeds, arguments.period)
     if arguments.json:
         output.write(arguments.json, json.dumps(_content(scenario, hazards, arguments, rows), indent=1) + "\n")
     if arguments.json != output.STANDARD:
@@ -127,4 +127,4 @@ def _positive(text: str, what: str, most: float) -> float:
 
 
 def _seeds(text: str) -> int:
-    return whole(text, "seeds", 10_000)
+    return whole_number(text, "seeds", 10_000)

@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 from ..crashcheck import bugs, replay_line
+from ..crashcheck.exploration import check
 from ..crashcheck.report import CrashReport
-from ..crashcheck.whole import check
 from ..persistence.models import domain
 from . import output, progress_bar
-from .parser import Subparsers, whole
+from .parser import Subparsers, whole_number
 
 INCONSISTENT, INTERRUPTED = 3, 130
 STATES = 40_000
@@ -42,7 +42,7 @@ def call(arguments: argparse.Namespace) -> int:
         return _ladder(arguments)
     if arguments.broken:
         bug = bugs.broken(arguments.broken)
-        report = bugs.hunt(bug, models, seed=arguments.seed, told=progress_bar.draw)
+        report = bugs.hunt(bug, models, seed=arguments.seed, on_progress=progress_bar.draw)
         return _tell(arguments, report, {"broken": bug.name, "caught": bool(report.inconsistent)})
     return _tell(arguments, check(arguments.states, models, arguments.seed, progress_bar.draw), {})
 
@@ -52,13 +52,13 @@ def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, An
     if arguments.json:
         output.write(arguments.json, json.dumps(report.as_json() | more, indent=1) + "\n")
     else:
-        output.write(output.STANDARD, words(report, more))
+        output.write(output.STANDARD, report_text(report, more))
     if report.interrupted:
         return INTERRUPTED
     return INCONSISTENT if report.inconsistent else 0
 
 
-def words(report: CrashReport, more: dict[str, Any]) -> str:
+def report_text(report: CrashReport, more: dict[str, Any]) -> str:
     """Write the report for people."""
     replay_line = [
         f"{report.unique_states} unique states of {report.raw_states} at {report.points} points in {report.seconds:.1f} s: "
@@ -105,8 +105,8 @@ def _ladder(arguments: argparse.Namespace) -> int:
 
 
 def _states(text: str) -> int:
-    return whole(text, "states", 100_000_000)
+    return whole_number(text, "states", 100_000_000)
 
 
 def _seed(text: str) -> int:
-    return 0 if text == "0" else whole(text, "seed", 999_999_999)
+    return 0 if text == "0" else whole_number(text, "seed", 999_999_999)

@@ -1,4 +1,4 @@
-"""Where results go: a file, written whole or not at all, or standard output for `-`."""
+"""The targets of output: a file, written whole or not at all, or standard output for `-`."""
 
 import os
 import sys

@@ -35,12 +35,12 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 def jobs(text: str) -> int:
     """Read a number of workers."""
-    return whole(text, "workers", 1024)
+    return whole_number(text, "workers", 1024)
 
 
 def points(text: str) -> int:
     """Read a number of points."""
-    return whole(text, "points", 100_000)
+    return whole_number(text, "points", 100_000)
 
 
 def seconds(text: str) -> float:
@@ -64,7 +64,7 @@ def amount(text: str, what: str, least: float, most: float) -> float:
     return number
 
 
-def whole(text: str, what: str, most: int) -> int:
+def whole_number(text: str, what: str, most: int) -> int:
     """Read a whole number from 1 to `most`."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from 1 to {most}")

@@ -2,21 +2,22 @@
 
 import argparse
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from threadpoolctl import threadpool_limits
 
 from ..errors import BadInput
 from ..results.csv_table import csv_text
 from ..results.perfetto import chrome_trace
-from ..results.result import Result
+from ..results.result import COUNTED, Result
 from ..run.progress import Progress
 from ..scenario.keys import How
 from ..service.worker import computed
 from ..store.kept import result_text
 from . import output, progress_bar, scenario_arguments
-from .interrupt import at_once
 from .parser import Subparsers, add_outputs
-from .summary import summary
 
 CANNOT_RUN = 3
 
@@ -61,3 +62,33 @@ def _write(arguments: argparse.Namespace, result: Result, how: How) -> None:
         output.write(arguments.trace, chrome_trace(result))
     if output.STANDARD not in (arguments.csv, arguments.json, arguments.trace):
         output.write(output.STANDARD, summary(result))
+
+
+def summary(result: Result) -> str:
+    """Write a result for people, in lines."""
+    lines = [result.finding or result.outcome]
+    if result.finding and result.outcome and result.outcome != result.finding:
+        lines.append(result.outcome)
+    lines += [f"Note: {warning}" for warning in result.warnings]
+    shown = {name: value for name, value in result.results.items() if value is not None}
+    width = max(map(len, shown), default=0)
+    lines += [f"  {name:<{width}}  {value:,.6g}" for name, value in shown.items()]
+    lines += [COUNTED[result.energy_level]] if result.ran else []
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process by the system's hand during the block, in which nothing is written that could be half done.
+
+    Python would notice it only when the kernel that computes has returned.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored, or somebody else's
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

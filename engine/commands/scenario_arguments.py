@@ -1,4 +1,4 @@
-"""Which scenario is meant: a preset, a link or a file, then the knobs set on the command line."""
+"""The arguments that choose a scenario: a preset, a link or a file, then the knobs set on the command line."""
 
 import argparse
 import hashlib

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ..analysis import cheapest, finding, knee, objective
-from ..analysis.evaluated import evaluated, number
 from ..analysis.objective import Constraint, Objective, constraint
-from ..analysis.over_weeks import WEEKS
+from ..analysis.over_weeks import WEEKS, number
 from ..analysis.search import SearchedPoints, search
 from ..errors import BadInput, CannotRun
+from ..estimates import estimates
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
@@ -82,7 +82,7 @@ def _known_to_estimates(base: Scenario, bounds: Sequence[Constraint]) -> tuple[l
 
 
 def _lacking(base: Scenario, names: Sequence[str]) -> list[str]:
-    result = evaluated([base])[0]
+    result = estimates([base])[0]
     return [name for name in names if result.ran and name not in WEEKS and number(result, name) is None]
 
 
@@ -142,7 +142,8 @@ def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Re
     place = {axis.path: values(found.results[best].scenario)[axis.path] for axis in axes} if best is not None else {}
     stopped = "Interrupted; run it again for the whole search. " if found.interrupted else ""
     print(
-        f"{stopped}{len(found.results):,} estimates. {finding(found.columns, wanted, found.rank)}{sweep_arguments.at(place)}",
+        f"{stopped}{len(found.results):,} estimates. "
+        f"{finding(found.columns, wanted, found.rank)}{sweep_arguments.position_text(place)}",
         file=sys.stderr,
     )
     quick = {one.scenario: one for one in found.front}

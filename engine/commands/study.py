@@ -15,7 +15,7 @@ from ..scenario.presets import preset_names
 from ..validation.studies import accuracy, effects, findings, kept, protections
 from ..validation.studies.kept import KINDS
 from . import output, progress_bar
-from .parser import Subparsers, jobs, whole
+from .parser import Subparsers, jobs, whole_number
 
 SEEDS = {"accuracy": 24, "protections": 10}
 CHECKS: Mapping[str, Callable[[Any], None]] = {"accuracy": accuracy.check, "protections": protections.check}
@@ -93,22 +93,22 @@ def _tell(done: int, seeds: int, left: float | None) -> None:
 
 
 def _seeds(text: str) -> int:
-    number = whole(text, "seeds", 10_000)
+    number = whole_number(text, "seeds", 10_000)
     if number < 2:
         raise argparse.ArgumentTypeError("1 seed has no spread; take at least 2")
     return number
 
 
 def _batches(text: str) -> int:
-    return whole(text, "batches", 10**6)
+    return whole_number(text, "batches", 10**6)
 
 
 def _samples(text: str) -> int:
-    return whole(text, "samples", 10**7)
+    return whole_number(text, "samples", 10**7)
 
 
 def _ages(text: str) -> tuple[int, ...]:
-    return tuple(0 if part == "0" else whole(part, "batches", 10**6) for part in text.split(","))
+    return tuple(0 if part == "0" else whole_number(part, "batches", 10**6) for part in text.split(","))
 
 
 def _names(text: str) -> tuple[str, ...]:

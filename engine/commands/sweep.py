@@ -56,7 +56,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Compute what is missing, write the table and say what it answers; returns the exit status."""
     output.check(arguments.csv)
     chosen = scenario_arguments.chosen(arguments)
-    asked, sampling = sweep_arguments.asked(arguments, chosen.questions)
+    asked, sampling = sweep_arguments.questions(arguments, chosen.questions)
     how: How = "estimate" if arguments.estimate else "full"
     points = Sweep(chosen.base, sweep_arguments.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
     if how == "full" and not (arguments.axis or chosen.axes):
@@ -68,12 +68,12 @@ def call(arguments: argparse.Namespace) -> int:
     else:
         ended = _kept(arguments, points, how, chosen.data, asked)
     columns = ended.survey.columns
-    order, rank = sweep_arguments.picked(asked, columns)
+    order, rank = sweep_arguments.selected_rows(asked, columns)
     rows = sweep_tables.rows(
         points, how, ended.outcomes, order.tolist(), lambda place: asked.row(columns, int(rank[place]), place)
     )
     output.write(arguments.csv, csv_table.csv_lines(ended.survey.header, (row for row, _ in rows)))
-    sweep_arguments.say(asked, points, columns, rank, points.fine)
+    sweep_arguments.print_answers(asked, points, columns, rank, points.fine)
     return _exit_status(ended, points)
 
 
@@ -82,7 +82,7 @@ def _passing(arguments: argparse.Namespace, points: Sweep) -> bool:
     return arguments.store is None and arguments.cluster is None and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS
 
 
-def _estimated(points: Sweep, asked: sweep_arguments.Asked) -> SweepEnd:
+def _estimated(points: Sweep, asked: sweep_arguments.SweepQuestions) -> SweepEnd:
     """Estimate all points here; rows of many are estimated again as they are written."""
     failed: list[str] = []
     held: dict[Scenario, Result] = {}
@@ -107,7 +107,9 @@ def _estimated(points: Sweep, asked: sweep_arguments.Asked) -> SweepEnd:
     return SweepEnd(survey, again, tuple(failed))
 
 
-def _kept(arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: sweep_arguments.Asked) -> SweepEnd:
+def _kept(
+    arguments: argparse.Namespace, points: Sweep, how: How, data: Path | None, asked: sweep_arguments.SweepQuestions
+) -> SweepEnd:
     """Have the store complete every point: a row found damaged on reading is computed anew."""
     store = arguments.store = arguments.store or DEFAULT
 

@@ -1,4 +1,4 @@
-"""What a sweep or search is asked: which points, within which bounds, in which order, and what to say about them."""
+"""The arguments of a sweep or search: which points, within which bounds, in which order, and what to say about them."""
 
 import argparse
 import sys
@@ -40,7 +40,7 @@ USUAL = "Step time [ms],Capital cost [USD]"
 
 
 @dataclass(frozen=True)
-class Asked:
+class SweepQuestions:
     """Bounds that rows must keep, objectives of a front, an order, how many rows, and metrics to explain."""
 
     bounds: tuple[Constraint, ...] = ()
@@ -93,7 +93,7 @@ def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
     return given or tuple(axis for axis in suggested_axes.axes(chosen.scenario) if axis.path not in chosen.settings)
 
 
-def asked(arguments: argparse.Namespace, link: links.Questions) -> tuple[Asked, Sampling]:
+def questions(arguments: argparse.Namespace, link: links.Questions) -> tuple[SweepQuestions, Sampling]:
     """Read what is asked, a link's questions first; raises BadInput."""
     bounds = tuple(constraint(text) for text in (*link.where, *arguments.where))
     pareto = arguments.pareto if arguments.pareto is not None else link.pareto
@@ -104,10 +104,10 @@ def asked(arguments: argparse.Namespace, link: links.Questions) -> tuple[Asked, 
         how = Sampling(arguments.sampling or how.kind, arguments.sample or how.count)
     by = objective(arguments.by) if arguments.by else None
     matters = tuple(column(text) for text in arguments.matters)
-    return Asked(bounds, objectives(pareto) if pareto else (), by, arguments.top, matters), how
+    return SweepQuestions(bounds, objectives(pareto) if pareto else (), by, arguments.top, matters), how
 
 
-def picked(one: Asked, columns: Columns) -> tuple[Array, Array]:
+def selected_rows(one: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
     """Return the indices of the rows to write, in their order, and every point's Pareto rank, 0 for none."""
     keeps = kept(columns, one.bounds)
     rank = np.zeros(len(keeps), dtype=int)
@@ -123,7 +123,7 @@ def picked(one: Asked, columns: Columns) -> tuple[Array, Array]:
     return order[: one.top], rank
 
 
-def say(one: Asked, sweep: Sweep, columns: Columns, rank: Array, fine: Array) -> None:
+def print_answers(one: SweepQuestions, sweep: Sweep, columns: Columns, rank: Array, fine: Array) -> None:
     """Say on standard error what the points answer; `fine` tells which rows are points of the sweep."""
     if one.bounds:
         found = cheapest(columns, one.bounds)
@@ -137,10 +137,10 @@ def say(one: Asked, sweep: Sweep, columns: Columns, rank: Array, fine: Array) ->
 
 
 def _at(sweep: Sweep, row: int | None, fine: Array) -> str:
-    return "" if row is None else at(sweep.place(int(np.count_nonzero(fine[:row]))))
+    return "" if row is None else position_text(sweep.place(int(np.count_nonzero(fine[:row]))))
 
 
-def at(place: Mapping[str, Any]) -> str:
+def position_text(place: Mapping[str, Any]) -> str:
     """Say where a point lies, as the end of an answer."""
     where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
     return f" It is at {where}." if where else ""

@@ -1,4 +1,4 @@
-"""A look at all points of a sweep, one at a time, and then at their rows: memory is a few numbers a point."""
+"""The tables of a sweep, read point by point: the numbers that answers need, then the rows; memory is a few numbers each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from ..analysis.evaluated import number
+from ..analysis.over_weeks import number
 from ..estimates import estimates
 from ..results import csv_table
 from ..results.result import Result
@@ -15,7 +15,7 @@ from ..scenario.keys import How, texts
 from ..scenario.scenario import Scenario, known
 from ..sweep.axes import Array
 from ..sweep.sweep import Sweep
-from .sweep_arguments import Asked
+from .sweep_arguments import SweepQuestions
 
 TOGETHER = 256  # points that are estimated together
 Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenarios in order; None where there is none (yet)
@@ -30,7 +30,7 @@ class Survey:
     ran: bool
 
 
-def survey(points: Sweep, how: How, outcomes: Outcomes, asked: Asked) -> Survey | None:
+def survey(points: Sweep, how: How, outcomes: Outcomes, asked: SweepQuestions) -> Survey | None:
     """Look at every point; returns None if one has no outcome."""
     size = len(points.fine)
     columns = {name: np.full(size, np.nan) for name in asked.names}

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import BadKnob, nearest
 from ..scenario.presets import preset_names
-from ..validation.estimate_gap import Gap, gaps
-from ..validation.validate import ClaimVerdict, validate
+from ..validation.validate import ClaimVerdict, Gap, gaps, validate
 from . import output
 from .parser import Subparsers
 

@@ -1,4 +1,4 @@
-"""Protocols broken on purpose: from the checkout's tests, or a medium that somebody wrote in a file of their own.
+"""Seeded bugs: protocols broken on purpose, from the checkout's tests or a medium that somebody wrote in a file.
 
 Whatever it breaks, the checker is awake only if it notices; `hunt` explores until it does.
 """
@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
-from .exploration import explore
+from .exploration import OnProgress, explore
 from .reference_run import Configuration, Wrap, configuration, configurations
 from .report import CrashReport
 from .visit import Effort
-from .whole import Told
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
 STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
@@ -73,7 +72,7 @@ def hunt(
     models: tuple[str, ...] | None = None,
     steps: tuple[Effort, ...] = STEPS,
     seed: int = 0,
-    told: Told = lambda share, what: None,
+    on_progress: OnProgress = lambda share, what: None,
 ) -> CrashReport:
     """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further.
 
@@ -85,7 +84,7 @@ def hunt(
     with bug.install(), suppress(KeyboardInterrupt):
         report.interrupted = True
         for number, (effort, of) in enumerate(tries):
-            told(number / len(tries), f"{bug.name}: {report.unique_states} states, {of.name}")
+            on_progress(number / len(tries), f"{bug.name}: {report.unique_states} states, {of.name}")
             report.add(explore(of, bug.wrap, models, effort, seed, bug.name))
             if report.inconsistent:
                 break

@@ -1,25 +1,28 @@
-"""Explores the crash states of one configuration: under every persistence model, down to a crash inside recovery.
+"""The exploration of the crash states of one configuration, or of all, under every persistence model.
 
     explore("undo-strict")                      # every safe model
     explore("redo-near", wrap=my_broken_media)  # the protocol on a medium that somebody broke
+    check(100_000)                              # every configuration: tiny runs to the last combination, small ones further
 
 States are visited from the simplest on: all or nothing at each fence, one stream apart from the others, two, then any
 prefixes at random (or every combination, where there are few), each image once. The run is small, the recovery real.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from time import perf_counter
 
 from ..persistence.models import domain
 from ..registry import domain_names
 from . import second_crash, states
-from .reference_run import Configuration, Wrap, configuration, story
+from .reference_run import Configuration, Wrap, configuration, configurations, reference_run
 from .report import CrashReport
 from .states import Counts, CrashPoint
-from .timeout import Stuck, patience
-from .visit import USUAL, Effort, Search, look, observed
+from .timeout import NoEnd, time_limit
+from .visit import USUAL, Effort, Search, crash_points, visit
 
+OnProgress = Callable[[float, str], None]  # gets the share that is done, and what comes next
 PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
 
 
@@ -40,42 +43,42 @@ def explore(
 
     `bug` is what replay lines call a broken protocol. A run that does not end counts as a failure.
     """
-    tale = story(configuration(of) if isinstance(of, str) else of, seed)
-    search = Search(tale, seed, wrap, effort, bug)
+    reference = reference_run(configuration(of) if isinstance(of, str) else of, seed)
+    search = Search(reference, seed, wrap, effort, bug)
     started = perf_counter()
     for model in models or safe_models():
         try:
-            with patience(PATIENCE):
+            with time_limit(PATIENCE):
                 _explore(search, model)
-        except Stuck as stuck:
+        except NoEnd as stuck:
             search.fail(model, "0:run", f"I1: {stuck}")
             break
         search.report.models.add(model)
         if search.failed:
             break
     search.report.seconds = perf_counter() - started
-    search.report.configurations.add(tale.configuration.name)
+    search.report.configurations.add(reference.configuration.name)
     search.report.unique_states += len(search.seen)
     return search.report
 
 
 def _explore(search: Search, model: str) -> None:
     effort, room = search.effort, len(search.seen) + search.effort.states
-    points, problem = observed(search.tale, model, effort.granularity, search.wrap)
+    points, problem = crash_points(search.reference, model, effort.granularity, search.wrap)
     search.report.points += points[-1].operation
     if problem:
         search.fail(model, f"{points[-1].operation}:run", problem)
         return
-    rng = Random(f"{search.tale.configuration.name} {model} {search.seed}")
+    rng = Random(f"{search.reference.configuration.name} {model} {search.seed}")
     chosen: list[tuple[CrashPoint, Counts]] = []
     for point, counts in choices(points, effort.lines, rng, 4 * effort.states):
-        if look(search, model, point, counts, f"{point.operation}:{point.name(counts)}"):
+        if visit(search, model, point, counts, f"{point.operation}:{point.name(counts)}"):
             chosen.append((point, counts))
         if len(search.seen) >= room or search.failed:
             search.report.cut_short.add(model)
             break
     kinds = (
-        (effort.recoveries, second_crash.again),
+        (effort.recoveries, second_crash.crash_in_recovery),
         (effort.resumes, second_crash.resume),
         (effort.damages, second_crash.damage),
         (8 * effort.damages, second_crash.lose_flag),
@@ -89,13 +92,36 @@ def _explore(search: Search, model: str) -> None:
 def choices(points: list[CrashPoint], lines: int | None, rng: Random, most: int) -> Iterator[tuple[CrashPoint, Counts]]:
     """Yield what may be left, the simplest first; where `lines` would be too many, as many are drawn at random."""
     for apart in range(0, 3 if lines is None else lines + 1):
-        number = sum(states.ways(point.sizes, apart) for point in points)
+        number = sum(states.count_deviating(point.sizes, apart) for point in points)
         if apart == 2 and number > most:
             break
         yield from ((point, counts) for point in points for counts in states.deviating(point.sizes, apart))
     else:
         if lines is None and sum(point.every for point in points) <= 1000 * most:
-            yield from ((point, counts) for point in points for counts in states.every(point.sizes))
+            yield from ((point, counts) for point in points for counts in states.all_prefixes(point.sizes))
             return
     if (lines is None or lines > 1) and (busy := [point for point in points if len(point.sizes) > 1]):
-        yield from ((point, states.drawn(point.sizes, rng)) for point in rng.choices(busy, k=most))
+        yield from ((point, states.random_prefixes(point.sizes, rng)) for point in rng.choices(busy, k=most))
+
+
+def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
+    """Return how far tiny and small runs go, so that all `pairs` of configuration and model visit some `states` images."""
+    each = max(states // pairs // 4, 4)
+    return Effort(each, None, max(each // 50, 1), 2, 0), Effort(2 * each, 2, max(each // 25, 1), max(each // 10, 2), 1)
+
+
+def check(
+    states: int, models: tuple[str, ...] | None = None, seed: int = 0, on_progress: OnProgress = lambda share, what: None
+) -> CrashReport:
+    """Explore all configurations; an interrupt ends it with what has been found so far."""
+    every, chosen = configurations(), models or safe_models()
+    tiny, small = efforts(states, len(every) * len(chosen))
+    report = CrashReport()
+    try:
+        for done, of in enumerate(every):
+            on_progress(done / len(every), f"{report.unique_states} states, {of.name}")
+            report.add(explore(replace(of, size="tiny"), None, chosen, tiny, seed))
+            report.add(explore(of, None, chosen, small, seed))
+    except KeyboardInterrupt:
+        report.interrupted = True
+    return report

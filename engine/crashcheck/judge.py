@@ -1,4 +1,4 @@
-"""Judges one state: recovers it with the real recovery and compares with the arrays that never saw the medium.
+"""The verdict on one crash state: the real recovery from it, compared with the arrays of the reference run.
 
 A judge returns a verdict; its `problem` is a sentence on the invariant that broke, or "".
 """
@@ -14,8 +14,8 @@ from ..persistence import CrashMedia, FunctionalMedia, Power, protocol, records,
 from ..persistence.layout import DATA
 from ..persistence.media import HEALTH, LINE, Media
 from ..persistence.recovery import Recovered, Scan
-from .reference_run import BATCH_SIZE, SEED, Journal, Story, Wrap, attached, train
-from .timeout import BREAKS, Leash, afresh
+from .reference_run import BATCH_SIZE, SEED, Journal, ReferenceRun, Wrap, attach, train
+from .timeout import BREAKS, OperationLimit, restart_clock
 
 Places = tuple[int, ...]
 LOGS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.RecordKind.MLP)
@@ -30,8 +30,8 @@ class CrashVerdict:
     refused: bool = False
 
 
-def judged(
-    tale: Story,
+def judge(
+    reference: ReferenceRun,
     image: bytes | bytearray,
     acknowledged: int,
     wrap: Wrap | None = None,
@@ -41,10 +41,10 @@ def judged(
     """Recover a crash state. A shutdown that was `announced` as dirty must be reported; only where it was `lossy`, fenced
     lines having been lost, a refusal or an older exact state is honest."""
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
-    if not lossy and (problem := two_live_logs(tale, image)):
+    if not lossy and (problem := two_live_logs(reference, image)):
         return CrashVerdict(None, f"I7: {problem}")
     try:
-        found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound)
+        found = recover(attach_limited(reference, media, wrap), reference.layout, reference.log, reference.bound)
     except CannotRun as refusal:
         return CrashVerdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
@@ -53,23 +53,23 @@ def judged(
         return CrashVerdict(found.embedding_batch, "I5: a dirty shutdown was not reported")
     if found.damaged and not lossy:
         return CrashVerdict(found.embedding_batch, "I5: a flag under way was reported as damage")
-    return CrashVerdict(found.embedding_batch, wrong(tale, found, 0 if lossy else acknowledged))
+    return CrashVerdict(found.embedding_batch, mismatch(reference, found, 0 if lossy else acknowledged))
 
 
-def leashed(tale: Story, media: Media, wrap: Wrap | None) -> Media:
+def attach_limited(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
     """Attach the medium; a wrapper that never ends is ended."""
-    afresh()
-    return attached(tale, Leash(media) if wrap else media, wrap)
+    restart_clock()
+    return attach(reference, OperationLimit(media) if wrap else media, wrap)
 
 
-def wrong(tale: Story, found: Recovered, acknowledged: int) -> str:
+def mismatch(reference: ReferenceRun, found: Recovered, acknowledged: int) -> str:
     """Return a sentence if the recovered state is not that of the batches it claims (I2, I4)."""
     b, m = found.embedding_batch, found.mlp_batch
-    tables, mlps = tale.images
-    if not acknowledged <= b <= tale.batches:
+    tables, mlps = reference.images
+    if not acknowledged <= b <= reference.batches:
         return f"I2: recovered to batch {b}, though {acknowledged} was acknowledged"
-    if not 0 <= b - m <= tale.bound:
-        return f"I4: embeddings of batch {b} with an MLP of batch {m}, where {tale.bound} batches are the bound"
+    if not 0 <= b - m <= reference.bound:
+        return f"I4: embeddings of batch {b} with an MLP of batch {m}, where {reference.bound} batches are the bound"
     if found.table.tobytes() != tables[b]:
         return f"I2: embeddings are not those of batch {b}"
     if found.mlp.tobytes() != mlps[m]:
@@ -79,42 +79,47 @@ def wrong(tale: Story, found: Recovered, acknowledged: int) -> str:
     return ""
 
 
-def two_live_logs(tale: Story, image: bytes | bytearray) -> str:
+def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
     """Return a sentence if two intact logs of one kind speak for one batch (I7)."""
-    heads = [head[1:] for slot in tale.layout.slots if any(head := unpack_from("<3Q", image, slot.header))]
+    heads = [head[1:] for slot in reference.layout.slots if any(head := unpack_from("<3Q", image, slot.header))]
     if len(set(heads)) == len(heads):
         return ""
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
-    found = [record for slot in tale.layout.slots if (record := records.read(media, slot))]
+    found = [record for slot in reference.layout.slots if (record := records.read(media, slot))]
     names = [(record.kind.name.lower(), record.batch) for record in found if record.kind in LOGS]
     return f"two live logs among {names}" if len(names) > len(set(names)) else ""
 
 
-def resumed(tale: Story, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
+def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
     """Recover, train to the end from where the reader stands, lose power, recover: as if nothing had happened (I3)."""
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
-        seen = leashed(tale, media, wrap)
-        found = recover(seen, tale.layout, tale.log, tale.bound)
-        if problem := wrong(tale, found, acknowledged):
+        seen = attach_limited(reference, media, wrap)
+        found = recover(seen, reference.layout, reference.log, reference.bound)
+        if problem := mismatch(reference, found, acknowledged):
             return CrashVerdict(found.embedding_batch, problem)
-        train(tale, seen, found.reader_position // BATCH_SIZE, journal)
-        if protocol.read_table(media, tale.layout).tobytes() != tale.images[0][-1]:
+        train(reference, seen, found.reader_position // BATCH_SIZE, journal)
+        if protocol.read_table(media, reference.layout).tobytes() != reference.images[0][-1]:
             return CrashVerdict(found.embedding_batch, "I3: the resumed run ends with other embeddings than the fault-free one")
     except BREAKS as error:
         return CrashVerdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
-    again = judged(tale, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
+    again = judge(reference, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
     return CrashVerdict(again.batch, again.problem and f"I3: after resuming, {again.problem}")
 
 
-def in_use(tale: Story) -> Iterator[int]:
+def in_use(reference: ReferenceRun) -> Iterator[int]:
     """Yield the address of every line that the protocol or the device uses."""
     yield from (0, HEALTH)
-    yield from range(DATA, tale.layout.nbytes, LINE)
+    yield from range(DATA, reference.layout.nbytes, LINE)
 
 
-def damaged(
-    tale: Story, image: bytes | bytearray, acknowledged: int, poisons: Places = (), flips: Places = (), wrap: Wrap | None = None
+def judge_damaged(
+    reference: ReferenceRun,
+    image: bytes | bytearray,
+    acknowledged: int,
+    poisons: Places = (),
+    flips: Places = (),
+    wrap: Wrap | None = None,
 ) -> CrashVerdict:
     """Recover with lines lost and bits (numbered over all bytes) flipped: exactly, or by a refusal (I5).
 
@@ -129,10 +134,10 @@ def damaged(
         media.poison(address)
     scan: Scan = "always" if flips else "dirty"
     try:
-        found = recover(leashed(tale, media, wrap), tale.layout, tale.log, tale.bound, scan)
+        found = recover(attach_limited(reference, media, wrap), reference.layout, reference.log, reference.bound, scan)
     except CannotRun:
         return CrashVerdict(None, "", True)
     except BREAKS as error:
         return CrashVerdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
-    problem = wrong(tale, found, 0 if found.damaged or found.dirty else acknowledged)
+    problem = mismatch(reference, found, 0 if found.damaged or found.dirty else acknowledged)
     return CrashVerdict(found.embedding_batch, problem and f"I5: a damage passed in silence: {problem}")

@@ -1,4 +1,4 @@
-"""A small training run whose every state is kept in plain arrays: the oracle of the crash explorer, never on a medium."""
+"""The reference run: a small training whose every state is kept in plain arrays: the oracle of the crash explorer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,12 +15,29 @@ from ..persistence.media import Media, NearData, octets
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
 from ..persistence.replay import LOGS, BatchChange
-from .sizes import SIZES, Size
 
 SEED = (7, 11)
 BATCH_SIZE = 128
 FLOAT32 = 4
 Wrap = Callable[[Media], Media]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows of the table, elements of a row, bytes of the MLP, batches, and rows that a batch touches."""
+
+    num_rows: int
+    dim: int
+    mlp_bytes: int
+    batches: int
+    touched: int
+
+
+SIZES = {
+    "tiny": Size(3, 3, 16, 3, 2),
+    "small": Size(8, 9, 88, 5, 4),
+    "large": Size(2048, 16, 4096, 8, 200),
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +86,7 @@ def configuration(name: str) -> Configuration:
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class ReferenceRun:
     """A fault-free run: `tables[b]` and `mlps[b]` are the state at the start of batch b, `rows[b]` what b changes."""
 
     configuration: Configuration
@@ -105,7 +122,7 @@ class Story:
         return BatchChange(rows, before[rows], after[rows], mlp, trained, batch * BATCH_SIZE, (batch + 1) * BATCH_SIZE)
 
 
-def story(of: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> Story:
+def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
     """Return a run with overlapping batches and values that differ everywhere."""
     rng, size = np.random.default_rng(seed), size or SIZES[of.size]
     columns = size.dim + of.adagrad
@@ -116,19 +133,19 @@ def story(of: Configuration = Configuration(), seed: int = 0, size: Size | None 
         tables.append(tables[-1].copy())
         tables[-1][touched] += rng.integers(1, 2**31, (size.touched, columns), np.uint32)
     place = layout(size.num_rows, columns * FLOAT32, mlps[0].size, size.touched, of.checked)
-    return Story(of, place, tuple(tables), tuple(mlps), tuple(rows))
+    return ReferenceRun(of, place, tuple(tables), tuple(mlps), tuple(rows))
 
 
-def begin(tale: Story, media: Media, batch: int = 0) -> None:
+def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
     """Write the state at the start of `batch` to the medium, as a complete checkpoint."""
     position = Position(batch, batch, batch * BATCH_SIZE, SEED)
-    protocol.format_media(media, tale.layout, tale.tables[batch], tale.mlps[batch], position)
+    protocol.format_media(media, reference.layout, reference.tables[batch], reference.mlps[batch], position)
 
 
-def attached(tale: Story, media: Media, wrap: Wrap | None = None) -> Media:
+def attach(reference: ReferenceRun, media: Media, wrap: Wrap | None = None) -> Media:
     """Return the medium as the protocol sees it: through near-data logic, if there is any, and then through `wrap`."""
     wrapped = wrap(media) if wrap else media
-    return NearData(wrapped) if tale.configuration.near_data else wrapped
+    return NearData(wrapped) if reference.configuration.near_data else wrapped
 
 
 @dataclass
@@ -138,33 +155,33 @@ class Journal:
     acknowledged: int = 0
 
 
-def train(tale: Story, media: Media, first: int, journal: Journal, most: int = 1000) -> None:
+def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, most: int = 1000) -> None:
     """Run at most so many batches from `first`, with the protocol's own operations, on an attached medium.
 
     The first MLP log of a relaxed run is in one piece, so that an age taken over from recovery never grows.
     """
-    log, place, ahead = LOGS[tale.log], tale.layout, 0 if tale.log == "undo" else 1
-    table = checksums.table_digest(octets(tale.tables[first]).reshape(place.num_rows, place.row_bytes))
+    log, place, ahead = LOGS[reference.log], reference.layout, 0 if reference.log == "undo" else 1
+    table = checksums.table_digest(octets(reference.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
     mlp_batch, late = first, LateHomeWrites()
-    for batch in range(first, min(first + most, tale.batches)):
-        change = tale.change(batch)
+    for batch in range(first, min(first + most, reference.batches)):
+        change = reference.change(batch)
         rows = log.log_rows(media, place, batch, change.rows, change.after if ahead else change.before)
         if mlp_log is None:
-            mlp_batch, half = batch, place.mlp_bytes // 2 if tale.bound and batch > first else None
-            mlp_log = log.log_mlp(media, place, batch, tale.mlps[batch + ahead], half)
+            mlp_batch, half = batch, place.mlp_bytes // 2 if reference.bound and batch > first else None
+            mlp_log = log.log_mlp(media, place, batch, reference.mlps[batch + ahead], half)
         else:
-            mlp_log = log.log_mlp(media, place, mlp_batch, tale.mlps[mlp_batch + ahead], None, mlp_log)
+            mlp_log = log.log_mlp(media, place, mlp_batch, reference.mlps[mlp_batch + ahead], None, mlp_log)
         kept, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
         after = checksums.moved(table, change.rows, change.before, change.after)
         log.commit(media, place, rows, kept, Stamp((batch + ahead) * BATCH_SIZE, SEED, after if ahead else table))
         table = after
         journal.acknowledged = batch + ahead
-        if tale.configuration.late_home:
-            late.begin(tale, media, rows, kept, change)
+        if reference.configuration.late_home:
+            late.begin(reference, media, rows, kept, change)
         else:
             log.rewrite(media, place, rows, kept, change.rows, change.after)
-    late.end(tale, media)
+    late.end(reference, media)
     media.fence()
 
 
@@ -174,16 +191,16 @@ class LateHomeWrites:
 
     change: BatchChange | None = field(default=None)
 
-    def begin(self, tale: Story, media: Media, rows: Pending, mlp: Pending | None, change: BatchChange) -> None:
+    def begin(self, reference: ReferenceRun, media: Media, rows: Pending, mlp: Pending | None, change: BatchChange) -> None:
         """End the home writes of the batch before, and begin this one's by the release; its rows follow later."""
         if self.change:
-            self.end(tale, media)
+            self.end(reference, media)
             media.fence()
-        protocol.release(media, tale.layout, rows, mlp)
+        protocol.release(media, reference.layout, rows, mlp)
         self.change = change
 
-    def end(self, tale: Story, media: Media) -> None:
+    def end(self, reference: ReferenceRun, media: Media) -> None:
         """Write the rows home."""
         if self.change:
-            protocol.write_rows(media, tale.layout, self.change.rows, self.change.after)
+            protocol.write_rows(media, reference.layout, self.change.rows, self.change.after)
             self.change = None

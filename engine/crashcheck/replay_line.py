@@ -1,4 +1,4 @@
-"""One line that replays one state: v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>].
+"""A replay line names one state: v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>].
 
 Choices are separated by commas: `all`, `none`, or stream=words kept; then `p<address>` for a line lost, `f<bit>` for a bit
 flipped, `resume` to train on to the end. `run` instead of them replays a run that does not come to its end.
@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ..persistence.models import domain
 from . import judge, second_crash, visit
 from .judge import CrashVerdict
-from .reference_run import Configuration, Wrap, configuration, story
+from .reference_run import Configuration, Wrap, configuration, reference_run
 from .states import Counts, CrashPoint
 
 LINE = re.compile(
@@ -67,23 +67,25 @@ def read(line: str) -> ReplayedState:
 def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
     """Replay a line and judge the state again; raises BadInput where its run has no such state."""
     asked = read(line)
-    tale = story(asked.configuration, asked.seed)
-    points, problem = visit.observed(tale, asked.model, asked.granularity, wrap)
+    reference = reference_run(asked.configuration, asked.seed)
+    points, problem = visit.crash_points(reference, asked.model, asked.granularity, wrap)
     if asked.choices[0].run:
         return CrashVerdict(None, problem)
     point, counts = _chosen(points, asked.operations[0], asked.choices[0])
     if len(asked.operations) == 2:
-        inside = second_crash.after_recovery(tale, asked.model, point, counts, asked.granularity, wrap)
+        inside = second_crash.after_recovery(reference, asked.model, point, counts, asked.granularity, wrap)
         point, counts = _chosen(inside, asked.operations[1], asked.choices[1])
     last, image, announced = asked.choices[-1], point.image(counts), domain(asked.model).announced
     if last.resume:
-        return judge.resumed(tale, image, point.acknowledged, wrap)
+        return judge.judge_resumed(reference, image, point.acknowledged, wrap)
     if last.poisons or last.flips:
-        if max(*last.poisons, *(bit // 8 for bit in last.flips), 0) >= tale.layout.nbytes:
-            raise BadInput(f"The replay line damages what lies outside the medium of {tale.layout.nbytes} bytes; copy one whole.")
-        return judge.damaged(tale, image, point.acknowledged, last.poisons, last.flips, wrap)
+        if max(*last.poisons, *(bit // 8 for bit in last.flips), 0) >= reference.layout.nbytes:
+            raise BadInput(
+                f"The replay line damages what lies outside the medium of {reference.layout.nbytes} bytes; copy one whole."
+            )
+        return judge.judge_damaged(reference, image, point.acknowledged, last.poisons, last.flips, wrap)
     lossy = announced and (point.after_loss or counts != point.sizes)
-    return judge.judged(tale, image, point.acknowledged, wrap, announced, lossy)
+    return judge.judge(reference, image, point.acknowledged, wrap, announced, lossy)
 
 
 def _choice(text: str) -> CrashChoice:

@@ -1,4 +1,4 @@
-"""What an exploration has covered and found, for people and for programs."""
+"""The report of an exploration: what it has covered and found, for people and for programs."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Goes deeper from a state: power lost again inside recovery, training resumed to the end, lines lost and bits flipped."""
+"""Second crashes: power lost again inside recovery, training resumed to the end, lines lost and bits flipped."""
 
 from collections.abc import Iterator
 from itertools import islice, zip_longest
@@ -11,28 +11,28 @@ from ..persistence import CrashMedia, recover
 from ..persistence.media import HEALTH
 from ..persistence.models import domain
 from . import judge, states
-from .reference_run import Journal, Story, Wrap, train
+from .reference_run import Journal, ReferenceRun, Wrap, train
 from .states import Counts, CrashPoint, Observer
 from .timeout import BREAKS
-from .visit import Search, look, power
+from .visit import Search, power, visit
 
 AFTERWARDS = 1  # batches of training in which power may be lost the second time
 
 
-def again(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
+def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose power a second time: at every operation of the recovery (I6), and of the training after it."""
-    points = after_recovery(search.tale, model, point, counts, search.effort.granularity, search.wrap)
+    points = after_recovery(search.reference, model, point, counts, search.effort.granularity, search.wrap)
     search.report.depth = 2
     rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
     turns = zip_longest(*(_simple(second, rng) for second in points))
     for second, kept in (one for turn in turns for one in turn if one):
         if len(search.seen) < room and not search.failed:
             where = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(kept)}"
-            look(search, model, second, kept, where)
+            visit(search, model, second, kept, where)
 
 
 def after_recovery(
-    tale: Story, model: str, point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
+    reference: ReferenceRun, model: str, point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
 ) -> list[CrashPoint]:
     """Return the points inside the recovery of a state and in the training that follows; none where it refuses.
 
@@ -42,10 +42,10 @@ def after_recovery(
     observer = Observer(lambda: journal.acknowledged, counts != point.sizes)
     media = CrashMedia(np.frombuffer(point.image(counts), np.uint8), power(model, granularity), watch=observer)
     try:
-        seen = judge.leashed(tale, media, wrap)
-        found = recover(seen, tale.layout, tale.log, tale.bound)
+        seen = judge.attach_limited(reference, media, wrap)
+        found = recover(seen, reference.layout, reference.log, reference.bound)
         journal.acknowledged = found.embedding_batch
-        train(tale, seen, found.embedding_batch, journal, AFTERWARDS)
+        train(reference, seen, found.embedding_batch, journal, AFTERWARDS)
     except CannotRun:
         return []
     except BREAKS:
@@ -59,21 +59,21 @@ def resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> Non
     if domain(model).announced:
         return
     search.report.resumed += 1
-    verdict = judge.resumed(search.tale, point.image(counts), point.acknowledged, search.wrap)
+    verdict = judge.judge_resumed(search.reference, point.image(counts), point.acknowledged, search.wrap)
     if verdict.problem:
         search.fail(model, f"{point.operation}:{point.name(counts)},resume", verdict.problem)
 
 
 def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose each flag, and the dirty-shutdown counter, one at a time: nothing older must be taken for the newest (I5, I7)."""
-    for address in (HEALTH, *(slot.header for slot in search.tale.layout.slots)):
+    for address in (HEALTH, *(slot.header for slot in search.reference.layout.slots)):
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
 
 def damage(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose every line in use, and flip a bit in each, one at a time (I5); then lose the whole medium."""
     rng = Random(point.operation)
-    lines = tuple(judge.in_use(search.tale))
+    lines = tuple(judge.in_use(search.reference))
     for address in lines:
         bit = 8 * address + rng.randrange(512)
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
@@ -84,7 +84,7 @@ def damage(search: Search, model: str, point: CrashPoint, counts: Counts) -> Non
 
 def _damage(search: Search, model: str, point: CrashPoint, counts: Counts, name: str, **lost: tuple[int, ...]) -> None:
     search.report.damaged += 1
-    verdict = judge.damaged(search.tale, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
+    verdict = judge.judge_damaged(search.reference, point.image(counts), point.acknowledged, **lost, wrap=search.wrap)
     if verdict.problem:
         search.fail(model, f"{point.operation}:{point.name(counts)},{name}", verdict.problem)
 

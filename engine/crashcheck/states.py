@@ -100,17 +100,17 @@ def _others(size: int, rest: int) -> Sequence[int]:
     return [count for count in range(size + 1) if count != rest]
 
 
-def ways(sizes: Counts, lines: int) -> int:
+def count_deviating(sizes: Counts, lines: int) -> int:
     """Return how many choices `deviating` yields."""
     return 2 * sum(prod(sizes[at] for at in chosen) for chosen in combinations(range(len(sizes)), lines))
 
 
-def every(sizes: Counts) -> Iterator[Counts]:
+def all_prefixes(sizes: Counts) -> Iterator[Counts]:
     """Yield every combination of prefixes."""
     return product(*(range(size + 1) for size in sizes))
 
 
-def drawn(sizes: Counts, rng: Random) -> Counts:
+def random_prefixes(sizes: Counts, rng: Random) -> Counts:
     """Draw a choice: half of them any prefixes at all, half with two streams apart from all others."""
     if rng.random() < 0.5 or len(sizes) < 3:
         return tuple(rng.randint(0, size) for size in sizes)

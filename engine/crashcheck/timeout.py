@@ -1,4 +1,4 @@
-"""Ends what would never end: a broken medium may loop, and the explorer must report that instead of joining it."""
+"""Limits of time and operations: a broken medium may loop, and the explorer must report that instead of joining it."""
 
 import signal
 import threading
@@ -11,14 +11,14 @@ from ..persistence.media import Media, Octets
 MOST_OPERATIONS = 20_000  # a recovery or a run of the explorer's size takes some hundred
 
 
-class Stuck(BaseException):
+class NoEnd(BaseException):
     """A run of the protocol does not end; not an Exception, so that no handler inside it takes it for its own."""
 
 
-BREAKS = (Exception, Stuck, SystemExit)  # whatever a broken medium does; an interrupt is the user's
+BREAKS = (Exception, NoEnd, SystemExit)  # whatever a broken medium does; an interrupt is the user's
 
 
-class Leash:
+class OperationLimit:
     """Passes everything on until there have been too many operations."""
 
     def __init__(self, media: Media, most: int = MOST_OPERATIONS) -> None:
@@ -51,11 +51,11 @@ class Leash:
     def _pull(self) -> Media:
         self._left -= 1
         if self._left < 0:
-            raise Stuck("it does not end; it was stopped after too many operations of the medium.")
+            raise NoEnd("it does not end; it was stopped after too many operations of the medium.")
         return self._media
 
 
-def afresh() -> None:
+def restart_clock() -> None:
     """Begin to be patient anew: one run of the protocol has ended, and another begins."""
     if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
         seconds = signal.getitimer(signal.ITIMER_REAL)[1]
@@ -67,14 +67,14 @@ _ALARMS: list[object] = []
 
 
 @contextmanager
-def patience(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise Stuck in the block after so many seconds without `afresh`, where the platform can: in the main thread."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Stuck(f"it does not end; it was stopped after {seconds:g} s.")
+        raise NoEnd(f"it does not end; it was stopped after {seconds:g} s.")
 
     before = signal.signal(signal.SIGALRM, stop)
     _ALARMS.append(stop)

@@ -1,4 +1,4 @@
-"""One crash state to look at: what each line of the medium holds, what was on its way, and what recovery makes of it."""
+"""One crash state in view: what each line of the medium holds, what was on its way, and what recovery makes of it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from ..persistence.layout import DATA
 from ..persistence.media import LINE
 from . import replay_line, states, visit
 from .judge import CrashVerdict
-from .reference_run import Configuration, Story, story
+from .reference_run import Configuration, ReferenceRun, reference_run
 from .states import Counts, CrashPoint
 
 KEPT = {"nothing": "none", "everything": "all", "some": ""}
 SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
 
 
-class Cell(NamedTuple):
+class MediumCell(NamedTuple):
     """A line of 64 B: its lane and number in it; `state` is settled, kept, torn or lost; `holds` says what is in it."""
 
     lane: str
@@ -39,7 +39,7 @@ class CrashView:
     number: int
     points: int
     acknowledged: int
-    cells: tuple[Cell, ...]
+    cells: tuple[MediumCell, ...]
     verdict: CrashVerdict
 
     def count(self, *found: str) -> int:
@@ -51,14 +51,14 @@ class CrashView:
 @lru_cache(maxsize=64)
 def moments(of: Configuration, model: str, granularity: int = 8, seed: int = 0) -> tuple[CrashPoint, ...]:
     """Return the moments of a small run at which power can be lost with writes pending."""
-    points, _ = visit.observed(story(of, seed), model, granularity, None)
+    points, _ = visit.crash_points(reference_run(of, seed), model, granularity, None)
     return tuple(point for point in points if point.streams)
 
 
 def line_of(of: Configuration, model: str, number: int, kept: str, draw: int = 0) -> str:
     """Return the replay line of a moment; `kept` is a key of KEPT, and `draw` numbers the random choices of `some`."""
     point = moments(of, model)[number]
-    choice = KEPT[kept] or point.name(states.drawn(point.sizes, Random(draw)))
+    choice = KEPT[kept] or point.name(states.random_prefixes(point.sizes, Random(draw)))
     return f"v1:{of.name}~{model}:0:{point.operation}:{choice}"
 
 
@@ -74,21 +74,21 @@ def view(line: str) -> CrashView:
     if number is None:
         near = ", ".join(str(point.operation) for point in points[:40])
         raise BadInput(f"The run cannot lose power with writes pending at operation {asked.operations[0]}; it can at {near}.")
-    tale, point, words = story(asked.configuration, asked.seed), points[number], asked.choices[0].words
+    reference, point, words = reference_run(asked.configuration, asked.seed), points[number], asked.choices[0].words
     counts = point.sizes if words is None else point.counts(words)
     verdict = replay_line.replay(line)
-    return CrashView(line, number, len(points), point.acknowledged, tuple(_cells(tale, point, counts)), verdict)
+    return CrashView(line, number, len(points), point.acknowledged, tuple(_cells(reference, point, counts)), verdict)
 
 
-def _cells(tale: Story, point: CrashPoint, counts: Counts) -> Iterator[Cell]:
+def _cells(reference: ReferenceRun, point: CrashPoint, counts: Counts) -> Iterator[MediumCell]:
     pending, kept = Counter[int](), Counter[int]()
     for words, count in zip(point.words, counts, strict=True):
         pending.update(address // LINE for address, _ in words)
         kept.update(address // LINE for address, _ in words[:count])
     image = FunctionalMedia(np.frombuffer(point.image(counts), np.uint8))
-    for lane, start, stop, holds in _lanes(tale, image):
+    for lane, start, stop, holds in _lanes(reference, image):
         for line in range(start // LINE, -(-stop // LINE)):
-            yield Cell(lane, line - start // LINE, _state(pending[line], kept[line]), holds)
+            yield MediumCell(lane, line - start // LINE, _state(pending[line], kept[line]), holds)
 
 
 def _state(pending: int, kept: int) -> str:
@@ -97,9 +97,9 @@ def _state(pending: int, kept: int) -> str:
     return "kept" if kept == pending else "torn" if kept else "lost"
 
 
-def _lanes(tale: Story, image: FunctionalMedia) -> Iterator[tuple[str, int, int, str]]:
+def _lanes(reference: ReferenceRun, image: FunctionalMedia) -> Iterator[tuple[str, int, int, str]]:
     """Yield the table and each slot: lane, first address, end, and what it holds."""
-    place = tale.layout
+    place = reference.layout
     yield "Table", DATA, place.row(place.num_rows), f"{place.num_rows} rows"
     for lane, slot in zip(SLOTS, place.slots, strict=True):
         told = "free" if records.is_free(image, slot) else "no whole record"
@@ -108,7 +108,7 @@ def _lanes(tale: Story, image: FunctionalMedia) -> Iterator[tuple[str, int, int,
         yield lane, slot.header, slot.stop, told
 
 
-def said(found: CrashView) -> str:
+def recovery_sentence(found: CrashView) -> str:
     """Return what recovery does from here, as a sentence."""
     on_way, survive = found.count("kept", "torn", "lost"), found.count("kept")
     torn = found.count("torn")

@@ -1,4 +1,4 @@
-"""Visits states one by one: each image is recovered and judged once, and each failure gets the line that replays it."""
+"""The visit of states, one by one: each image is recovered and judged once, and each failure gets the line that replays it."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from ..persistence import CrashMedia, FunctionalMedia, Power
 from ..persistence.models import domain
 from . import judge
 from .judge import CrashVerdict
-from .reference_run import Journal, Story, Wrap, begin, train
+from .reference_run import Journal, ReferenceRun, Wrap, begin, train
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint, Observer
 from .timeout import BREAKS
@@ -38,7 +38,7 @@ USUAL = Effort()
 class Search:
     """One exploration under way: what it looks at, and what it has found."""
 
-    tale: Story
+    reference: ReferenceRun
     seed: int
     wrap: Wrap | None
     effort: Effort
@@ -51,7 +51,7 @@ class Search:
         self.report.inconsistent += 1
         if len(self.report.failures) < MOST_FAILURES:
             grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
-            parts = [self.tale.configuration.name, model + grain, *([self.bug] if self.bug else [])]
+            parts = [self.reference.configuration.name, model + grain, *([self.bug] if self.bug else [])]
             self.report.failures.append(Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{where}", problem))
 
     @property
@@ -65,23 +65,23 @@ def power(model: str, granularity: int) -> Power:
     return Power(model, CONTROLLERS, INTERLEAVE, granularity)
 
 
-def observed(tale: Story, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[CrashPoint], str]:
+def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[CrashPoint], str]:
     """Run the story and return its points, and a sentence if it did not come to its end."""
-    start = FunctionalMedia(tale.layout.nbytes)
-    begin(tale, start)
+    start = FunctionalMedia(reference.layout.nbytes)
+    begin(reference, start)
     journal = Journal()
     observer = Observer(lambda: journal.acknowledged)
     media = CrashMedia(start.durable, power(model, granularity), watch=observer)
     problem = ""
     try:
-        train(tale, judge.leashed(tale, media, wrap), 0, journal)
+        train(reference, judge.attach_limited(reference, media, wrap), 0, journal)
     except BREAKS as error:
         problem = f"I1: training ended in {type(error).__name__}: {error}"
     observer.end(media)
     return observer.points, problem
 
 
-def look(search: Search, model: str, point: CrashPoint, counts: Counts, where: str) -> bool:
+def visit(search: Search, model: str, point: CrashPoint, counts: Counts, where: str) -> bool:
     """Judge a state unless its image has been judged; return whether it is new."""
     image = point.image(counts)
     key = bytes(image)
@@ -89,7 +89,7 @@ def look(search: Search, model: str, point: CrashPoint, counts: Counts, where: s
     search.report.raw_states += 1
     if verdict is None:
         lossy = domain(model).announced and (point.after_loss or counts != point.sizes)
-        verdict = judge.judged(search.tale, image, point.acknowledged, search.wrap, domain(model).announced, lossy)
+        verdict = judge.judge(search.reference, image, point.acknowledged, search.wrap, domain(model).announced, lossy)
         search.seen[key] = verdict
         search.report.refused += verdict.refused
         if verdict.problem:

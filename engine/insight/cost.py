@@ -1,13 +1,12 @@
-"""What one steady batch costs, the account that all insights subtract from one another."""
+"""The cost of one steady batch, which all insights subtract from one another."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ..core.graph import STAGES
 from ..errors import CannotRun
-from ..run.run import Machine, machine_of
 from ..scenario.scenario import Scenario
-from ..schedule.machine import expected_line
+from ..schedule.machine import Machine, expected_line, machine_of
 from ..schedule.steady_state import Steady, steady
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit

@@ -1,4 +1,4 @@
-"""What moves where in one batch: the payload that each task asks each device to read, update, write, pool or carry.
+"""Data movement in one batch: the payload that each task asks each device to read, update, write, pool or carry.
 
 A byte counts once on every device that it passes, without the lines, copies and hops that a device makes of it. What layers
 move within a GPU or a host's caches is theirs alone and is not counted.
@@ -26,14 +26,13 @@ from ..core.work import (
     Work,
     written,
 )
-from ..run.run import machine_of
 from ..scenario.scenario import Scenario
-from ..schedule.machine import expected_line, settle
+from ..schedule.machine import expected_line, machine_of, settle
 from ..schedule.steady_state import ran
 
 
 @dataclass(frozen=True)
-class Moved:
+class DataMove:
     """What one task moves on one device in a mean steady batch, in bytes; `way` is "" for work that only computes."""
 
     task: str
@@ -49,7 +48,7 @@ class Moved:
         return f"{self.device} {self.lane if self.way == 'carried' and self.lane else self.way}"
 
 
-def moves(scenario: Scenario) -> tuple[Moved, ...]:
+def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     """Return what moves in a batch of the estimate, a row for each task and device; nothing for what does not fit."""
     settled = settle(scenario)
     if settled.problems:
@@ -62,7 +61,7 @@ def moves(scenario: Scenario) -> tuple[Moved, ...]:
         for demand in task.demands:
             way, amount = payload(demand.work)
             nbytes = share * float(np.mean(np.atleast_1d(amount)[-batches:]))
-            rows.append(Moved(task.name, task.stage, demand.device, demand.lane, way, nbytes))
+            rows.append(DataMove(task.name, task.stage, demand.device, demand.lane, way, nbytes))
     return tuple(rows)
 
 

@@ -1,4 +1,4 @@
-"""How a scenario's data is accessed: popularity, unique rows and overlap by batch size, hits of caches of every size.
+"""The access profile of a scenario's data: popularity, unique rows and overlap by batch size, hits of caches of every size.
 
 Expected from the popularity at once, or counted from ids that were drawn or read from a file.
 """

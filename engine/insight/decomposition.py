@@ -1,4 +1,4 @@
-"""Where does the speed-up come from? Single changes, one after the other, turn system pmem into system cxl.
+"""The decomposition of the speed-up: single changes, one after the other, turn system pmem into system cxl.
 
 What a change saves depends on what was changed before it. Where a machine could be built in the other order too, both
 orders are estimated, and the mean of the two is that pair's Shapley value.

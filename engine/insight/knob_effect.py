@@ -1,4 +1,4 @@
-"""Does a knob matter here? A knob that changes no result of the estimate says so, with the reason where there is one.
+"""The effect of a knob here: one that changes no result of the estimate says so, with the reason where there is one.
 
 A knob is moved to its other choices, to half and double, and to the ends of its range; what the estimate cannot
 know, such as faults and weights, acts in a full run and declares so.

@@ -1,4 +1,4 @@
-"""The bandwidth that TorchRec's planner expects of a cached table, beside the one its hits really give, factor by factor.
+"""The planner's gap: the bandwidth that TorchRec's planner expects of a cached table, beside what its hits really give.
 
 The planner takes the share of rows in the cache for the share of hits, mixes the two rates arithmetically, and divides by
 ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897 and 32 GB/s, and that formula.

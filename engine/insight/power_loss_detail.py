@@ -1,4 +1,4 @@
-"""A power loss from near: the batches around it, what was logged and committed by then, and what is run again."""
+"""A power loss in detail: the batches around it, what was logged and committed by then, and what is run again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,12 +7,12 @@ from math import isnan
 from ..amounts.expected import expected_traffic
 from ..core.arrays import Row
 from ..errors import CannotRun
-from ..run.run import Crash, Run, machine_of, run, schedule
+from ..run.run import Crash, Run, run
 from ..run.segment import Segment
 from ..run.shared_training import untrained
 from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
-from ..schedule.machine import settle
+from ..schedule.machine import machine_of, schedule, settle
 from ..units import MS
 
 BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5
@@ -26,7 +26,7 @@ LANES = {
 
 
 @dataclass(frozen=True)
-class CloseUp:
+class PowerLossDetail:
     """Rows of lane, batch, fate, start and end in ms from the fault; the outage is drawn `gap` ms long, whatever it lasts."""
 
     rows: tuple[Row, ...]
@@ -34,7 +34,7 @@ class CloseUp:
     crash: Crash
 
 
-def close_up(scenario: Scenario, share: float = 0.6) -> CloseUp:
+def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail:
     """Lose power when `share` of a steady-state batch has passed; raises CannotRun for a scenario that does not fit."""
     settled = settle(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False)))
     if settled.problems:
@@ -50,7 +50,7 @@ def close_up(scenario: Scenario, share: float = 0.6) -> CloseUp:
     )
     m = machine_of(replace(settled.scenario, faults=faults))
     done, _ = run(m, amounts, None, untrained(m))
-    return CloseUp(tuple(_rows(done, 1.2 * step)), 1.2 * step / MS, done.crashes[0])
+    return PowerLossDetail(tuple(_rows(done, 1.2 * step)), 1.2 * step / MS, done.crashes[0])
 
 
 def _rows(done: Run, gap: float) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""When does a relaxed MLP log pay? The staleness it needs, against the bandwidth with which it can be written.
+"""Checkpoint relaxation: the staleness that the MLP log needs, against the bandwidth with which it can be written.
 
 The log advances only while the top MLP runs, in the time that its slower end, link or PMEM, has left then. It is written
 without a pause: when one is complete, the next begins with the state of that batch. So a log is as old as its writing took
@@ -13,9 +13,8 @@ import numpy as np
 from ..core.work import Stream
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
-from ..run.run import machine_of
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..schedule.machine import LONGEST
+from ..schedule.machine import LONGEST, machine_of
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit
 from ..systems.traffic import mlp_bytes

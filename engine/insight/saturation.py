@@ -1,4 +1,4 @@
-"""When does more CXL bandwidth stop helping? Step time against bandwidth, and what then sets the pace and hides the link."""
+"""Saturation of the CXL link: step time against bandwidth, and what then sets the pace and hides the link."""
 
 from dataclasses import dataclass
 

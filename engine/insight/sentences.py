@@ -79,7 +79,7 @@ def _lower(name: str) -> str:
     return name[0].lower() + name[1:]
 
 
-def of_relaxation(found: Relaxation) -> tuple[str, ...]:
+def relaxation_sentence(found: Relaxation) -> tuple[str, ...]:
     """Return the finding: what the log needs now, what relaxing it saves, and at which log bandwidths that changes."""
     now, rate, limit = found.now, f"{found.now.rate / GB:.3g} GB/s", LIMIT[found.now.limit]
     log = f"At the {rate} of {limit} an MLP log takes {milliseconds(now.writing)}"
@@ -119,7 +119,7 @@ def _slower(found: Relaxation) -> str:
     return f"Below {found.hundreds_below / GB:.2g} GB/s it needs {HUNDRED} batches and more."
 
 
-def of_saturation(found: Saturation) -> str:
+def saturation_sentence(found: Saturation) -> str:
     """Return the finding for one system: where the link stops to matter, what then does, and what hides the link."""
     title = load("systems", found.system).title
     if found.enough is None:

@@ -1,8 +1,8 @@
 """Persistent memory, the logs that protect training on it, and recovery.
 
-Reading order: `media` (the seam), `layout`, `records` (one log record and its flag), `protocol` (the operations),
-`undo` and `redo` (their orders), `recovery`, `cut` (from a timeline's events to the bytes that survived), and
-the media: `functional` (bytes), `pending` and `crash` (bytes and what is on its way to them).
+Reading order: `media` (the seam, and a medium of bytes), `layout`, `records` (one log record and its flag), `protocol` (the
+operations), `undo` and `redo` (their orders), `recovery`, `replay` (from a timeline's events to the bytes that survived);
+`models` and `crash_media` (a medium that loses power, with what is on its way to it).
 """
 
 from .crash_media import CrashMedia, Power

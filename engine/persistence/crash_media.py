@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .media import HEALTH, LINE, WORD, FunctionalMedia, Octets, PowerLost
-from .models import PersistenceModel, domain
-from .pending_writes import Reach, Write, at_random, nothing, some
+from .models import PersistenceModel, Reach, Write, at_random, domain, nothing, some
 
 INTERLEAVE = 4096  # bytes that one memory controller holds before the next one follows
 

@@ -1,4 +1,4 @@
-"""Where everything lies on the medium: superblock, table rows, two row-log slots, three MLP-log slots."""
+"""The layout of the medium: superblock, table rows, two row-log slots, three MLP-log slots."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""The seam between the log protocol and whatever keeps its bytes: six operations, 64 B lines, 8 B words.
+"""The medium, the seam between the log protocol and whatever keeps its bytes: six operations, 64 B lines, 8 B words.
 
 The protocol talks to `Media` alone, so the code whose time is charged is the code whose crash states are explored.
 """

@@ -1,17 +1,28 @@
-"""A persistence model: which writes on their way to the medium may have become durable when power is lost."""
+"""The persistence models: which writes on their way to the medium may have become durable when power is lost.
 
-from collections.abc import Callable, Mapping
+A write on its way has pieces that power can separate; the model names the queue that each pending word waits in.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from ..errors import BadInput, nearest
 from ..registry import domain_names, load
+from .media import LINE, WORD, Octets
 
-LINE, WORD = 64, 8
 WITHOUT_END = inf
 
 Stream = Callable[[int, bool, int], int]
 """The queue that a word waits in: (address, written by near-data logic, memory controller) -> stream."""
+
+Reach = Callable[[int, int], int]
+"""How many of a stream's pending words became durable: (stream, pending words) -> words.
+
+What a stream is, the persistence model says: a host line by its number, a controller's queue as -1, -2, ...
+"""
 
 
 @dataclass(frozen=True)
@@ -102,3 +113,47 @@ MODELS: Mapping[str, PersistenceModel] = {
         safe=False,
     ),
 }
+
+
+def at_random(rng: np.random.Generator) -> Reach:
+    """Return the choice that lets each stream keep a random prefix of its pending words."""
+    return lambda stream, words: int(rng.integers(0, words + 1))
+
+
+def nothing(stream: int, words: int) -> int:
+    """Let no pending word survive."""
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Bytes on their way into the durable image."""
+
+    address: int
+    data: Octets
+    device: bool = False
+
+    @property
+    def stop(self) -> int:
+        """The first address behind the bytes."""
+        return self.address + self.data.size
+
+    @property
+    def lines(self) -> int:
+        """How many lines the bytes touch."""
+        return -(-self.stop // LINE) - self.address // LINE
+
+    def part(self, low: int, high: int) -> "Write":
+        """Return what lies in addresses [low, high), perhaps nothing."""
+        start, stop = max(low - self.address, 0), max(high - self.address, 0)
+        return Write(self.address + start, self.data[start:stop], self.device)
+
+    def words(self, granularity: int = WORD) -> Iterator["Write"]:
+        """Yield the pieces that are written atomically, `granularity` bytes each."""
+        for low in range(self.address // granularity * granularity, self.stop, granularity):
+            yield self.part(low, low + granularity)
+
+
+def some(*writes: Write) -> list[Write]:
+    """Return the writes that have bytes."""
+    return [write for write in writes if write.data.size]

@@ -1,4 +1,4 @@
-"""The operations that both logs are made of: log rows, log the MLP, commit, release, rewrite rows.
+"""The log protocol, the operations that both logs are made of: log rows, log the MLP, commit, release, rewrite rows.
 
 None of them waits longer than it must: payloads share the fence at the start of `commit`, and rewritten rows
 are durable by the fence of the next commit, before anything that could restore them is released.

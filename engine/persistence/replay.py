@@ -1,4 +1,4 @@
-"""From a timeline to bytes: what the medium holds when power is lost among the events of a run."""
+"""The replay of a timeline's events: what the medium holds when power is lost among them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from . import checksums, protocol, redo, undo
 from .crash_media import CrashMedia, Power
 from .layout import MediumLayout
 from .media import WORD, Media, octets
-from .pending_writes import at_random
+from .models import at_random
 from .protocol import LogName, Position, Rows
 from .records import Pending, Stamp
 

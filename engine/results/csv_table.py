@@ -1,4 +1,4 @@
-"""The one table of results: a row per scenario, the same bytes whoever computed them and in whatever order."""
+"""The CSV table of results: a row per scenario, the same bytes whoever computed them and in whatever order."""
 
 import csv
 import io

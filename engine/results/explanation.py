@@ -1,5 +1,6 @@
-"""Tells a run as a result: metrics, tables, warnings, and the finding in a sentence."""
+"""A run's result: metrics, tables, warnings, and the finding, which says what sets the pace of a batch and what would help."""
 
+from collections.abc import Mapping
 from operator import attrgetter
 
 from ..core.arrays import Row
@@ -7,8 +8,7 @@ from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
 from ..schedule.evaluate import Misfit, NotScheduled
 from . import tables
-from .finding import finding
-from .metric import measure, metrics
+from .metrics import measure, metrics
 from .report import Report
 from .result import Result
 
@@ -19,7 +19,7 @@ AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN
 LISTED = attrgetter(*AT)
 
 
-def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
+def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
     """Return the result of a full run of the scenario as it was asked for."""
     return Result(
         scenario=asked,
@@ -30,7 +30,7 @@ def tell(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], note
         devices=tables.device_rows(report),
         training=tables.thinned(list(curve)),
         events=tables.event_rows(run),
-        books=report.books.rows,
+        ledger=report.ledger.rows,
         timeline=tables.timeline_rows(run.planned),
         warnings=(*notes, *warnings(asked, report, run.completed)),
         finding=finding(report),
@@ -42,14 +42,14 @@ def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[s
     return (*_short(report), *(_missed(asked, report.elapsed) if completed else ()), *passes(asked))
 
 
-def unmade(one: NotScheduled) -> Result:
+def unscheduled_result(one: NotScheduled) -> Result:
     """Return the result of a scenario that never got a schedule; one that is refused has no numbers at all."""
     if isinstance(one, Misfit):
-        return cannot_run(one.scenario, one.problems)
+        return infeasible_result(one.scenario, one.problems)
     return Result(one.scenario, ran=False, outcome=str(one.error), results={})
 
 
-def cannot_run(asked: Scenario, problems: tuple[str, ...]) -> Result:
+def infeasible_result(asked: Scenario, problems: tuple[str, ...]) -> Result:
     """Return the result of a scenario that does not fit: the first problem is the outcome, the rest are warnings."""
     nothing: dict[str, float | None] = {metric.name: None for metric in metrics()}
     return Result(scenario=asked, ran=False, outcome=problems[0], results=nothing, warnings=problems[1:])
@@ -78,3 +78,27 @@ def passes(asked: Scenario) -> tuple[str, ...]:
     return (
         f"run.passes={asked.run.passes} counts passes over a data file; without one, run.batches={asked.run.batches} counts.",
     )
+
+
+def finding(report: Report) -> str:
+    """Return two sentences: the largest exposed part of a step, and how busy the CXL link is, if there is one."""
+    steady = report.steady
+    stage, name, _, exposed, _ = max(steady.cells, key=lambda cell: cell[3])
+    device = report.machine.devices[name]
+    first = (
+        f"{stage} on {device.title} is exposed for {_milliseconds(exposed)} of the "
+        f"{_milliseconds(steady.step)} step ({exposed / steady.step:.0%}); {device.helps}."
+    )
+    return f"{first} {_link(steady.busy, steady.step, name)}".strip()
+
+
+def _link(busy: Mapping[str, float], step: float, largest: str) -> str:
+    if "cxl" not in busy or largest == "cxl":
+        return ""
+    share = busy["cxl"] / step
+    hint = "more CXL bandwidth would change little" if share < 0.3 else "a slower link would soon show"
+    return f"The CXL link carries data for {share:.0%} of the time: {hint}."
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} µs"

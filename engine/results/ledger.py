@@ -1,4 +1,4 @@
-"""The books of a run: every second and joule entered once, as useful work or as what it was spent on instead.
+"""The ledger of a run: every second and joule entered once, as useful work or as what it was spent on instead.
 
 A batch that stays is useful work and its checkpoint up to what it costs without a fault; beyond that it stalled, because
 a device was slow or a pipeline had to fill again. A second execution is replay. What no later batch builds on is lost.
@@ -24,7 +24,7 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class Books:
+class RunLedger:
     """Seconds and joules by account; both sum to the run's."""
 
     seconds: Mapping[str, float]
@@ -36,14 +36,14 @@ class Books:
         return tuple({"Account": name, "Time [s]": self.seconds[name], "Energy [J]": self.joules[name]} for name in ACCOUNTS)
 
 
-def undisturbed(elapsed: float, checkpoint: float, joules: float, checkpoint_joules: float) -> Books:
+def undisturbed_ledger(elapsed: float, checkpoint: float, joules: float, checkpoint_joules: float) -> RunLedger:
     """Return the books of a run without a fault, from its totals and the checkpoints' share of them."""
     nothing = dict.fromkeys(ACCOUNTS, 0.0)
     seconds = {"useful": elapsed - checkpoint, "checkpoint": checkpoint}
-    return Books(nothing | seconds, nothing | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})
+    return RunLedger(nothing | seconds, nothing | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})
 
 
-def books(run: Run, checkpoint: float) -> Books:
+def run_ledger(run: Run, checkpoint: float) -> RunLedger:
     """Close the books of a run; `checkpoint` is what checkpoints expose of a batch without faults, in seconds."""
     devices = run.machine.devices
     seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
@@ -56,7 +56,7 @@ def books(run: Run, checkpoint: float) -> Books:
                 seconds[name] += getattr(attempt, name)
         dynamic["restore"] += sum(dynamic_joules(crash.outage.restoring, devices, crash.outage.restored).values())
     watts = sum(device.idle_watts for device in devices.values())
-    return Books(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
+    return RunLedger(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A run's timeline as Chrome trace JSON, which Perfetto and chrome://tracing open: one lane per device."""
+"""The Perfetto trace: a run's timeline as Chrome trace JSON, which chrome://tracing opens too, one lane per device."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What metrics look at: the accounts of a run or of an estimate, in SI units."""
+"""The report, from which metrics are computed: the accounts of a run or of an estimate, in SI units."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline, Until, busy_seconds, dynamic_joules, pmem_written
-from ..training.evaluate import Scores
-from .ledger import Books, books
+from ..training.loop import Scores
+from .ledger import RunLedger, run_ledger
 
 DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
 
@@ -21,7 +21,7 @@ class Report:
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
     `hit_rate` is the share of lookups that a cache serves, None without one, `drives_share` the share of unique rows that
-    drives serve, None without memories above them; `books` say what time and energy went into. `unnoticed` bits flipped
+    drives serve, None without memories above them; `ledger` says what time and energy went into. `unnoticed` bits flipped
     and no checksum saw them.
     """
 
@@ -35,7 +35,7 @@ class Report:
     pmem_written: float
     pmem_media_written: float
     staleness: int | None
-    books: Books
+    ledger: RunLedger
     crashes: tuple[Crash, ...] = ()
     strikes: int = 0
     unnoticed: int = 0
@@ -74,7 +74,7 @@ def report(
         pmem_written=written,
         pmem_media_written=media,
         staleness=staleness(run),
-        books=books(run, steady.stage("Checkpoint")),
+        ledger=run_ledger(run, steady.stage("Checkpoint")),
         crashes=run.crashes,
         strikes=sum(len(crash.outage.strikes) for crash in run.crashes)
         + sum(strike.fault != FULL_SPEED for strike in run.strikes),
@@ -112,7 +112,7 @@ def unnoticed(run: Run) -> int:
 
     A log's is seen or never read. A table's is seen if its digest is verified later, which then ends the run.
     """
-    where, fatal = run.machine.scenario.faults.silent_corruption_where, run.crashes[-1].found.fatal if run.crashes else ""
+    where, fatal = run.machine.scenario.faults.silent_corruption_where, run.crashes[-1].resumption.fatal if run.crashes else ""
     if where == "log" or (where == "table" and DIGEST in fatal):
         return 0
     return run.segments[-1].flipped

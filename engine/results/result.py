@@ -9,6 +9,7 @@ from ..core.arrays import Row
 from ..scenario.scenario import Scenario, values
 from ..sweep import links
 
+OUTWARD = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
 COUNTED = {
     "device": "Energy is counted at the devices, without supplies and cooling.",
     "wall": "Energy is counted at the wall, with supplies and cooling.",
@@ -25,7 +26,7 @@ class Result:
     `devices`: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run);
     `training`: Batch, Elapsed [s], Loss, AUC (held out; None between evaluations);
     `events`: Elapsed [s], Kind (fault, recovered, unrecoverable, slow, full speed, checkpoint, silent), Batch, What;
-    `books`: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py says what each account is);
+    `ledger`: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py says what each account is);
     `timeline`: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
     """
 
@@ -37,7 +38,7 @@ class Result:
     devices: tuple[Row, ...] = ()
     training: tuple[Row, ...] = ()
     events: tuple[Row, ...] = ()
-    books: tuple[Row, ...] = ()
+    ledger: tuple[Row, ...] = ()
     timeline: tuple[Row, ...] = ()
     warnings: tuple[str, ...] = ()
     finding: str = ""
@@ -53,7 +54,7 @@ class Result:
 
     def beside_scenario(self) -> dict[str, Any]:
         """Return what `as_json` has beside the knobs."""
-        tables = {key: value for key, value in vars(self).items() if key != "scenario"}
+        tables = {OUTWARD.get(key, key): value for key, value in vars(self).items() if key != "scenario"}
         return {
             "model_version": version.MODEL,
             "energy_level": self.energy_level,
@@ -67,14 +68,14 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
     from ..scenario.scenario import with_values
 
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
-    tables = ("breakdown", "devices", "training", "events", "books", "timeline", "warnings")
+    tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     return Result(
         scenario=scenario or with_values(Scenario(), knob_values),
         ran=content["ran"],
         outcome=content["outcome"],
         results=content["results"],
         finding=content["finding"],
-        **{name: tuple(content.get(name, ())) for name in tables},
+        **{name: tuple(content.get(OUTWARD.get(name, name), ())) for name in tables},
     )
 
 

@@ -97,8 +97,8 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
     again = f" ({crash.again} more during the recovery)" if crash.again else ""
     what = f"{_where(crash.outage.strikes[0])} in batch {crash.batch}{again}"
     yield {"Elapsed [s]": crash.at, "Kind": "fault", "Batch": crash.batch, "What": what}
-    if crash.found.fatal:
-        yield {"Elapsed [s]": crash.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": crash.found.fatal}
+    if crash.resumption.fatal:
+        yield {"Elapsed [s]": crash.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": crash.resumption.fatal}
         return
     state = (
         f"embeddings and MLP at the start of batch {crash.embedding_batch}"

@@ -1,31 +1,30 @@
-"""Full runs in which nothing trains and nothing strikes: counted, scheduled and told, one alone as many together."""
+"""Undisturbed runs, in which nothing trains and nothing strikes: counted, scheduled, and made results, alone or together."""
 
 from math import inf
 
 from ..amounts.counted import OnProgress, counted_traffic, ignore_progress
 from ..core.memo import remembered
 from ..run.run import UNDISTURBED
-from ..run.upcoming_faults import Ahead
+from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, Whole, plan
 from ..workload.readers.criteo import CriteoFile
-from .explanation import warnings
-from .finding import finding
-from .ledger import undisturbed
-from .metric import measure
+from .explanation import finding, warnings
+from .ledger import undisturbed_ledger
+from .metrics import measure
 from .report import Report
 from .result import Result
 from .tables import device_rows, timeline_rows
 
 
-def calm(point: DesignPoint, seen: Observed) -> bool:
+def is_undisturbed(point: DesignPoint, seen: Observed) -> bool:
     """Return whether a point's whole run is over before a fault can strike it."""
     return seen.whole is not None and _first_strike(point.machine.scenario) >= seen.whole.elapsed
 
 
 @remembered()
 def _first_strike(s: Scenario) -> float:
-    first = Ahead(s).peek()
+    first = UpcomingFaults(s).peek()
     return first.at if first else inf
 
 
@@ -38,7 +37,7 @@ def planned(
     return plan(s, system, amounts, amounts)
 
 
-def told(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
+def undisturbed_result(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
     """Return a run as a result, with tables if its timeline was observed."""
     if seen.whole is None:
         raise ValueError("a run was observed for its averages alone.")
@@ -50,7 +49,7 @@ def told(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Res
         results=measure(report),
         breakdown=report.steady.rows if line else (),
         devices=device_rows(report) if line else (),
-        books=report.books.rows if line else (),
+        ledger=report.ledger.rows if line else (),
         timeline=timeline_rows(line) if line else (),
         warnings=(*notes, *warnings(point.scenario, report)),
         finding=finding(report),
@@ -78,7 +77,7 @@ def _report(point: DesignPoint, seen: Observed, whole: Whole) -> Report:
         pmem_written=whole.written,
         pmem_media_written=whole.media,
         staleness=seen.stale if m.log_policy.log else None,
-        books=undisturbed(whole.elapsed, whole.waits, every, watts * whole.waits + logs),
+        ledger=undisturbed_ledger(whole.elapsed, whole.waits, every, watts * whole.waits + logs),
         hit_rate=amounts.hit_rate if m.system.cache else None,
         drives_share=amounts.drives_share if m.system.caches else None,
     )

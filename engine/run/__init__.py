@@ -1,0 +1,1 @@
+"""A run of training through faults: run, cut, recover, resume."""

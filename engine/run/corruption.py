@@ -1,4 +1,4 @@
-"""Damage to what memory holds: which line is poisoned, which bit flips, and what that does to the medium's bytes."""
+"""Memory corruption: which line is poisoned, which bit flips, and what that does to the medium's bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

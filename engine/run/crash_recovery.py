@@ -1,4 +1,4 @@
-"""What a fault leaves and what recovery makes of it: a segment's cut played through the log protocol."""
+"""Crash recovery: a segment's cut played through the log protocol, and the state that recovery restores from it."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,8 +21,7 @@ from ..persistence import (
     survive,
 )
 from ..persistence.media import LINE
-from ..persistence.models import domain
-from ..persistence.pending_writes import at_random
+from ..persistence.models import at_random, domain
 from ..persistence.recovery import Scan
 from ..schedule.machine import Machine
 from .corruption import Bit, flip_log, keep_flipped, poison, poisoned, turned
@@ -37,7 +36,7 @@ Octets = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Before:
+class StateBefore:
     """The state at the start of batch `batch`, whose checkpoint is complete: table (R, row bytes) and MLP bytes.
 
     `mlp` is what the newest flagged MLP log holds, the parameters at the start of batch `mlp_batch`. `flipped` are the
@@ -57,7 +56,7 @@ def events(segment: Segment) -> tuple[PersistEvent, ...]:
     return tuple(replace(event, batch=segment.first + event.batch) for event in found)
 
 
-def left(m: Machine, segment: Segment, down: Outage) -> tuple[PersistEvent, ...]:
+def surviving_events(m: Machine, segment: Segment, down: Outage) -> tuple[PersistEvent, ...]:
     """Return the cut segment's persists; those under way finish where the fault spared all that they need."""
     gone = down.strikes[0].kind.destroys
     return tuple(replace(e, done=1.0) if not gone & _needs(m, e.op) else e for e in events(segment))
@@ -71,8 +70,8 @@ def _needs(m: Machine, op: str) -> frozenset[str]:
     return frozenset({"device"} if near else {"host", "device"})
 
 
-def survived(
-    m: Machine, segment: Segment, down: Outage, before: Before, changes: Mapping[int, BatchChange], batch_size: int
+def recovered_state(
+    m: Machine, segment: Segment, down: Outage, before: StateBefore, changes: Mapping[int, BatchChange], batch_size: int
 ) -> Recovered:
     """Tear and damage what the fault took, then recover; raises CannotRun where nothing can be restored."""
     if m.log_policy.log == "":
@@ -95,7 +94,7 @@ def survived(
     start = Start(written, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, down.strikes[0])
-    media = survive(layout, start, left(m, segment, down), numbered, m.log_policy.log, rng, model, granularity)
+    media = survive(layout, start, surviving_events(m, segment, down), numbered, m.log_policy.log, rng, model, granularity)
     keep_flipped(media, layout, written, before.table, before.flipped)
     _damage(m, segment, down, media, layout, changes)
     scan = _scan(m, down)
@@ -136,7 +135,7 @@ def _interrupted(
     return cut_short.survivor(at_random(rng))
 
 
-def in_miniature(m: Machine, segment: Segment, down: Outage) -> tuple[int, int]:
+def recovered_batches(m: Machine, segment: Segment, down: Outage) -> tuple[int, int]:
     """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a few rows.
 
     One logged row and another one tell the same as all; where fenced writes are lost, it matters how many there were.
@@ -148,6 +147,6 @@ def in_miniature(m: Machine, segment: Segment, down: Outage) -> tuple[int, int]:
     change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
     flipped = ((count, 0, 1),) if segment.flipped and m.scenario.faults.silent_corruption_where == "table" else ()
-    before = Before(segment.first + since, rows, mlp, segment.first + flagged, flipped)
-    found = survived(m, segment, down, before, {event.batch: change for event in events(segment)}, 1)
+    before = StateBefore(segment.first + since, rows, mlp, segment.first + flagged, flipped)
+    found = recovered_state(m, segment, down, before, {event.batch: change for event in events(segment)}, 1)
     return found.embedding_batch, found.mlp_batch

@@ -1,4 +1,4 @@
-"""A fault is a cut of the timeline: which persists had ended by then, which were under way, what was started."""
+"""The cut of a timeline at a fault: which persists had ended, which were under way, which batches had begun."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Functional training beside the simulated machine: what it has learned, and what a crash takes back."""
+"""The learner, functional training beside the simulated machine: what it has learned, and what a crash takes back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from ..units import FLOAT32
 from ..workload.batch import Batch
 from ..workload.source import Source
 from .corruption import Bit
-from .crash_recovery import Before, events, survived
+from .crash_recovery import StateBefore, events, recovered_state
 from .outage import Outage
 from .run import Resumption
 from .segment import Flip, Segment
@@ -40,22 +40,22 @@ class Learner:
     flipped: tuple[Bit, ...] = ()
 
 
-def learner(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.int64], scenario: Scenario) -> Learner:
+def untrained(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.int64], scenario: Scenario) -> Learner:
     """Return an untrained model whose table holds the `touched` rows."""
     weights = initial(shape, touched, scenario.data.seed)
     return Learner(shape, source, held_out, weights, weights)
 
 
 def advance(
-    pupil: Learner, m: Machine, last: int, evaluations: frozenset[int], on_batch: OnBatch, flips: tuple[Flip, ...] = ()
+    learner: Learner, m: Machine, last: int, evaluations: frozenset[int], on_batch: OnBatch, flips: tuple[Flip, ...] = ()
 ) -> tuple[Learner, Trained]:
     """Train up to the start of batch `last`; bits flip on the way."""
-    done = _train(pupil, m, last, evaluations, on_batch, flips)
-    return replace(remember(pupil, m, flips), weights=done.weights, batch=last), done
+    done = _train(learner, m, last, evaluations, on_batch, flips)
+    return replace(remember(learner, m, flips), weights=done.weights, batch=last), done
 
 
 def _train(
-    pupil: Learner,
+    learner: Learner,
     m: Machine,
     last: int,
     evaluations: frozenset[int],
@@ -65,31 +65,31 @@ def _train(
     record: frozenset[int] = frozenset(),
 ) -> Trained:
     """Train up to the start of batch `last` in stretches between flipping bits, and put the stretches together."""
-    where, weights, first, parts = m.scenario.faults.silent_corruption_where, pupil.weights, pupil.batch, list[Trained]()
+    where, weights, first, parts = m.scenario.faults.silent_corruption_where, learner.weights, learner.batch, list[Trained]()
     for flip in (*(flip for flip in flips if flip.batch <= last and where != "log"), None):
         until = max(flip.batch, first) if flip else last
         try:
             part = train(
-                pupil.shape,
+                learner.shape,
                 weights,
-                pupil.source.batch,
+                learner.source.batch,
                 first,
                 until,
                 keep=keep,
                 record=record,
-                held_out=pupil.held_out,
+                held_out=learner.held_out,
                 evaluations=evaluations,
                 relaxed=m.log_policy.relaxed_lookup,
                 on_batch=on_batch,
             )
         except CannotRun as error:
-            raise CannotRun(f"{error}{BLAME if parts or pupil.flipped else ''}") from error
+            raise CannotRun(f"{error}{BLAME if parts or learner.flipped else ''}") from error
         weights, first = flipped(part.weights, where, flip, m.scenario.faults.seed) if flip else part.weights, until
         parts.append(part)
     return joined(parts)
 
 
-def place(weights: Weights, where: str, flip: Flip, seed: int) -> tuple[int, int]:
+def flipped_bit(weights: Weights, where: str, flip: Flip, seed: int) -> tuple[int, int]:
     """Return which word of the table or of the MLPs flips, and the bit of it as a number."""
     rng = generator(seed, f"bit of {flip.at!r}")
     return int(rng.integers((weights.table if where == "table" else weights.mlp).size)), 1 << int(rng.integers(32))
@@ -98,24 +98,24 @@ def place(weights: Weights, where: str, flip: Flip, seed: int) -> tuple[int, int
 def flipped(weights: Weights, where: str, flip: Flip, seed: int) -> Weights:
     """Return a copy in which one random bit of the table or of the MLPs is the other way round."""
     values = (weights.table if where == "table" else weights.mlp).copy()
-    word, bit = place(weights, where, flip, seed)
+    word, bit = flipped_bit(weights, where, flip, seed)
     values.reshape(-1).view(np.uint32)[word] ^= np.uint32(bit)
     return replace(weights, table=values) if where == "table" else replace(weights, mlp=values)
 
 
-def remember(pupil: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
+def remember(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
     """Return the learner that knows which bits of its table have flipped."""
     if m.scenario.faults.silent_corruption_where != "table":
-        return pupil
-    places = (place(pupil.weights, "table", flip, m.scenario.faults.seed) for flip in flips)
-    width = pupil.weights.table.shape[1]
+        return learner
+    places = (flipped_bit(learner.weights, "table", flip, m.scenario.faults.seed) for flip in flips)
+    width = learner.weights.table.shape[1]
     bits = ((*divmod(word, width), bit.bit_length() - 1) for word, bit in places)
     where = tuple((row, column * FLOAT32 + index // 8, 1 << index % 8) for row, column, index in bits)
-    return replace(pupil, flipped=(*pupil.flipped, *where))
+    return replace(learner, flipped=(*learner.flipped, *where))
 
 
 def crash(
-    pupil: Learner, m: Machine, segment: Segment, down: Outage, evaluations: frozenset[int], on_batch: OnBatch
+    learner: Learner, m: Machine, segment: Segment, down: Outage, evaluations: frozenset[int], on_batch: OnBatch
 ) -> tuple[Learner, Resumption, Trained]:
     """Train what the segment had begun, let the fault strike at its cut, recover.
 
@@ -124,29 +124,30 @@ def crash(
     cut = segment.cut
     if cut is None or m.log_policy.log == "":
         last = segment.first + (cut.started if cut else 0)
-        _, done = advance(pupil, m, last, evaluations, on_batch, segment.flips)
-        return replace(pupil, weights=pupil.first, batch=0, flipped=()), Resumption(0, 0), done
+        _, done = advance(learner, m, last, evaluations, on_batch, segment.flips)
+        return replace(learner, weights=learner.first, batch=0, flipped=()), Resumption(0, 0), done
     since = segment.first + cut.since
     played = events(segment)
     last = max([segment.first + cut.started, since, *(event.batch + 1 for event in played)])
     mlps = frozenset({segment.first + cut.since_mlp, *(event.batch for event in played)})
     recorded = frozenset(range(since, last))
-    done = _train(pupil, m, last, evaluations, on_batch, segment.flips, recorded | mlps, recorded)
+    done = _train(learner, m, last, evaluations, on_batch, segment.flips, recorded | mlps, recorded)
     changes = {n: _change(done, n, last) for n in range(since, last)}
-    changes |= {n: _mlp_only(done, n, pupil) for n in mlps if n < since}
-    pupil = remember(pupil, m, segment.flips)
-    before = _before(pupil, done, since, segment.first + cut.since_mlp, changes)
+    changes |= {n: _mlp_only(done, n, learner) for n in mlps if n < since}
+    learner = remember(learner, m, segment.flips)
+    before = _before(learner, done, since, segment.first + cut.since_mlp, changes)
     try:
-        found = survived(m, segment, down, before, changes, m.scenario.data.batch_size)
+        found = recovered_state(m, segment, down, before, changes, m.scenario.data.batch_size)
     except CannotRun as error:
-        return replace(pupil, weights=done.weights), Resumption(0, 0, str(error)), done
-    weights = _from_bytes(pupil.weights, found.table, found.mlp)
-    return replace(pupil, weights=weights, batch=found.embedding_batch), Resumption(found.embedding_batch, found.mlp_batch), done
+        return replace(learner, weights=done.weights), Resumption(0, 0, str(error)), done
+    weights = _from_bytes(learner.weights, found.table, found.mlp)
+    batch = found.embedding_batch
+    return replace(learner, weights=weights, batch=batch), Resumption(batch, found.mlp_batch), done
 
 
-def score(pupil: Learner) -> Evaluation:
+def evaluate_held_out(learner: Learner) -> Evaluation:
     """Evaluate the model on the held-out samples."""
-    return evaluate(pupil.shape, pupil.weights, localise(pupil.shape, pupil.weights, pupil.held_out))
+    return evaluate(learner.shape, learner.weights, localise(learner.shape, learner.weights, learner.held_out))
 
 
 def _row_bytes(table: NDArray[np.float32], state: NDArray[np.float32]) -> NDArray[np.uint8]:
@@ -171,20 +172,20 @@ def _change(done: Trained, n: int, last: int) -> BatchChange:
     )
 
 
-def _mlp_only(done: Trained, n: int, pupil: Learner) -> BatchChange:
+def _mlp_only(done: Trained, n: int, learner: Learner) -> BatchChange:
     """Return the change of an earlier batch whose MLP log is still under way; its rows are settled."""
     mlp = _mlp_bytes(done.kept[n].mlp, done.kept[n].mlp_state)
-    none = _row_bytes(pupil.weights.table[:0], pupil.weights.row_state[:0])
+    none = _row_bytes(learner.weights.table[:0], learner.weights.row_state[:0])
     return BatchChange(np.empty(0, np.int64), none, none, mlp, mlp)
 
 
-def _before(pupil: Learner, done: Trained, since: int, flagged: int, changes: Mapping[int, BatchChange]) -> Before:
+def _before(learner: Learner, done: Trained, since: int, flagged: int, changes: Mapping[int, BatchChange]) -> StateBefore:
     """Return the state at the start of batch `since`: the trained table with the recorded batches taken back."""
     table = _row_bytes(done.weights.table, done.weights.row_state).copy()
     for n in sorted((n for n in changes if n >= since), reverse=True):
         table[changes[n].rows] = changes[n].before
-    kept = done.kept.get(flagged, pupil.weights)
-    return Before(since, table, _mlp_bytes(kept.mlp, kept.mlp_state), flagged, pupil.flipped)
+    kept = done.kept.get(flagged, learner.weights)
+    return StateBefore(since, table, _mlp_bytes(kept.mlp, kept.mlp_state), flagged, learner.flipped)
 
 
 def _from_bytes(like: Weights, table: NDArray[np.uint8], mlp: NDArray[np.uint8]) -> Weights:

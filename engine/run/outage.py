@@ -1,4 +1,4 @@
-"""From a fault that stops the job to the moment it goes on: noticed, repaired, restarted, restored, maybe interrupted."""
+"""An outage, from a fault that stops the job until it goes on: detection, repair, restart, restore, and further faults."""
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -15,7 +15,7 @@ from ..systems.steps.shared import recover
 from ..systems.system import RecoveryWork
 from ..systems.traffic import INDEX_BYTES, Traffic, table_bytes
 from .segment import Segment
-from .upcoming_faults import Ahead
+from .upcoming_faults import UpcomingFaults
 
 MOST_ATTEMPTS = 10_000
 
@@ -69,7 +69,7 @@ class Outage:
         return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
 
 
-def outage(m: Machine, traffic: Traffic, segment: Segment, strike: Strike, ahead: Ahead, number: int) -> Outage:
+def outage(m: Machine, traffic: Traffic, segment: Segment, strike: Strike, ahead: UpcomingFaults, number: int) -> Outage:
     """Recover from the strike that cut a segment; it is the `number`th outage of the run."""
     recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(recover(m.system, m.scenario, recovery), m.devices, 1)
@@ -100,7 +100,7 @@ class _Further:
         self.listed = sorted(at + seconds for seconds in self.faults.fault_in_recovery_at_seconds)
         self.rng = generator(self.faults.seed, "fault-in-recovery", number)
 
-    def before(self, start: float, end: float, ahead: Ahead) -> Strike | None:
+    def before(self, start: float, end: float, ahead: UpcomingFaults) -> Strike | None:
         """Return what interrupts an attempt that runs from `start` to `end`, if anything does."""
         drawn = (
             start + float(self.rng.random()) * (end - start) if self.rng.random() < self.faults.fault_in_recovery_share else end

@@ -1,4 +1,4 @@
-"""How far a run has come: an immutable snapshot that can be stored and drawn, and the meter that takes it now and then."""
+"""A run's progress: an immutable snapshot that can be stored and drawn, and the meter that takes it now and then."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""A run is a fold over segments: run, cut, recover, resume."""
+"""A run, which is a fold over segments: run, cut, recover, resume."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..faults.fault import Strike
-from ..schedule.machine import Machine, machine_of, schedule
+from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import Timeline
 from ..systems.traffic import Traffic
 from .outage import MOST_ATTEMPTS, Outage, outage
-from .segment import Course, Segment, follow
-from .upcoming_faults import Ahead
-
-__all__ = ["Crash", "Machine", "Resolve", "Resumption", "Run", "Segment", "machine_of", "run", "schedule"]
+from .segment import Segment, SegmentSchedule, follow
+from .upcoming_faults import UpcomingFaults
 
 State = TypeVar("State")
 MOST_CRASHES = 10_000
@@ -38,7 +36,7 @@ class Crash:
     """
 
     outage: Outage
-    found: Resumption
+    resumption: Resumption
     batch: int
     begun: int
 
@@ -60,17 +58,17 @@ class Crash:
     @property
     def embedding_batch(self) -> int:
         """The batch that training resumed at."""
-        return self.found.embedding_batch
+        return self.resumption.embedding_batch
 
     @property
     def mlp_batch(self) -> int:
         """The batch at whose start the recovered MLPs were."""
-        return self.found.mlp_batch
+        return self.resumption.mlp_batch
 
     @property
     def lost(self) -> int:
         """How many batches had begun and are run again."""
-        return self.begun - self.found.embedding_batch
+        return self.begun - self.resumption.embedding_batch
 
 
 @dataclass(frozen=True)
@@ -97,12 +95,12 @@ Resolve = Callable[[Segment, Outage | None, State], tuple[Resumption, State]]
 
 def run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
     """Run all batches of `traffic`; `resolve` recovers each cut segment and carries the learner's state on."""
-    planned, ahead = schedule(m, traffic), Ahead(m.scenario)
+    planned, ahead = schedule(m, traffic), UpcomingFaults(m.scenario)
     segments: list[Segment] = []
     crashes: list[Crash] = []
     first, begin = 0, 0.0
     while first < traffic.batches and not _hopeless(crashes):
-        segment, strike = follow(Course(m, traffic, planned, first, begin, ahead.slow > 0), ahead)
+        segment, strike = follow(SegmentSchedule(m, traffic, planned, first, begin, ahead.slow > 0), ahead)
         segments.append(segment)
         down = outage(m, traffic, segment, strike, ahead, len(crashes)) if strike else None
         found, state = resolve(segment, down, state)
@@ -126,7 +124,7 @@ def _hopeless(crashes: list[Crash]) -> bool:
     last = crashes[-HOPELESS:]
     stuck = len(last) == HOPELESS and len({crash.embedding_batch for crash in last}) == 1
     many = len(crashes) + last[-1].again >= MOST_CRASHES
-    return stuck or many or bool(last[-1].found.fatal)
+    return stuck or many or bool(last[-1].resumption.fatal)
 
 
 def _struck(strikes: list[Strike]) -> str:
@@ -149,8 +147,8 @@ def _completed(crashes: list[Crash], passed: list[Strike]) -> str:
 
 def _gave_up(crashes: list[Crash]) -> str:
     last, strikes = crashes[-1], [strike for crash in crashes for strike in crash.outage.strikes]
-    if last.found.fatal:
-        return f"unrecoverable: {last.found.fatal}"
+    if last.resumption.fatal:
+        return f"unrecoverable: {last.resumption.fatal}"
     if last.again >= MOST_ATTEMPTS:
         return (
             f"unrecoverable: {last.again} faults struck during one recovery; make faults rarer, "

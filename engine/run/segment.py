@@ -1,4 +1,4 @@
-"""One stretch of training between two faults that stop it, scheduled only as far as it is followed.
+"""A segment: training between two faults that stop it, scheduled only as far as it is followed.
 
 What happened up to an instant does not depend on later batches, so a stretch is scheduled in windows that grow. A
 degradation slows the batches that begin during it; the stretch goes on without a cut.
@@ -15,7 +15,7 @@ from ..schedule.timeline import Slow, Timeline, timeline
 from ..systems.steps.shared import full_checkpoint
 from ..systems.traffic import Traffic, part
 from .cut import Cut, begun_before, cut, newest_commit
-from .upcoming_faults import FULL_SPEED, Ahead, fills, flips, slows
+from .upcoming_faults import FULL_SPEED, UpcomingFaults, fills, flips, slows
 
 SPARE = 16  # batches scheduled beyond the expected ones
 
@@ -52,7 +52,7 @@ class Segment:
         return self.first + len(self.timeline.batch_ends)
 
 
-class Course:
+class SegmentSchedule:
     """A segment on its way: what is scheduled so far, and which of its batches are slow."""
 
     def __init__(self, m: Machine, traffic: Traffic, planned: Timeline, first: int, begin: float, slow: bool) -> None:
@@ -127,7 +127,7 @@ class Course:
         return Segment(self.first, self.begin, length, line, cut(line, length), pause=pause)
 
 
-def follow(course: Course, ahead: Ahead) -> tuple[Segment, Strike | None]:
+def follow(course: SegmentSchedule, ahead: UpcomingFaults) -> tuple[Segment, Strike | None]:
     """Follow a course to its end or to the strike that stops it; bits that flipped in the outage before count with it."""
     flipping, ahead.flipped = [Flip(course.begin, course.first, course.first - 1)] * ahead.flipped, 0
     while (strike := ahead.peek()) is not None and not course.over(strike.at):

@@ -1,28 +1,106 @@
 """A run and what is learned in it: trained along, or one training shared by all points of a functional class.
 
-A shared training is found on a shelf or made there, and laid over each point's own times.
+A functional class is all that a training reads: model, data, run and the lookup's order, never a machine. What a
+recovery gives back is that of the run without a fault, to the bit, where it is strict and only volatile state was lost;
+then faults do not part a class either. Where they can, a run belongs to its class as long as nothing strikes it, which
+its timing says before anything is trained.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Protocol
 
+from .. import version
 from ..core.arrays import Row
-from ..errors import CannotRun
+from ..errors import BadKnob, CannotRun
+from ..faults.fault import active, strikes
+from ..persistence.models import by_word, domain
+from ..registry import every, load
+from ..scenario.data import Data
+from ..scenario.fault_knobs import Faults
+from ..scenario.groups import Model, RunKnobs
+from ..scenario.keys import texts
 from ..scenario.scenario import Scenario
+from ..schedule.machine import Machine
+from ..systems.system import LogPolicy, log_policy
 from ..systems.traffic import Traffic
 from ..training import Evaluation, StepResult, boundaries, scale_note, train
-from ..training.evaluate import Scores
 from ..training.lookup import LocalBatch
+from ..training.loop import Scores
 from ..workload.readers.criteo import CriteoFile
 from ..workload.source import Source, num_batches, source
-from .crash_recovery import in_miniature
-from .functional_class import FunctionalClass, functional_class, strikes_matter
+from .crash_recovery import recovered_batches
 from .outage import Outage
 from .progress import Meter
-from .run import Machine, Resolve, Resumption, Run, run
+from .run import Resolve, Resumption, Run, run
 from .segment import Segment
-from .training_curve import Learned, Prediction, first_lesson, follow, last_pass, learned, pupil, scores
+from .training_curve import (
+    Prediction,
+    TrainingOutcome,
+    follow,
+    initial_state,
+    last_pass,
+    scaled_learner,
+    scores,
+    training_outcome,
+)
+
+READ = ("model", "data", "run")  # the groups of knobs that training reads
+VOLATILE = frozenset({"gpu", "host", "device", "link"})
+NO_FAULTS = Faults()
+FEW_RUN_SO_LONG = 3600.0  # simulated seconds; only says whether it is worth a try: the run itself looks what struck it
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionalClass:
+    """All that training reads: equal ones train the same weights, to the bit, on any machine."""
+
+    model: Model
+    data: Data
+    run: RunKnobs
+    relaxed_lookup: bool
+
+    @property
+    def scenario(self) -> Scenario:
+        """A scenario of the class that nothing else is known of: who trains it cannot read more than the class says."""
+        return Scenario(model=self.model, data=self.data, run=self.run)
+
+    @property
+    def name(self) -> str:
+        """Its address, 32 hex digits: the same on every computer, another for another model version."""
+        return _name(self, version.MODEL)
+
+
+def functional_class(scenario: Scenario) -> FunctionalClass | None:
+    """Return the class of a scenario's full run; None where it trains nothing, or where faults may well decide that."""
+    if not scenario.run.training:
+        return None
+    try:
+        chosen = log_policy(scenario, load("systems", scenario.system))
+    except BadKnob:
+        return None  # the run itself will say so
+    if strikes_matter(scenario, chosen) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
+        return None
+    return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup)
+
+
+def strikes_matter(scenario: Scenario, chosen: LogPolicy) -> bool:
+    """Tell whether faults can leave other weights than a run without them, or when is decided by the weights' own bytes."""
+    struck = () if scenario.faults == NO_FAULTS else active(scenario)
+    if not struck:
+        return False
+    model = domain(scenario.machine.persistence_model)
+    exact = (chosen.strict or not chosen.log) and not model.buffered_lines and model.stream is not by_word
+    return not exact or any(every("faults")[name].destroys - VOLATILE for name in struck)
+
+
+@lru_cache(maxsize=256)
+def _name(one: FunctionalClass, model_version: str) -> str:
+    read = [f"{path}={text}" for path, text in texts(one.scenario).items() if path.partition(".")[0] in READ]
+    lines = ["training", model_version, f"relaxed_lookup={one.relaxed_lookup}", *read]
+    return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -58,17 +136,17 @@ def trains(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
 
 def run_and_learn(
     m: Machine, traffic: Traffic, given: Source, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf | None
-) -> tuple[Run, Learned]:
+) -> tuple[Run, TrainingOutcome]:
     """Run all batches through their faults and train along, unless training is off; a `shelf` may have the training."""
     one = functional_class(m.scenario) if shelf is not None else None
     done = _untrained_to_its_end(m, traffic) if one else None
     if shelf is not None and one and done:
-        return done, shared(one, done, file, meter, shelf)
+        return done, shared_outcome(one, done, file, meter, shelf)
     if not m.scenario.run.training:
         done, _ = run(m, traffic, None, untrained(m))
-        return done, Learned()
-    done, lessons = run(m, traffic, first_lesson(m, given, traffic.batches, meter), follow)
-    return done, learned(lessons)
+        return done, TrainingOutcome()
+    done, state = run(m, traffic, initial_state(m, given, traffic.batches, meter), follow)
+    return done, training_outcome(state)
 
 
 def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
@@ -88,14 +166,16 @@ def untrained(m: Machine) -> Resolve[None]:
         if down is None:
             return Resumption(segment.last, segment.last), None
         try:
-            return Resumption(*in_miniature(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
+            return Resumption(*recovered_batches(m, segment, down)) if m.log_policy.log else Resumption(0, 0), None
         except CannotRun as error:
             return Resumption(0, 0, str(error)), None
 
     return resolve
 
 
-def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf) -> Learned:
+def shared_outcome(
+    one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf
+) -> TrainingOutcome:
     """Return what a completed run of the class has learned; raises CannotRun where the class cannot be trained."""
     ends = tuple(_ends(done))
     found = shelf.get(one.name)
@@ -104,7 +184,7 @@ def shared(one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Mete
     if found.refusal:
         raise CannotRun(found.refusal)
     rows = tuple(_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
-    return Learned(rows, found.scores, found.note)
+    return TrainingOutcome(rows, found.scores, found.note)
 
 
 def _ends(done: Run) -> Iterator[tuple[int, float]]:
@@ -132,14 +212,14 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
     given, batches = source(alone, file), num_batches(alone, file)
     since, predictions = last_pass(alone, given, batches), dict[int, Prediction]()
 
-    def hear(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
+    def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= since:
             predictions[n] = step.loss, batch.labels, step.logits
         meter.rows.append(_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
         meter.step(f"training batch {n}")
 
     try:
-        start = pupil(alone, given, batches, meter)
+        start = scaled_learner(alone, given, batches, meter)
         when, order = boundaries(batches, alone.run.evaluations), one.relaxed_lookup
         done = train(
             start.shape,
@@ -150,7 +230,7 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
             held_out=start.held_out,
             evaluations=when,
             relaxed=order,
-            on_batch=hear,
+            on_batch=on_batch,
         )
     except CannotRun as error:
         return Training(refusal=str(error))

@@ -1,4 +1,4 @@
-"""What will strike, in order of time: faults, and the moments at which slow devices are fast again."""
+"""The upcoming faults in order of time, and the moments at which slow devices are fast again."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
@@ -11,7 +11,7 @@ MOST_PASSED, MOST_SLOW = 10_000, 1_000
 FULL_SPEED = "full speed"  # no fault: the end of one that slows down
 
 
-class Ahead:
+class UpcomingFaults:
     """A look at the next strike; `slow` counts the slow-downs under way, `flipped` the bits that flipped in outages.
 
     `passed` are the strikes so far that did not stop the job.

@@ -1,4 +1,4 @@
-"""Who computes what: one row per start of a computation, closed by how it ended.
+"""The table of computations: one row per start of a computation, closed by how it ended.
 
     ending: NULL while it runs, then kept | failed | cancelled | died (its worker did) | abandoned (its owner did);
     a death is `survived` once its point is kept, and `forgiven` when a failed point is asked for again
@@ -18,7 +18,7 @@ from ..core.process import REMEDY
 from ..run.progress import Progress
 from ..store.database import transaction
 from ..store.kept import keep
-from ..store.soundness import sound
+from ..store.soundness import sound_keys
 from .queue import begin
 
 # A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
@@ -37,7 +37,7 @@ OURS = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NU
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Note the start of those points of a request that are still wanted and unfinished, and return them."""
     with transaction(store):
-        mine = _those(store, sound(store, request, names), WANTED)
+        mine = _those(store, sound_keys(store, request, names), WANTED)
         rows = ((name, os.getpid(), time.time()) for name in mine)
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", rows)
         if mine:

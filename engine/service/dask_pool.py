@@ -1,4 +1,4 @@
-"""Computes chunks on other computers, through joblib's Dask backend: workers that have no store bring their results back.
+"""The Dask pool: chunks on other computers, through joblib's Dask backend; workers without a store bring their results back.
 
 The owner claims a chunk's points when it sends it, and keeps what comes back: so whatever dies on the way, a point is kept
 once. A worker is given work only by an owner with the very same engine.

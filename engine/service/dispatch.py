@@ -1,32 +1,86 @@
-"""Feeds the workers lazily: sessions and requests in turn, each point once, tasks long enough to be worth sending.
+"""The dispatch of points to workers, lazily: sessions and requests in turn, each point once, tasks worth sending.
 
 joblib pulls the tasks one by one as workers become free. A point whose functional class is not trained yet trains it alone;
 the others of its class wait for that, while other classes and requests go on. While some points still run and there is
 nothing to feed, it feeds naps: the pool then stays open for what is asked meanwhile, without ever blocking joblib.
+Undisturbed full runs with like batches go to a worker together, as many as take a moment, which a few of them show; what
+their batches ask for is counted once for all.
 """
 
+import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 
-from ..scenario.keys import How
+from ..scenario.keys import How, texts
+from ..scenario.scenario import Scenario
 from ..store import forecast
 from ..store.trainings import load
 from . import computations
-from .chunks import MOST, Along
 from .pool import Task, WorkerPool, napping
 from .queue import OpenPoint, Turn, open_points, suspects, turns
 from .worker import Chunk, ChunkEnd
 
 CHUNK_SECONDS = 0.25
+MOST = 64  # so that little is computed again after a crash
+OTHERS = ("machine.", "policy.")  # knobs that change no batch
+USUAL = texts(Scenario())
+
+
+class SharedChunks:
+    """How many points of each kind take CHUNK_SECONDS, as far as that is known; used by the one owner only."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self.flying: dict[tuple[str, ...], str] = {}
+
+    def choose(self, turn: Turn, points: Iterable[OpenPoint]) -> list[OpenPoint]:
+        """Return the first few of some points, which go together; one, where it goes by itself."""
+        first, *others = points
+        alike = kind(turn, first)
+        if not alike:
+            return [first]
+        return [first, *takewhile(lambda point: kind(turn, point) == alike, others)][: self.sizes.get(alike, 1)]
+
+    def begin(self, turn: Turn, chunk: Chunk) -> None:
+        """Note what kind a chunk of full runs is of."""
+        self.flying[chunk.keys] = kind(turn, OpenPoint(*chunk.points[0], chunk.functional_class))
+
+    def note(self, ended: ChunkEnd) -> None:
+        """Learn from an answer how many of its kind go next."""
+        alike = self.flying.pop(ended.keys, "")
+        if alike and ended.computed and ended.seconds:
+            pace = max(ended.seconds / ended.computed, 1e-6)
+            self.sizes[alike] = max(1, min(int(CHUNK_SECONDS / pace), 4 * self.sizes.get(alike, 1), MOST))
+
+
+def kind(turn: Turn, point: OpenPoint) -> str:
+    """Return what the batches of a calm full run depend on; "" for a run that may train, be struck, or read a file."""
+    known = _unusual(turn.base)
+    changes = {path: text for path, text in json.loads(point.changes).items() if path in known or USUAL[path] != text}
+    changed = known | changes
+    struck = any(path.startswith("faults.") for path in changed)
+    if turn.how != "full" or turn.data or struck or changed.get("run.training") != "off":
+        return ""
+    return json.dumps([item for item in sorted(changed.items()) if not item[0].startswith(OTHERS)])
+
+
+@lru_cache(maxsize=64)
+def _unusual(base: str) -> dict[str, str]:
+    """Return what a request's points have in common, as far as it is not every knob's default."""
+    return {path: text for path, text in json.loads(base).items() if USUAL[path] != text}
+
+
 FIRST_CHUNK, LARGEST_CHUNK = 64, 4096
 SUSPECTED_CHUNK = 64
 HERE_SECONDS = 1.0  # about what it takes to start workers
 
 
-class Feed:
+class Dispatcher:
     """What is in flight, who was served when, and how long an estimate takes; used by the one owner only."""
 
     def __init__(self, store: sqlite3.Connection, path: Path, compute: str) -> None:
@@ -43,7 +97,7 @@ class Feed:
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
         self.size, self.pace = FIRST_CHUNK, forecast.ESTIMATE_SECONDS
-        self.along = Along()
+        self.along = SharedChunks()
 
     def tasks(self, pool: WorkerPool) -> Iterator[Task]:
         """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""

@@ -1,4 +1,4 @@
-"""What was run: every request that the store knows, newest first, until someone deletes it.
+"""The history: every request that the store knows, newest first, until someone deletes it.
 
 A request keeps its title and its link when its results have made room for others, or are of other code, which counts as
 the same; reopening computes them again.
@@ -172,7 +172,7 @@ def lines(path: Path, request: int) -> Iterator[str]:
     with opened(path) as store:
         for name, text, checksum in store.execute(query, (request, version.CODE)):
             if kept.checksum(name, text) == checksum:
-                yield f"{kept.whole(text)}\n"
+                yield f"{kept.complete_text(text)}\n"
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:

@@ -1,4 +1,4 @@
-"""Where chunks are computed: by worker processes of this computer, or (engine/service/dask_pool.py) on a cluster."""
+"""The pool that computes chunks: worker processes of this computer, or (engine/service/dask_pool.py) a cluster."""
 
 import os
 import signal

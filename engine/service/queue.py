@@ -1,4 +1,4 @@
-"""The owner's side of the requests: which are live, whose turn it is, and when one has ended."""
+"""The queue of requests, the owner's side: which are live, whose turn it is, and when one has ended."""
 
 import sqlite3
 import time

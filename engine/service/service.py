@@ -23,7 +23,7 @@ from ..store.quota import Room
 from ..store.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
 from ..store.status import FailedPoint, Running, Status, failures, has_ended, status
 from . import computations, queue
-from .dispatch import Feed
+from .dispatch import Dispatcher
 from .pool import Patience, WorkerPool, local
 from .worker import CHANGED, COMPUTE, ChunkEnd, compute_chunk
 
@@ -80,7 +80,7 @@ def serve(
         queue.take_over(store)
         pool = _cluster(cluster) if cluster else local(path, n_jobs or cpu_count())
         try:
-            _serve(store, Feed(feeding, path, compute), pool, idle_exit_seconds, leave)
+            _serve(store, Dispatcher(feeding, path, compute), pool, idle_exit_seconds, leave)
         finally:
             pool.close()
             computations.bury(store, "abandoned")
@@ -106,7 +106,7 @@ def _cluster(address: str) -> WorkerPool:
     return cluster(address)
 
 
-def _serve(store: Connection, feed: Feed, pool: WorkerPool, idle_exit_seconds: float, until: Condition) -> None:
+def _serve(store: Connection, feed: Dispatcher, pool: WorkerPool, idle_exit_seconds: float, until: Condition) -> None:
     idle_since, false_starts, room = time.monotonic(), 0, Room()
     while not until():
         tend(store)
@@ -125,7 +125,7 @@ def _serve(store: Connection, feed: Feed, pool: WorkerPool, idle_exit_seconds: f
             raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
 
 
-def _round(store: Connection, feed: Feed, pool: WorkerPool, until: Condition) -> bool:
+def _round(store: Connection, feed: Dispatcher, pool: WorkerPool, until: Condition) -> bool:
     """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun."""
     with pool.parallel(feed.note) as parallel:
         answers = parallel(feed.tasks(pool))

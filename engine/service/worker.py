@@ -1,4 +1,4 @@
-"""The worker's side: computes a few points and writes each one's row itself, so that an answer is never lost.
+"""The worker: computes a few points and writes each one's row itself, so that an answer is never lost.
 
 A worker never raises: a point ends as a result or as a sentence. It is polite to viewers (nice), ignores the
 terminal's Ctrl-C, which its owner handles, and leaves soon after its owner has died.

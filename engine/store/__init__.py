@@ -1,0 +1,1 @@
+"""The store: one SQLite file with results, trainings, requests and their points."""

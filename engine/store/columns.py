@@ -1,4 +1,4 @@
-"""A request's results as columns of numbers, read in bulk: fast enough for 100,000 points, and cheap to follow.
+"""Results as columns: a request's numbers read in bulk, fast enough for 100,000 points, and cheap to follow.
 
 Only the flat object of results is taken from each row, and parsed by Arrow. While a request runs, a reader hands in
 what it already has, and only rows that were kept since then are read.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .. import version
 from ..errors import BadInput
-from ..results.metric import metrics
+from ..results.metrics import metrics
 from . import kept
 from .database import FAILED, OPEN, opened
 from .quota import USE_SECONDS, touch

@@ -1,10 +1,10 @@
-"""How long a computation takes on this kind of computer: a forecast for buttons, never part of a result."""
+"""The forecast of a computation's time on this kind of computer: for buttons, never part of a result."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from ..run.functional_class import functional_class
+from ..run.shared_training import functional_class
 from ..scenario.groups import Model
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario, per_table

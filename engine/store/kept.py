@@ -1,4 +1,4 @@
-"""Results as kept in the store: compact JSON under the scenario's key, with a checksum read back each time.
+"""The table of results: compact JSON under the scenario's key, with a checksum read back each time.
 
 A row names only the knobs that differ from their defaults; `whole` completes it, and so does reading it.
 """
@@ -31,7 +31,7 @@ def row_text(result: Result) -> str:
     return _line({"scenario": differs, **result.beside_scenario()})
 
 
-def whole(text: str) -> str:
+def complete_text(text: str) -> str:
     """Return a row as one line of JSON with every knob."""
     content = json.loads(text)
     return _line({**content, "scenario": {**_defaults()[1], **content["scenario"]}})

@@ -1,4 +1,4 @@
-"""One owner per store: an exclusive lock on the file beside it, which the system drops when the process dies."""
+"""The owner's lock, one per store: on the file beside it, dropped by the system when the process dies."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""How large the store may grow, and what goes first: the results and trainings that were used longest ago.
+"""The store's quota: how large it may grow, and eviction of the results and trainings used longest ago.
 
 What a live or a pinned request needs never goes. A request whose results have gone stays in the history, and
 computes them again when it is reopened.

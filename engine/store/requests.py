@@ -1,4 +1,4 @@
-"""What has been asked for: a request is a list of points that someone waits for, held by a lease.
+"""The table of requests: a request is a list of points that someone waits for, held by a lease.
 
 Requests live in the store, so they survive whoever computes them. A viewer renews the lease; once it has run
 out, no further point is begun until someone renews it, unless the request was asked to keep on by itself.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .. import version
 from ..errors import BadInput
-from ..run.functional_class import functional_class
+from ..run.shared_training import functional_class
 from ..scenario.keys import How, KnobTexts, differing, key_of, texts, written
 from ..scenario.scenario import Scenario
 from ..units import HOUR

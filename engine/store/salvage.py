@@ -1,4 +1,4 @@
-"""What can still be read of a damaged store moves to a fresh one; the damaged file is kept beside it, untouched.
+"""Salvage of a damaged store: what can still be read moves to a fresh one; the damaged file is kept beside it, untouched.
 
 Rows are asked for one by one, since a walk over a table ends at its first damaged page. A row counts only if its
 checksum does; states of points follow from the results that came along.

@@ -1,4 +1,4 @@
-"""Is what a request asks for still what was written? A damaged record is set aside and its sentence says to ask again.
+"""The check of a request and its points against their checksums: what is damaged is set aside, and a sentence says so.
 
 Results and trainings carry checksums of their own: they are computed again without anyone noticing.
 """
@@ -12,7 +12,7 @@ AGAIN = "its record in the store is damaged and was set aside; ask for it again"
 ASIDE = "INSERT INTO set_aside (key, result, checksum, found, kind)"
 
 
-def sound(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
+def sound_keys(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Return those keys of a request whose records are as they were written; the others end, within one transaction.
 
     A request that held damage is never taken up again by someone who asks for the same points.

@@ -1,4 +1,4 @@
-"""How far a request is, for whoever waits for it: cheap enough to be asked every second, however many points it has."""
+"""A request's status for whoever waits for it: cheap enough to be asked every second, however many points it has."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""The store's table of trainings: what training a functional class gives, kept under the class's name for all workers."""
+"""The table of trainings: what training a functional class gives, kept under the class's name for all workers."""
 
 import json
 import sqlite3
@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import version
 from ..run.shared_training import Training
-from ..training.evaluate import Scores
+from ..training.loop import Scores
 from .database import transaction
 from .kept import checksum
 

@@ -1,23 +1,19 @@
 """Functional training: a real DLRM, forward, backward and sparse update, over only the rows that a run touches.
 
-Read in this order: `shape` and `twin` (what is trained), `rows`, `guide` and `weights` (the state), `lookup`,
-`interaction`, `mlp`, `loss` and `update` (the pieces), `step` (one batch, on one screen), `evaluate`, `revert`,
-and `loop` (many batches).
+Read in this order: `shape` (what is trained), `rows` and `weights` (the state), `lookup` and `layers` (the pieces), `step`
+(one batch, on one screen, and the optimizers), and `loop` (many batches, and evaluation).
 
-    seen = touched([*batches, held_out])
-    shape = twin(scenario, seen)
+    seen = rows_of([*ids_of_batches, held_out.ids])
+    shape = scaled(scenario, seen)
     trained = train(shape, initial(shape, seen, seed), source.batch, 0, 1000, held_out=held_out)
 """
 
-from .evaluate import Evaluation, auc, evaluate
 from .lookup import LocalBatch, Uses, localise, look_up, uses
-from .loop import KeptMlp, OnBatch, Recorded, Trained, boundaries, joined, train
-from .revert import revert, revert_mlp
+from .loop import Evaluation, KeptMlp, OnBatch, Recorded, Trained, auc, boundaries, evaluate, joined, train
 from .rows import rows_of
-from .scaled_model import full, scale_note, scaled
-from .shape import Shape
+from .shape import Shape, full, scale_note, scaled
 from .step import Early, StepResult, step
-from .weights import Layer, Weights, copy, initial, layers, local
+from .weights import Layer, Weights, copy, initial, layers, local, revert, revert_mlp
 
 __all__ = [
     "Early",

@@ -1,4 +1,4 @@
-"""The layers of a DLRM, forward and back: fully connected layers, feature interaction, and the loss of a click."""
+"""The layers of a DLRM, forward and backward: fully connected layers, feature interaction, and the loss of a click."""
 
 from collections.abc import Sequence
 

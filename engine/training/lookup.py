@@ -1,4 +1,4 @@
-"""Embedding bags: pooled vectors of a batch, and the same lookups turned round: which samples use each row."""
+"""The embedding lookup: pooled vectors of a batch, and its inverse, which samples use each row."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from numba import njit
 
 from ..core.arrays import Ints, Singles, Slots
 from ..workload.batch import Batch
-from .row_search import Locals
+from .rows import Locals
 from .shape import Shape
 from .weights import Weights, local
 

@@ -1,4 +1,7 @@
-"""Training is a fold over batches, in order: the same weights and batches give the same bytes, wherever it is cut."""
+"""The training loop, a fold over batches: the same weights and batches give the same bytes, wherever it is cut.
+
+Evaluation on held-out samples is here too: loss, AUC and accuracy.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +12,35 @@ import numpy as np
 from ..core.arrays import Singles
 from ..errors import Cancelled, CannotRun
 from ..workload.batch import Batch
-from .evaluate import Evaluation, evaluate
-from .lookup import LocalBatch, localise
-from .row_search import Locals
+from .layers import losses
+from .lookup import LocalBatch, localise, look_up
+from .rows import Locals
 from .shape import Shape
-from .step import Early, StepResult, relaxed_allowed, step
+from .step import Early, StepResult, forward_pass, relaxed_allowed, step
 from .weights import Weights, copy
+
+CHUNK = 2048  # samples at a time: their activations stay near the processor
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Mean loss in nats, AUC (None when all labels are the same) and the share of samples classified rightly."""
+
+    loss: float
+    auc: float | None
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the functional training reached; None where it was off or cannot be said."""
+
+    loss: float | None = None
+    auc: float | None = None
+    accuracy: float | None = None
+    training_loss: float | None = None
+    training_auc: float | None = None
+
 
 OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], bool | None]
 
@@ -155,3 +181,31 @@ def _finite(shape: Shape, batch: int, loss: float) -> float:
             f"Training diverged at batch {batch}: its loss is {loss}; lower model.learning_rate={shape.learning_rate:g}."
         )
     return loss
+
+
+def evaluate(shape: Shape, weights: Weights, batch: LocalBatch, chunk: int = CHUNK) -> Evaluation:
+    """Return how well `weights` predict `batch`, `chunk` samples at a time."""
+    size = len(batch.labels)
+    logits = np.concatenate([_logits(shape, weights, batch, start, start + chunk) for start in range(0, size, chunk)])
+    with np.errstate(all="ignore"):
+        loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
+    right = float(np.mean((logits > 0) == (batch.labels > 0.5)))
+    return Evaluation(loss, auc(batch.labels, logits), right)
+
+
+def auc(labels: Singles, logits: Singles) -> float | None:
+    """Return the chance that a click's logit exceeds a non-click's, ties counting half; None without both.
+
+    Exact: pairs are counted in integers (Mann and Whitney, 1947).
+    """
+    clicks, others = logits[labels > 0.5], np.sort(logits[labels <= 0.5])
+    if not clicks.size or not others.size:
+        return None
+    below, not_above = (np.searchsorted(others, clicks, side=side).astype(np.int64).sum() for side in ("left", "right"))
+    return float(int(below) + int(not_above)) / (2 * clicks.size * others.size)
+
+
+def _logits(shape: Shape, weights: Weights, batch: LocalBatch, start: int, stop: int) -> Singles:
+    features = look_up(shape, weights, batch, start, stop)
+    with np.errstate(all="ignore"):
+        return forward_pass(shape, weights, batch.dense[start:stop], features)[1][-1].ravel()

@@ -1,7 +1,8 @@
-"""The state that training changes: the rows that exist, and one flat vector of both MLPs.
+"""The weights: the rows that exist, one flat vector of both MLPs, their initial values, and their return from an undo log.
 
 `mlp` holds the bottom MLP's layers, then the top's; each layer is its (out, in) weights row by row, then its biases.
-A checkpoint, a log or a copy of the MLPs is thus one contiguous piece of memory.
+A checkpoint, a log or a copy of the MLPs is thus one contiguous piece of memory. The first value of each row is a
+stateless hash, so none depends on the others.
 """
 
 from dataclasses import dataclass, replace
@@ -9,14 +10,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from ..core.arrays import Ints, Singles
+from ..core.hashing import GOLDEN, mix
 from ..errors import CannotRun
-from .row_search import Guide, Locals, find, guide
-from .rows import distinct, first_values
+from .rows import Guide, Locals, distinct, find, guide
 from .shape import Part, Shape, fold, mlp_size, offsets
 
-MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.workload.hashing.Purpose
+MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.core.hashing.Purpose
+
+
+NOTHING = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +75,31 @@ def first_mlp(shape: Shape, seed: int) -> Singles:
     return mlp
 
 
+def first_values(shape: Shape, rows: Ints, seed: int) -> Singles:
+    """Return (R, dim) initial vectors of sorted global `rows`: uniform in ±1/sqrt(rows of their table)."""
+    values = np.empty((len(rows), shape.dim), np.float32)
+    bounds = (1.0 / np.sqrt(np.array(shape.folded))).astype(np.float32)
+    _draw(values, rows, offsets(shape), bounds, np.uint64(seed))
+    return values
+
+
+@njit(cache=True, nogil=True)
+def _draw(values, rows, starts, bounds, seed):  # type: ignore[no-untyped-def]
+    """Fill each vector from 24 bits of a word mixed from seed, row and column."""
+    count, dim = values.shape
+    stream = mix(seed + GOLDEN)
+    table = 0
+    for place in range(count):
+        row = rows[place]
+        while row >= starts[table + 1]:
+            table += 1
+        word = mix(stream ^ (np.uint64(row) * GOLDEN))
+        for column in range(dim):
+            word += GOLDEN
+            bits = np.int64(mix(word) >> np.uint64(40))
+            values[place, column] = np.float32((2 * bits + 1) * 2.0**-24 - 1.0) * bounds[table]
+
+
 def copy(weights: Weights) -> Weights:
     """Return weights that share nothing that a step changes."""
     changed = ("table", "row_state", "mlp", "mlp_state")
@@ -104,3 +134,17 @@ def _inside(shape: Shape, ids: Ints) -> Ints:
     if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < end:
         raise CannotRun(f"The rows to train reach from {ids.min()} to {ids.max()}, but the tables hold rows 0 to {end - 1}.")
     return ids
+
+
+def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles = NOTHING) -> None:
+    """Put old (U, dim) vectors, and with Adagrad old (U,) states, back at `places`, in place."""
+    weights.table[places] = vectors
+    if weights.row_state.size:
+        weights.row_state[places] = states
+
+
+def revert_mlp(weights: Weights, mlp: Singles, state: Singles = NOTHING) -> None:
+    """Put old MLPs (P,), and with Adagrad their old state (P,), back in place."""
+    weights.mlp[:] = mlp
+    if weights.mlp_state.size:
+        weights.mlp_state[:] = state

@@ -1,4 +1,4 @@
-"""What a paper says: a claim is one published number of a preset, with the difference from it that still passes.
+"""Published claims: a claim is one number of a paper, belongs to a preset, and has the difference that still passes.
 
 Presets list their claims; reading one checks it, so that no claim passes because it was written down wrong.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from ..core.graph import STAGES
 from ..errors import BadFile, nearest
 from ..registry import names
-from ..results.metric import metrics
+from ..results.metrics import metrics
 from ..scenario.presets import Preset, preset, preset_names
 from ..scenario.scenario import KNOBS
 

@@ -1,4 +1,4 @@
-"""How far is the model known to be off? The published numbers about a result, on the machine that a scenario has.
+"""The model's known error: the published numbers about a result, on the machine that a scenario has.
 
 They are held against the estimate, which is what the page shows; `validate` holds them against full runs.
 """
@@ -27,7 +27,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Checked:
+class KnownError:
     """One published number, and how far the estimate's is from it, in percent of it."""
 
     claim: Claim
@@ -39,7 +39,7 @@ def sentence(scenario: Scenario, metric: str) -> str:
     near = _nearest(scenario)
     if near is None:
         return "No published number for this machine; the band is the only bound."
-    found = checked(_parts(scenario), metric)
+    found = known_errors(_parts(scenario), metric)
     if not found:
         return "Nothing is published about this result; the band is the only bound."
     name, differing = near
@@ -51,11 +51,11 @@ def sentence(scenario: Scenario, metric: str) -> str:
 
 
 @cache
-def checked(parts: tuple[str, ...], metric: str) -> tuple[Checked, ...]:
+def known_errors(parts: tuple[str, ...], metric: str) -> tuple[KnownError, ...]:
     """Return the published numbers about a result of the presets with these parts, each beside the estimate's."""
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
     about = [claim for name in names for claim in claims(name) if claim.metric == metric and claim.published]
-    return tuple(Checked(claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
+    return tuple(KnownError(claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
 
 
 def _estimated(point: ClaimPoint) -> Result:

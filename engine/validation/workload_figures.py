@@ -1,4 +1,4 @@
-"""Does the generator meet what is known of real click logs? Each figure beside its published value and tolerance.
+"""The generator's figures beside those of real click logs, each with its published value and tolerance.
 
 The published shares of rows and lookups cannot count every id. Criteo Kaggle has 33.8 million rows, each seen at least once,
 so the 30.4 million beyond the hottest 10 % take at least 2.5 % of 1.19 thousand million lookups, and the stated 99.2 % for

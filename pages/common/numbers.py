@@ -1,7 +1,7 @@
 """Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
 
 from engine.analysis.over_weeks import WEEKS
-from engine.results.metric import metrics
+from engine.results.metrics import metrics
 
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import pandas as pd
 
 from engine.insight import data_movement
-from engine.insight.data_movement import Moved
+from engine.insight.data_movement import DataMove
 from engine.results.result import Result
 from pages.common import palette
 from pages.common.numbers import change, label, readable
@@ -29,7 +29,7 @@ POLICY, KNOWN = "A power loss", "Known by"
 FORMATS = {**dict.fromkeys(SHOWN, "%.4g"), "Capital cost [USD]": "%,.0f", "Throughput [samples/s]": "%,.0f"}
 LANES = ["lane", "says", "system", "part", "task", "batch", "start", "end", "background", "moves"]
 LEAST_BYTES = 0.5  # an expected part of a byte is none
-of = lru_cache(maxsize=512)(data_movement.moves)
+of = lru_cache(maxsize=512)(data_movement.data_moves)
 
 
 def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
@@ -82,7 +82,7 @@ def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=LANES)
 
 
-def _bars(result: Result, moved: Sequence[Moved], until: float) -> Iterator[dict[str, object]]:
+def _bars(result: Result, moved: Sequence[DataMove], until: float) -> Iterator[dict[str, object]]:
     """Yield a bar for each device that each task uses within the first `until` ms."""
     system = result.scenario.system
     for row in result.timeline:

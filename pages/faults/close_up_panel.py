@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from engine.insight.power_loss_detail import LANES, CloseUp, close_up
+from engine.insight.power_loss_detail import LANES, PowerLossDetail, power_loss_detail
 from engine.scenario.scenario import Scenario
 from pages.common.charts import INK, Spec, axis, rows
 from pages.common.plain import plain
@@ -28,14 +28,14 @@ def draw(scenario: Scenario) -> None:
 
 
 @lru_cache(maxsize=128)
-def _of(scenario: Scenario, share: float) -> CloseUp | str:
+def _of(scenario: Scenario, share: float) -> PowerLossDetail | str:
     try:
-        return close_up(scenario, share)
+        return power_loss_detail(scenario, share)
     except EmberpoolError as error:
         return str(error)
 
 
-def told(found: CloseUp, scenario: Scenario) -> str:
+def told(found: PowerLossDetail, scenario: Scenario) -> str:
     """Return what happened, as a sentence."""
     crash = found.crash
     down = length(crash.resumed - crash.at)
@@ -52,7 +52,7 @@ def told(found: CloseUp, scenario: Scenario) -> str:
     )
 
 
-def frame(found: CloseUp) -> pd.DataFrame:
+def frame(found: PowerLossDetail) -> pd.DataFrame:
     """Return the chart's rows: lane, batch, fate, start, end in ms from the fault."""
     return pd.DataFrame(
         [

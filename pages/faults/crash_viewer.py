@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.crashcheck.reference_run import Configuration
-from engine.crashcheck.view import KEPT, SLOTS, CrashView, line_of, moments, said, view
+from engine.crashcheck.view import KEPT, SLOTS, CrashView, line_of, moments, recovery_sentence, view
 from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
@@ -53,7 +53,7 @@ def draw() -> None:
 
 def show(found: CrashView) -> None:
     """Draw a state."""
-    st.markdown(f"**{plain(said(found))}**")
+    st.markdown(f"**{plain(recovery_sentence(found))}**")
     st.vega_lite_chart(frame(found), spec(), key=f"map {found.line}", alt="Lines of the medium after the power loss")
     st.caption("Each square is a line of 64 B; the first of a log is its flag. Point at one to read what the log holds.")
     st.code(f'python -m engine crashcheck --replay "{found.line}"', language=None)

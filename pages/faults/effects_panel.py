@@ -41,11 +41,11 @@ def draw(chosen: Protected) -> None:
 def told(title: str, own: AccuracyEffect) -> str:
     """Return what the chosen protection's recovery costs at the end, as a sentence."""
     if own.exact:
-        return f"{title}: {own.said[0].lower()}{own.said[1:].rstrip('.')}"
+        return f"{title}: {own.sentence[0].lower()}{own.sentence[1:].rstrip('.')}"
     found = next(one for one in own.effects if (one.measure, one.moment) == ("auc", "at_end"))
     low, high = found.difference.low, found.difference.high
     judged = "no effect is shown" if low <= 0 <= high else "a loss is shown" if high < 0 else "a gain is shown"
-    return f"{title}: AUC changes by {found.difference.mean:+.3f} points ({low:+.3f} to {high:+.3f}), {judged}. {own.said}"
+    return f"{title}: AUC changes by {found.difference.mean:+.3f} points ({low:+.3f} to {high:+.3f}), {judged}. {own.sentence}"
 
 
 @cache

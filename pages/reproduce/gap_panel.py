@@ -6,8 +6,8 @@ import streamlit as st
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.store import forecast
-from engine.validation import estimate_gap
-from engine.validation.estimate_gap import Gap
+from engine.validation import validate
+from engine.validation.validate import Gap
 from pages.common import downloads
 from pages.common.numbers import duration
 from pages.common.plain import plain
@@ -25,13 +25,13 @@ def draw() -> None:
         "as many batches as it may be stale: a run of few such turns is faster than the estimate."
     )
     missing = [name for name in preset_names() if name not in _DONE]
-    wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, estimate_gap.TIMING)) for name in missing))
+    wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, validate.TIMING)) for name in missing))
     if missing and not st.button(f"Run {len(missing)} presets both ways: about {wait}", key="gaps"):
         return
     bar = st.empty()
     for index, name in enumerate(missing):
         bar.progress(index / len(missing), f"{plain(preset(name).title)}: run {index + 1} of {len(missing)}")
-        _DONE[name] = estimate_gap.gaps(name)
+        _DONE[name] = validate.gaps(name)
     if missing:
         st.rerun()  # without the button
     found = [gap for name in preset_names() for gap in _DONE[name]]

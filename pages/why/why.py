@@ -41,7 +41,7 @@ with st.expander("Every step in numbers"):
     )
 
 st.subheader("When does a relaxed log pay?", anchor=False)
-st.markdown(plain(" ".join(sentences.of_relaxation(found.log))))
+st.markdown(plain(" ".join(sentences.relaxation_sentence(found.log))))
 left, right = st.columns(2)
 with left:
     st.markdown("**How stale must the MLP log be?** To cost less than 1 %")
@@ -58,7 +58,7 @@ with st.expander("Every log bandwidth in numbers"):
     downloads.rows(logs, "emberpool-relaxation", "Download the log bandwidths as CSV")
 
 st.subheader("When does more CXL bandwidth stop helping?", anchor=False)
-st.markdown("\n".join(f"- {plain(sentences.of_saturation(one))}" for one in found.links))
+st.markdown("\n".join(f"- {plain(sentences.saturation_sentence(one))}" for one in found.links))
 st.markdown(
     "**Step time over CXL bandwidth** A dot marks where doubling starts to save less than 1 %, the dashed line this machine"
 )

@@ -22,9 +22,9 @@ class Slow:
     spent: dict = field(default_factory=lambda: dict.fromkeys(("step", "pause", "detect", "restart", "restore"), 0.0))
 
 
-def simulate(terms, blows, end):
+def simulate(terms, arrivals, end):
     """Return the slow campaign at `end`; faults come in rising order, before the end, and all destroy something."""
-    s, coming = Slow(), list(blows)
+    s, coming = Slow(), list(arrivals)
     while s.now < end:
         share, left = train(terms.plan, s, coming[0].at if coming else end)
         if coming:

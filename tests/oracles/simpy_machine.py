@@ -1,6 +1,6 @@
 """The schedule once more, as SimPy processes: one for each task of each batch, one for each turn on a lane.
 
-Written from the sentences in engine.graph and engine.schedule. At any instant everything that ends does so
+Written from the sentences in engine.core.graph and engine.schedule. At any instant everything that ends does so
 first; then every lane chooses what it serves next: foreground, background, rolling log.
 """
 

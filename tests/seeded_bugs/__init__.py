@@ -34,7 +34,7 @@ class Bug:
 def bug(seam: str, on: str = "undo", check: str = "crash") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as a bug named after it, at a seam such as `records.checksum`.
 
-    A seam outside the log protocol is written whole, such as `engine.report.report`.
+    A seam outside the log protocol is written whole, such as `engine.results.report.report`.
     """
 
     def register(broken: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ def quantised_row(site: Site) -> float:
     return INDEX_BYTES + SCALE_BYTES + row_bytes(site.scenario) / FLOAT32 * BITS.value / 8
 
 
-def whole(site: Site) -> float:
+def full_checkpoint(site: Site) -> float:
     """Return the bytes of all rows quantised, without numbers, and of the MLP."""
     return site.tables / row_bytes(site.scenario) * (quantised_row(site) - INDEX_BYTES) + site.mlp
 
@@ -42,7 +42,7 @@ def plan(site: Site) -> ProtectionPlan:
     drain, pause = sent / site.remote.write, changed / site.home.read
     if room(site) < changed:
         pause, drain = max(pause, drain), 0.0
-    back = whole(site) + sent
+    back = full_checkpoint(site) + sent
     return ProtectionPlan(
         step=step,
         joules=site.bare.joules,

@@ -1,5 +1,6 @@
 """Studies: many paired runs whose result is kept in a file, because nobody can wait for it.
 
-Read `accuracy` (one seed: what a stale MLP costs), then `paired` (differences with their intervals), then `kept`
-(the file of finished seeds, and the run that fills it).
+Read `accuracy` (one seed: what a stale MLP costs) and `protections` (what lossy recoveries cost), then `paired` (differences
+with their intervals), `findings` and `effects` (what they found), then `kept` (the file of finished seeds, and the run that
+fills it).
 """

@@ -1,4 +1,4 @@
-"""What the study of lossy protections has found: paired differences to the run without a fault, by variant."""
+"""The effects that the study of lossy protections found: paired differences to the run without a fault, by variant."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -29,10 +29,10 @@ class StudyEffect:
     @property
     def words(self) -> str:
         """What the variant does, as a clause."""
-        return told(self.variant)
+        return label(self.variant)
 
 
-def told(variant: str) -> str:
+def label(variant: str) -> str:
     """Return what a variant does, as a clause."""
     kind, amount = parsed(variant)
     return WORDS[kind].format(amount=amount, shards=SHARDS)

@@ -1,4 +1,4 @@
-"""What a study has found: paired differences by staleness, moment and measure, and the table that shows them."""
+"""The findings of a study: paired differences by staleness, moment and measure, and the table that shows them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,13 +1,31 @@
-"""The table of metrics: a row each, in the order in which results show them."""
+"""The table of metrics, a row each: one number of a report, with its unit and the direction in which it is better."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 from ..hardware.device import nodes
 from ..systems.capacity import gpu_bytes
 from ..units import GB, MS, GiB
 from .ledger import RECOVERY
-from .metric import Metric
 from .report import Report
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of the table of metrics: `of` returns the number in `unit`, or None where it does not apply."""
+
+    title: str
+    unit: str
+    better: Literal["lower", "higher", "neither"]
+    help: str
+    of: Callable[[Report], float | None]
+
+    @cached_property
+    def name(self) -> str:
+        """The title with its unit in brackets, as in results and tables."""
+        return f"{self.title} [{self.unit}]" if self.unit else self.title
 
 
 def _percent(share: float | None) -> float | None:
@@ -16,7 +34,7 @@ def _percent(share: float | None) -> float | None:
 
 def _mean_of_faults(*phases: str) -> Callable[[Report], float | None]:
     """Return the metric that is the seconds of some accounts, a fault; none without a fault."""
-    return lambda r: sum(r.books.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
+    return lambda r: sum(r.ledger.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
 
 
 def _checkpoint_overhead(r: Report) -> float | None:
@@ -37,14 +55,14 @@ METRICS: Mapping[str, Metric] = {
     "energy": Metric("Energy", "J", "lower",
         "All powered devices for the whole run, at machine.energy_level.", lambda r: r.joules),
     "energy-useful": Metric("Useful energy", "J", "neither",
-        "Of batches that stay, up to what they take without a fault, checkpoints apart.", lambda r: r.books.joules["useful"]),
+        "Of batches that stay, up to what they take without a fault, checkpoints apart.", lambda r: r.ledger.joules["useful"]),
     "energy-checkpoint": Metric("Checkpoint energy", "J", "lower",
-        "Of the checkpoints of batches that stay, and of what waits for them.", lambda r: r.books.joules["checkpoint"]),
+        "Of the checkpoints of batches that stay, and of what waits for them.", lambda r: r.ledger.joules["checkpoint"]),
     "energy-lost": Metric("Lost energy", "J", "lower",
         "Of work that was thrown away, and of waiting for slow devices.",
-        lambda r: r.books.joules["lost"] + r.books.joules["stalled"]),
+        lambda r: r.ledger.joules["lost"] + r.ledger.joules["stalled"]),
     "energy-recovery": Metric("Recovery energy", "J", "lower",
-        "Of detection, repair, restart, restore and replay.", lambda r: sum(r.books.joules[name] for name in RECOVERY)),
+        "Of detection, repair, restart, restore and replay.", lambda r: sum(r.ledger.joules[name] for name in RECOVERY)),
     "energy-per-batch": Metric("Energy per batch", "J", "lower",
         "Energy of a steady-state batch, all powered devices, at machine.energy_level.", lambda r: r.steady.energy),
     "average-power": Metric("Average power", "W", "lower",
@@ -53,7 +71,7 @@ METRICS: Mapping[str, Metric] = {
         "Exposed checkpoint time over the rest of the step.", _checkpoint_overhead),
     "effective-training-time-ratio": Metric("Effective training time ratio", "", "higher",
         "Share of the elapsed time that trained for good: without exposed checkpoints, lost work, recovery and replay.",
-        lambda r: max(r.books.seconds["useful"], 0.0) / r.elapsed if r.elapsed else None),
+        lambda r: max(r.ledger.seconds["useful"], 0.0) / r.elapsed if r.elapsed else None),
     "goodput": Metric("Goodput", "samples/s", "higher",
         "Samples trained for good per second of the whole run, faults included.",
         lambda r: r.batches * r.machine.scenario.data.batch_size / r.elapsed if r.elapsed else None),
@@ -62,7 +80,7 @@ METRICS: Mapping[str, Metric] = {
         "Batches that had begun and were run again after a fault.", lambda r: float(sum(crash.lost for crash in r.crashes))),
     "lost-work": Metric("Lost work", "s", "lower",
         "Training time that faults undid: thrown away, or spent a second time.",
-        lambda r: r.books.seconds["lost"] + r.books.seconds["replay"]),
+        lambda r: r.ledger.seconds["lost"] + r.ledger.seconds["replay"]),
     "rpo-embeddings": Metric("RPO embeddings", "batches", "lower",
         "Most batches of embedding updates that one fault undid.",
         lambda r: max((float(crash.begun - crash.embedding_batch) for crash in r.crashes), default=None)),
@@ -120,3 +138,13 @@ METRICS: Mapping[str, Metric] = {
         "AUC of the predictions of the last pass, as it was trained.", lambda r: r.scores.training_auc),
 }
 # fmt: on
+
+
+def metrics() -> tuple[Metric, ...]:
+    """Return all metrics in the order in which they are shown, which is the table's."""
+    return tuple(METRICS.values())
+
+
+def measure(report: Report) -> dict[str, float | None]:
+    """Return every metric of a report by name."""
+    return {metric.name: metric.of(report) for metric in metrics()}
