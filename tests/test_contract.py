@@ -62,7 +62,7 @@ def test_every_second_and_joule_of_a_systems_run_is_booked_once(system):
     result = quiet(system)
     assert result.ran, result.outcome
     for column, whole in (("Time [s]", "Elapsed [s]"), ("Energy [J]", "Energy [J]")):
-        assert sum(row[column] for row in result.books) == pytest.approx(result.results[whole], rel=1e-9)
+        assert sum(row[column] for row in result.ledger) == pytest.approx(result.results[whole], rel=1e-9)
     assert sum(row["Energy [J]"] for row in result.devices) == pytest.approx(result.results["Energy [J]"], rel=1e-9)
 
 

@@ -87,7 +87,7 @@ def test_a_run_that_never_gets_past_its_first_batch_has_trained_for_nothing():
     scenario = tiny(system="pcie", **{"machine.pcie_bandwidth_GBps": 0.1, **never})
     result = simulate(scenario)
     assert not result.ran
-    seconds = {row["Account"]: row["Time [s]"] for row in result.books}
+    seconds = {row["Account"]: row["Time [s]"] for row in result.ledger}
     assert seconds["useful"] == 0 and sum(seconds.values()) == pytest.approx(result.results["Elapsed [s]"])
     assert result.results["Effective training time ratio"] == pytest.approx(0, abs=1e-9)
 
