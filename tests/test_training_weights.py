@@ -9,8 +9,7 @@ from training_models import made_up_run, model, touched
 from engine.core.hashing import GOLDEN, mix
 from engine.errors import CannotRun
 from engine.training import copy, initial, layers, local, localise, revert, revert_mlp, step
-from engine.training.rows import distinct
-from engine.training.shape import mlp_size
+from engine.training.shape import distinct, mlp_size
 
 
 def test_a_row_starts_the_same_whatever_other_rows_exist():
@@ -97,7 +96,7 @@ def test_touched_rows_are_those_of_all_batches(monkeypatch):
     _, batches = made_up_run(model(), 8, 5)
     expected = sorted({int(row) for batch in batches for row in batch.ids})
     assert touched(batches).tolist() == expected
-    monkeypatch.setattr("engine.training.rows.PENDING", 10)
+    monkeypatch.setattr("engine.training.weights.PENDING", 10)
     assert touched(iter(batches)).tolist() == expected
 
 

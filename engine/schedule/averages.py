@@ -11,13 +11,14 @@ from numba import njit
 from ..core.arrays import Flags, Floats, Ints
 from .kernels.events import _advance, refusal
 from .kernels.in_order import LANES, Lanes, Order, draw, empty_lanes, enter_lane, follow, order_of, ordered
-from .kernels.periodic import Past, forget, nothing_kept
+from .kernels.periodic import forget
 from .kernels.template import (
     GATE_ON,
     NEWEST,
     OVERFLOW,
     Accounts,
     Averages,
+    Past,
     ScheduleState,
     Taken,
     Template,
@@ -76,7 +77,7 @@ def _seen(kind: Ints) -> int:
 
 
 def _events(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> None:
-    past = nothing_kept(template.durations.shape[1], template.servers)
+    past = Past.empty(template.durations.shape[1], template.servers)
     failed = _observe(template, state, past, machines, inputs, averages, totals)
     if failed:
         raise ValueError(refusal(failed))

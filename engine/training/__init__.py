@@ -1,6 +1,6 @@
 """Functional training: a real DLRM, forward, backward and sparse update, over only the rows that a run touches.
 
-Read in this order: `shape` (what is trained), `rows` and `weights` (the state), `lookup` and `layers` (the pieces), `step`
+Read in this order: `shape` (what is trained), `weights` (the state), `lookup` and `layers` (the pieces), `step`
 (one batch, on one screen, and the optimizers), and `loop` (many batches, and evaluation).
 
     seen = rows_of([*ids_of_batches, held_out.ids])
@@ -10,10 +10,9 @@ Read in this order: `shape` (what is trained), `rows` and `weights` (the state),
 
 from .lookup import LocalBatch, Uses, localise, look_up, uses
 from .loop import Evaluation, KeptMlp, OnBatch, Recorded, Trained, auc, boundaries, evaluate, joined, train
-from .rows import rows_of
 from .shape import Shape, full, scale_note, scaled
 from .step import Early, StepResult, step
-from .weights import Layer, Weights, copy, initial, layers, local, revert, revert_mlp
+from .weights import Layer, Weights, copy, initial, layers, local, revert, revert_mlp, rows_of
 
 __all__ = [
     "Early",

@@ -7,9 +7,8 @@ from numba import njit
 
 from ..core.arrays import Ints, Singles, Slots
 from ..workload.batch import Batch
-from .rows import Locals
 from .shape import Shape
-from .weights import Weights, local
+from .weights import Locals, Weights, local
 
 WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their larger histogram
 

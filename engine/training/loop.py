@@ -14,10 +14,9 @@ from ..errors import Cancelled, CannotRun
 from ..workload.batch import Batch
 from .layers import losses
 from .lookup import LocalBatch, localise, look_up
-from .rows import Locals
 from .shape import Shape
 from .step import Early, StepResult, forward_pass, relaxed_allowed, step
-from .weights import Weights, copy
+from .weights import Locals, Weights, copy
 
 CHUNK = 2048  # samples at a time: their activations stay near the processor
 

@@ -14,7 +14,6 @@ from ..core.arrays import Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..units import FLOAT32, GiB
-from .rows import distinct
 
 Part = Literal["bottom", "top"]
 PARTS: tuple[Part, Part] = ("bottom", "top")
@@ -181,3 +180,10 @@ def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
         f"run.memory_budget_GiB={scenario.run.memory_budget_GiB:g} GiB cannot hold {needed / GiB:.3g} GiB of weights, "
         "even with every table folded to one row; raise it, or set run.training=off."
     )
+
+
+def distinct(ids: Ints) -> Ints:
+    """Return the sorted distinct `ids`; several times faster than np.unique, which hashes them first."""
+    rows = np.sort(ids)
+    first_of_its_kind = np.append(True, rows[1:] != rows[:-1])[: rows.size]
+    return np.compress(first_of_its_kind, rows)

@@ -13,9 +13,8 @@ from ..core.arrays import Singles
 from ..errors import BadKnob
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses
 from .lookup import LocalBatch, Uses, look_up, uses
-from .rows import Locals
 from .shape import Shape
-from .weights import Weights, layers
+from .weights import Locals, Weights, layers
 
 Outputs = list[Singles]  # the input of an MLP, then what each of its layers gives
 

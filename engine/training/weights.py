@@ -1,22 +1,77 @@
-"""The weights: the rows that exist, one flat vector of both MLPs, their initial values, and their return from an undo log.
+"""The state that training changes: the rows that exist and how they are found, and one flat vector of both MLPs.
 
-`mlp` holds the bottom MLP's layers, then the top's; each layer is its (out, in) weights row by row, then its biases.
-A checkpoint, a log or a copy of the MLPs is thus one contiguous piece of memory. The first value of each row is a
-stateless hash, so none depends on the others.
+Only rows that a run touches exist; the first value of each is a stateless hash, so none depends on the others. `mlp` holds
+the bottom MLP's layers, then the top's; each layer is its (out, in) weights row by row, then its biases. A checkpoint, a
+log or a copy of the MLPs is thus one contiguous piece of memory.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..core.arrays import Ints, Singles
 from ..core.hashing import GOLDEN, mix
 from ..errors import CannotRun
-from .rows import Guide, Locals, distinct, find, guide
-from .shape import Part, Shape, fold, mlp_size, offsets
+from .shape import Part, Shape, distinct, fold, mlp_size, offsets
+
+Locals = NDArray[np.uint32]
+LEAST_BUCKETS = 1024
+PENDING = 1 << 22  # ids gathered before they are merged: 32 MiB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guide:
+    """Bucket b begins at place `first[b]` of the sorted rows; an id is in bucket `id >> shift`."""
+
+    first: Locals
+    shift: int
+
+
+def guide(rows: Ints) -> Guide:
+    """Return the guide of sorted, distinct `rows`, with about as many buckets as rows."""
+    span = int(rows[-1]) + 1 if len(rows) else 1
+    shift = max(0, (span // max(len(rows), LEAST_BUCKETS)).bit_length())
+    edges = np.arange((span >> shift) + 2, dtype=np.int64) << shift
+    return Guide(np.searchsorted(rows, edges).astype(np.uint32), shift)
+
+
+@njit(cache=True, nogil=True)
+def find(rows, first, shift, ids, places):  # type: ignore[no-untyped-def]
+    """Write the place of each id into `places`; return the position of the first id that is not there, or -1."""
+    last_bucket = np.uint64(first.size - 1)
+    for position in range(ids.size):
+        wanted = ids[position]
+        bucket = np.uint64(wanted) >> np.uint64(shift)
+        if bucket >= last_bucket:
+            return position
+        low, high = np.uint64(first[bucket]), np.uint64(first[bucket + np.uint64(1)])
+        while low < high:
+            middle = (low + high) >> np.uint64(1)
+            if rows[middle] < wanted:
+                low = middle + np.uint64(1)
+            else:
+                high = middle
+        if low >= np.uint64(rows.size) or rows[low] != wanted:
+            return position
+        places[position] = low
+    return -1
+
+
+def rows_of(lookups: Iterable[Ints]) -> Ints:
+    """Return the sorted distinct rows among several arrays of ids, one array at a time."""
+    rows, pending, waiting = np.empty(0, np.int64), [], 0
+    for ids in lookups:
+        pending.append(distinct(ids))
+        waiting += len(pending[-1])
+        if waiting > PENDING:
+            rows, pending, waiting = distinct(np.concatenate([rows, *pending])), [], 0
+    return distinct(np.concatenate([rows, *pending]))
+
 
 MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.core.hashing.Purpose
 

@@ -8,8 +8,8 @@ At any instant everything that ends does so first, then every server chooses wha
 import numpy as np
 
 from .leap import leap
-from .periodic import LEAPT, Past, nothing_kept
-from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, ScheduleState, Template, begin, kernel
+from .periodic import LEAPT
+from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template, begin, kernel
 
 
 @kernel
@@ -232,7 +232,7 @@ def advance(template: Template) -> ScheduleState:
     Shapes are (batches, tasks); times in seconds; NaN marks a rolling log that was skipped or cut off.
     """
     state = begin(template)
-    failed = _advance(template, state, nothing_kept(state.start.shape[1], template.servers))
+    failed = _advance(template, state, Past.empty(state.start.shape[1], template.servers))
     if failed:
         raise ValueError(refusal(failed))
     return state

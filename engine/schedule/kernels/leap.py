@@ -1,23 +1,7 @@
 """Leaps over the turns of a schedule that repeat: what happened in one is filled in for the others, as if simulated."""
 
-from .periodic import (
-    ADVANCED,
-    ALIKE,
-    CHECKS,
-    DEPTH,
-    DIFFERS,
-    LEAPT,
-    LOW,
-    NEXT,
-    NONE,
-    Past,
-    forget,
-    keep,
-    left_of_log,
-    same_batches,
-    same_log,
-)
-from .template import ACTIVE, NEWEST, READY, WAITING, ScheduleState, Template, kernel
+from .periodic import ADVANCED, ALIKE, CHECKS, DIFFERS, LEAPT, LOW, NEXT, NONE, forget, keep, left_of_log, same_batches, same_log
+from .template import ACTIVE, DEPTH, NEWEST, READY, WAITING, Past, ScheduleState, Template, kernel
 
 
 @kernel

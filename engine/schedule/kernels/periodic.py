@@ -7,14 +7,10 @@ is. If that is the same, up to rounding, but for the number of the batch and the
 If only the rolling log has advanced, it is so until that log is complete, or too old.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ...core.arrays import Floats, Ints
-from .template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, ScheduleState, Template, kernel
+from .template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, Past, ScheduleState, Template, kernel
 
-DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 READY_AGO, LEFT = range(2)
 WAITS, BEGUN, ENDED = range(3)
 RUNNING, LAST = range(2)
@@ -22,31 +18,6 @@ LOW, ROWS, CHECKS, NEXT, LEAPT = range(5)
 CLOSE, ROUNDING = 1e-12, 1e-15  # of a turn, and of all the time so far
 DIFFERS, ALIKE, ADVANCED = range(3)
 NONE, THE_LOG = -(2**40), -(2**40) - 1
-
-
-class Past(NamedTuple):
-    """A state as it was kept: rows are batches from the first under way; `at` is its time, `counts` are named above."""
-
-    times: Floats
-    marks: Ints
-    finish: Floats
-    servers: Ints
-    roll: Ints
-    at: Floats
-    counts: Ints
-
-
-def nothing_kept(tasks: int, servers: int) -> Past:
-    """Return room for a state."""
-    return Past(
-        times=np.zeros((2, DEPTH, tasks)),
-        marks=np.zeros((3, DEPTH, tasks), dtype=np.int64),
-        finish=np.zeros(servers),
-        servers=np.zeros((2, servers), dtype=np.int64),
-        roll=np.zeros(5, dtype=np.int64),
-        at=np.zeros(2),
-        counts=np.array([0, 0, 0, 1, 0], dtype=np.int64),
-    )
 
 
 @kernel

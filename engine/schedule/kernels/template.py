@@ -15,6 +15,7 @@ kernel = njit(**KERNEL)
 # Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
 # whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
+DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 
 
 class Template(NamedTuple):
@@ -161,3 +162,28 @@ def exposed(graph: Template, state: ScheduleState, last: int, until: float) -> F
         if flat >= 0 and flat % width != graph.roll and not graph.background[flat % width]:
             batch = flat // width
     return share
+
+
+class Past(NamedTuple):
+    """A state as it was kept: rows are batches from the first under way; `at` is its time, `counts` are named above."""
+
+    times: Floats
+    marks: Ints
+    finish: Floats
+    servers: Ints
+    roll: Ints
+    at: Floats
+    counts: Ints
+
+    @classmethod
+    def empty(cls, tasks: int, servers: int) -> "Past":
+        """Return room for a state."""
+        return cls(
+            times=np.zeros((2, DEPTH, tasks)),
+            marks=np.zeros((3, DEPTH, tasks), dtype=np.int64),
+            finish=np.zeros(servers),
+            servers=np.zeros((2, servers), dtype=np.int64),
+            roll=np.zeros(5, dtype=np.int64),
+            at=np.zeros(2),
+            counts=np.array([0, 0, 0, 1, 0], dtype=np.int64),
+        )
