@@ -17,7 +17,7 @@ def opened(page: str = "explore", query: Mapping[str, str | list[str]] | None = 
     """Return a page after its first run on these parameters of a link."""
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.query_params.update(query or {})
-    return (app if page == "explore" else app.switch_page(f"pages/{page}/{page}.py")).run()
+    return (app if page == "explore" else app.switch_page(f"pages/{page}.py")).run()
 
 
 def link(query: str) -> dict[str, list[str]]:

@@ -63,9 +63,9 @@ def test_a_choice_of_systems_is_kept_over_other_pages_and_none_goes_back_to_the_
     app = opened(preset="dlrm-kaggle")
     app.multiselect(key="systems to compare").set_value(["cxl", "pmem"]).run()
     assert address(app)["axis"] == "system:pmem,cxl" and len(app.dataframe[0].value) == 2
-    app.switch_page("pages/explore/explore.py").run()
+    app.switch_page("pages/explore.py").run()
     assert "axis" not in address(app)
-    app.switch_page("pages/compare/compare.py").run()
+    app.switch_page("pages/compare.py").run()
     assert tuple(app.dataframe[0].value["Training system"]) == ("pmem", "cxl")
     app.multiselect(key="systems to compare").set_value([]).run()
     assert tuple(app.dataframe[0].value["Training system"]) == palette.family("cxl") and "axis" not in address(app)

@@ -62,7 +62,7 @@ def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch, tmp_
     monkeypatch.setattr("pages.explore.sureness.found", lambda _: {})
     app = apps.opened(query={"preset": "mtrains-capacity"})
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
-    app.switch_page("pages/compare/compare.py").run()
+    app.switch_page("pages/compare.py").run()
     assert not app.exception and list(app.dataframe[0].value["Nodes"]) == [11.0, 2.0]
     tiny = apps.opened("compare", {"preset": "tiny"})
     assert "Nodes" not in tiny.dataframe[0].value and not [one for one in tiny.toggle if one.key == "nodes over throughput"]

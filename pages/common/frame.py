@@ -8,21 +8,21 @@ FRAMED = "framed"
 
 def start() -> None:
     """Lead the bare address to the first question."""
-    st.switch_page("pages/explore/explore.py")
+    st.switch_page("pages/explore.py")
 
 
 def pages() -> list[StreamlitPage]:
     """Return the pages of the navigation; the hidden first one answers the bare address."""
     return [
         st.Page(start, title="Emberpool", default=True, visibility="hidden"),
-        st.Page("pages/explore/explore.py", title="Explore", url_path="explore"),
-        st.Page("pages/compare/compare.py", title="Compare", url_path="compare"),
-        st.Page("pages/why/why.py", title="Why", url_path="why"),
-        st.Page("pages/faults/faults.py", title="Faults", url_path="faults"),
-        st.Page("pages/sweep/sweep.py", title="Sweep", url_path="sweep"),
-        st.Page("pages/workload/workload.py", title="Workload", url_path="workload"),
-        st.Page("pages/reproduce/reproduce.py", title="Reproduce", url_path="reproduce"),
-        st.Page("pages/history/history.py", title="History", url_path="history"),
+        st.Page("pages/explore.py", title="Explore", url_path="explore"),
+        st.Page("pages/compare.py", title="Compare", url_path="compare"),
+        st.Page("pages/why.py", title="Why", url_path="why"),
+        st.Page("pages/faults.py", title="Faults", url_path="faults"),
+        st.Page("pages/sweep.py", title="Sweep", url_path="sweep"),
+        st.Page("pages/workload.py", title="Workload", url_path="workload"),
+        st.Page("pages/reproduce.py", title="Reproduce", url_path="reproduce"),
+        st.Page("pages/history.py", title="History", url_path="history"),
     ]
 
 

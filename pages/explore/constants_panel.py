@@ -17,7 +17,7 @@ def note(*scenarios: Scenario) -> None:
     if to := calibrated_to(*scenarios):
         words, link = st.columns((5, 1), vertical_alignment="center")
         words.caption(plain(f"Some constants here are calibrated ({to});"))
-        link.page_link("pages/reproduce/reproduce.py", label="see Reproduce")
+        link.page_link("pages/reproduce.py", label="see Reproduce")
 
 
 def draw(scenario: Scenario) -> None:

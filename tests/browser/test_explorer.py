@@ -72,6 +72,7 @@ def test_a_deep_link_to_a_cold_server_opens_its_page_in_its_frame(start_server, 
     expect(page.get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("10.0")
     expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(PAGES)
     assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{page_name}?" in page.url
+    expect(page.get_by_role("dialog")).to_have_count(0)  # such as "Page not found"
 
 
 def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, visit):

@@ -25,7 +25,7 @@ if not known:
     )
     with st.container(horizontal=True):
         for page in ("explore", "compare", "sweep"):
-            st.page_link(f"pages/{page}/{page}.py", label=page.capitalize())
+            st.page_link(f"pages/{page}.py", label=page.capitalize())
     st.stop()
 st.caption(fullness(quota.usage(runs.STORE)), help="python -m engine serve --quota-GiB sets how much it may use.")
 hint = "words of a title; done, running, failed or pinned; #7 #12"

@@ -1,0 +1,1 @@
+"""Explore: one machine for one model; the page is `pages/explore.py`, where a cold server looks."""

@@ -1,0 +1,1 @@
+"""Charts and files of a sweep."""
