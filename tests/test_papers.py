@@ -8,8 +8,8 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from machines import SYSTEMS, flow, line, ready, scenario
-from oracles.closed_forms import Parts, step
+from machines import flow, line, ready, scenario
+from oracles.closed_forms import CONFIGURATIONS, Parts, step
 
 from engine.core.graph import STAGES
 from engine.estimate import estimate
@@ -40,7 +40,7 @@ def steady_step(asked):
     return (ends[-1] - ends[9]) / 20, amounts
 
 
-@each("system", [system for system in SYSTEMS if system != "ssd"])
+@each("system", [system for system in CONFIGURATIONS if system != "ssd"])
 @each("model", MODELS)
 def test_a_batch_takes_what_the_configurations_formula_says(model, system):
     measured, amounts = steady_step(published(model, system))

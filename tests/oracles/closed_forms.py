@@ -149,6 +149,9 @@ class Parts:
         return 2 * self.over_pcie(nbytes) + self.over_pcie(0)
 
 
+CONFIGURATIONS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")  # the paper's; a new system has no formula there
+
+
 def step(name: str, p: Parts) -> float:
     """Return the seconds of a steady-state batch of configuration `name`."""
     (bf, bb), t = p.bottom, p.top
