@@ -51,7 +51,7 @@ def named(name: str) -> tuple[frozenset[str], bool]:
         "presets": {key: {key} for key in preset_names()},
     }
     for key, words in (entry for members in known.values() for entry in members.items()):
-        if name in words:
+        if name in words or name.replace("_", "-") == key:
             plain = key.replace("-", "_")
             return frozenset({*words, plain, f"{plain}_at_seconds", f"faults.{plain}_at_seconds"}), name in known["devices"]
     names = sorted(word for members in known.values() for words in members.values() for word in words)

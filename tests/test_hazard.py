@@ -15,11 +15,11 @@ from engine.faults.fault import repair_times as repairs
 from engine.registry import NO_RATES, every, rate_names
 from engine.scenario.fault_knobs import replay
 from engine.scenario.presets import preset
-from engine.scenario.scenario import Scenario, with_values
+from engine.scenario.scenario import KNOBS, Scenario, with_values
 from tests.cases import each
 
 DRAWN = 4000
-RANDOM = tuple(name for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
+RANDOM = tuple(name for name in every("faults") if f"faults.{name.replace('-', '_')}_mtbf_hours" in KNOBS)
 
 
 def asking(**knobs):
