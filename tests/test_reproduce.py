@@ -64,7 +64,7 @@ def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
 def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
     app = opened()
     text = app.markdown[0].value.replace("\\", "")
-    words = app.dataframe[-1].value["ClaimVerdict"].value_counts()
+    words = app.dataframe[-1].value["Verdict"].value_counts()
     assert "outside it: " in text and "Step time, cxl [ms] of TrainingCXL RM4, prototype" in text
     assert words["✗ outside"] > 30 and words["prediction"] >= 14
 
@@ -133,7 +133,7 @@ def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
 def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
     monkeypatch.setattr(kept, "STORED", tmp_path / "none.jsonl")
     app = opened()
-    assert not app.exception and "cannot be read" in app.error[0].value and "ClaimVerdict" in app.dataframe[-1].value
+    assert not app.exception and "cannot be read" in app.error[0].value and "Verdict" in app.dataframe[-1].value
 
 
 @pytest.mark.parametrize(("name", "calibrated"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])

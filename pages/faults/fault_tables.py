@@ -137,7 +137,7 @@ def around(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
     now = 0.0
     for what in RECOVERS:
         lasts = getattr(recovery, what)
-        rows.append({"lane": "CampaignRecovery", "what": what, "start": now, "end": now + lasts})
+        rows.append({"lane": "Recovery", "what": what, "start": now, "end": now + lasts})
         now += lasts
     after = now + recovery.replay
     rows.append({"lane": "Training", "what": "replayed", "start": now, "end": after})

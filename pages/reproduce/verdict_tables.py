@@ -77,7 +77,7 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Limit": ", ".join(
                 f"{word} {limit:g}" for name, word in LIMITS.items() if (limit := getattr(verdict.claim, name)) is not None
             ),
-            "ClaimVerdict": WORDS[verdict.passed],
+            "Verdict": WORDS[verdict.passed],
             "Kind": verdict.claim.kind,
             "Source": verdict.claim.source,
         }
