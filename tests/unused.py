@@ -53,7 +53,11 @@ def _told(names: Iterable[Name]) -> list[str]:
 def _paths() -> dict[str, Path]:
     tops = [ROOT / "app.py", *(ROOT / name for name in (*USERS, *TESTERS, "engine"))]
     paths = [path for top in tops for path in ([top] if top.is_file() else top.rglob("*.py"))]
-    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    found: dict[str, Path] = {}
+    for path in sorted(paths):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        found[f"{name}.script" if name in found else name] = path  # a page's script beside its folder
+    return found
 
 
 @cache
