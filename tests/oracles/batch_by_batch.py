@@ -86,3 +86,5 @@ def recover(terms, s, coming, end, left):
         return
     s.batch = {"lost": 0, "older": backup}.get(keeps, max(durable, backup))
     s.since, s.checkpoints, s.backups = 0, [(0.0, s.batch)], [(0.0, min(backup, s.batch))]
+    if plan.backup_every and s.batch % plan.backup_every == 0:
+        s.backups.append((s.now + plan.backup_drain, s.batch))  # a rare copy that the fault cut is begun again
