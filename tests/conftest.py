@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def named(name: str) -> tuple[frozenset[str], bool]:
     """Return the words that mean a name in tests, and whether it is a device's."""
     from engine.caches.policy import POLICIES
+    from engine.core.catalog import summaries
     from engine.registry import CONSTANT, TABLES, every
     from engine.scenario.presets import preset_names
     from engine.scenario.scenario import KNOBS
@@ -49,6 +50,7 @@ def named(name: str) -> tuple[frozenset[str], bool]:
         "caches": {policy: {policy} for policy in POLICIES},
         "knobs": {path: {path} for path in KNOBS},
         "presets": {key: {key} for key in preset_names()},
+        "parts": {name: {name, f"{kind}/{name}"} for kind, name, _, _ in summaries()},
     }
     for key, words in (entry for members in known.values() for entry in members.items()):
         if name in words or name.replace("_", "-") == key:
@@ -56,7 +58,7 @@ def named(name: str) -> tuple[frozenset[str], bool]:
             return frozenset({*words, plain, f"{plain}_at_seconds", f"faults.{plain}_at_seconds"}), name in known["devices"]
     names = sorted(word for members in known.values() for words in members.values() for word in words)
     near = difflib.get_close_matches(name, names, 1, 0.0)[0]
-    raise pytest.UsageError(f"NAME={name} is no system, device, fault, metric, cache, knob or preset; did you mean {near}?")
+    raise pytest.UsageError(f"NAME={name} is no system, device, part, fault, metric, cache, knob or preset; did you mean {near}?")
 
 
 def seed(config: pytest.Config) -> str:
