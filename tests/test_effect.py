@@ -10,7 +10,7 @@ from machines import counted, ready
 from engine.estimate import estimate
 from engine.insight.knob_effect import NOTHING, STUCK, KnobEffect, effect, moved, same
 from engine.registry import load, names
-from engine.scenario.knobs import knob
+from engine.scenario.knobs import knob, typed
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
@@ -200,12 +200,12 @@ def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
 class Wider(Scenario):
     """A scenario with one knob more, which nothing reads."""
 
-    unread: float = knob(1.0, "float", "Unread", "Nobody reads it.", low=0.0, high=9.0)
+    unread: float = knob(1.0, "Unread", "Nobody reads it.", low=0.0, high=9.0)
 
 
 def test_a_knob_that_nothing_reads_is_found_dead(monkeypatch):
     monkeypatch.setattr(Scenario, "unread", 1.0, raising=False)
-    monkeypatch.setitem(KNOBS, "unread", replace(Wider.__dataclass_fields__["unread"].metadata["knob"], path="unread"))
+    monkeypatch.setitem(KNOBS, "unread", typed(Wider.__dataclass_fields__["unread"].metadata["knob"], "unread", float))
 
     def wider(scenario):
         return Wider(*(getattr(scenario, field.name) for field in fields(Scenario)))

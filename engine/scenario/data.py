@@ -10,63 +10,47 @@ class Data:
     """What the model is trained on: the calibrated generator, or a Criteo file known by its digest."""
 
     digest: str = knob(
-        "",
-        "text",
-        "Data file",
-        "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file.",
-        acts="full run",
+        "", "Data file", "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file.", acts="full run"
     )
     popularity: str = knob(
         "kaggle",
-        "choice",
         "Popularity",
         "How lookups spread over rows: fitted to Criteo Kaggle or 1TB, to shares of Avazu's rows, or to Meta's reuse counts; "
         "a plain Zipf, or uniform.",
         choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
     )
-    zipf_exponent: float = knob(1.05, "float", "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
+    zipf_exponent: float = knob(1.05, "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
     zipf_exponents: tuple[float, ...] = knob(
         (),
-        "floats",
         "Exponents by table",
         "Skew of the plain Zipf in each table, ';' between them; empty: the same for all.",
         low=0.0,
         high=4.0,
     )
     zipf_shift: float = knob(
-        0.0, "float", "Zipf shift", "Flattens the head of the plain Zipf: rank r weighs (r + shift)^-exponent.", low=0.0, high=1e9
+        0.0, "Zipf shift", "Flattens the head of the plain Zipf: rank r weighs (r + shift)^-exponent.", low=0.0, high=1e9
     )
     hottest_shares: tuple[float, ...] = knob(
         (),
-        "floats",
         "Hottest row",
         "Share of a table's lookups that one row takes besides the plain Zipf; one number, or one per table.",
         low=0.0,
         high=0.99,
     )
     once_share: float = knob(
-        0.0,
-        "float",
-        "Ids seen once",
-        "Share of lookups of ids that hardly return, besides the plain Zipf.",
-        low=0.0,
-        high=0.99,
+        0.0, "Ids seen once", "Share of lookups of ids that hardly return, besides the plain Zipf.", low=0.0, high=0.99
     )
-    locality: float = knob(
-        0.0, "float", "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9
-    )
+    locality: float = knob(0.0, "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9)
     sample_correlation: float = knob(
         0.0,
-        "float",
         "Sample correlation",
         "Share of samples that are equally rare in all five largest Criteo Kaggle fields, as real ones are; 0: independent.",
         low=0.0,
         high=1.0,
     )
-    batch_size: int = knob(128, "int", "Batch size", "Samples per batch.", unit="samples", low=1, high=10**6)
+    batch_size: int = knob(128, "Batch size", "Samples per batch.", unit="samples", low=1, high=10**6)
     held_out_samples: int = knob(
         8192,
-        "int",
         "Held-out samples",
         "Samples kept for AUC and loss (a file keeps its last tenth).",
         unit="samples",
@@ -74,4 +58,4 @@ class Data:
         high=10**7,
         acts="training",
     )
-    seed: int = knob(1, "int", "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
+    seed: int = knob(1, "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")

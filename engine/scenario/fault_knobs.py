@@ -14,20 +14,20 @@ MOST_TRACED = 2000
 
 def _at(what: str) -> Any:
     text = "Simulated instants, ';' between them."
-    return knob((), "floats", f"{what} at", text, unit="s", low=0, high=MOST, acts="full run")
+    return knob((), f"{what} at", text, unit="s", low=0, high=MOST, acts="full run")
 
 
 def _mtbf(what: str, unit: str) -> Any:
     text = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
-    return knob(None, "float", f"{what} MTBF", text, unit="h", low=1e-9, high=1e9, optional=True, acts="full run")
+    return knob(None, f"{what} MTBF", text, unit="h", low=1e-9, high=1e9, acts="full run")
 
 
 def _seconds(default: float, label: str, help: str, needs: str = "") -> Any:
-    return knob(default, "float", label, help, unit="s", low=0, high=1e6, acts="outages", needs=needs)
+    return knob(default, label, help, unit="s", low=0, high=1e6, acts="outages", needs=needs)
 
 
 def _number(default: float, label: str, help: str, low: float, high: float, needs: str = "") -> Any:
-    return knob(default, "float", label, help, low=low, high=high, acts="outages", needs=needs)
+    return knob(default, label, help, low=low, high=high, acts="outages", needs=needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,6 @@ class Faults:
     media_error_mtbf_hours: float | None = _mtbf("Media error", "node")
     media_error_where: str = knob(
         "anywhere",
-        "choice",
         "Poisoned line",
         "Which line of 64 B is lost: any, by size; one of the table, of rows that the log holds, or of a log.",
         choices=("anywhere", "table", "logged row", "row log", "mlp log"),
@@ -61,7 +60,6 @@ class Faults:
     torn_write_mtbf_hours: float | None = _mtbf("Torn write", "node")
     torn_write_bytes: int = knob(
         8,
-        "int",
         "Torn write granularity",
         "What a write is never torn within: a word, a line, or a PMEM line; holds for every fault.",
         unit="B",
@@ -74,7 +72,6 @@ class Faults:
     silent_corruption_mtbf_hours: float | None = _mtbf("Silent corruption", "GPU")
     silent_corruption_where: str = knob(
         "table",
-        "choice",
         "Flipped bit",
         "Where a bit flips without an error: in the tables, in the MLPs, or in the newest log.",
         choices=("table", "mlp", "log"),
@@ -89,7 +86,7 @@ class Faults:
     log_full_at_seconds: tuple[float, ...] = _at("Log full")
     log_full_mtbf_hours: float | None = _mtbf("Log full", "site")
     fault_in_recovery_at_seconds: tuple[float, ...] = knob(
-        (), "floats", "Fault in recovery at", "Seconds from a fault to further ones.", unit="s", low=0, high=MOST, acts="outages"
+        (), "Fault in recovery at", "Seconds from a fault to further ones.", unit="s", low=0, high=MOST, acts="outages"
     )
     fault_in_recovery_share: float = _number(
         0.0, "Faults in recovery", "Share of recoveries that power loss interrupts, of repeated ones too.", 0, 0.95
@@ -98,7 +95,6 @@ class Faults:
     correlated_shock_mtbf_hours: float | None = _mtbf("Correlated shock", "site")
     correlated_shock_nodes: int = knob(
         2,
-        "int",
         "Nodes in a shock",
         "How many nodes crash at once; the slowest repair counts.",
         low=1,
@@ -112,7 +108,6 @@ class Faults:
     fail_slow_seconds: float = _seconds(60.0, "Fail-slow lasts", "From the fault until full speed.", "fail-slow")
     fail_slow_device: str = knob(
         "memory",
-        "choice",
         "Slow device",
         "What slows down: the memory that holds the tables, the link to it, or the GPUs.",
         choices=("memory", "link", "gpu"),
@@ -127,7 +122,6 @@ class Faults:
     late_detection_seconds: float = _seconds(600.0, "Late by", "How much later those are noticed.", "faults.late_detection_share")
     rates: str = knob(
         NO_RATES,
-        "choice",
         "Failure rates",
         "Published rates, by GPU and node, for the classes whose MTBF is auto.",
         choices=rate_names,
@@ -135,7 +129,6 @@ class Faults:
     )
     machines: int = knob(
         1,
-        "int",
         "Machines together",
         "So many such machines train together, each a replica: a fault of any one stops all.",
         low=1,
@@ -144,18 +137,10 @@ class Faults:
         acts="outages",
     )
     campaign_days: float = knob(
-        30.0,
-        "float",
-        "Campaign",
-        "How long training goes on, on the page Faults.",
-        unit="d",
-        low=0.01,
-        high=3650,
-        acts="campaign",
+        30.0, "Campaign", "How long training goes on, on the page Faults.", unit="d", low=0.01, high=3650, acts="campaign"
     )
     trace: str = knob(
         "",
-        "text",
         "Fault trace",
         "Faults to replay, 'seconds class node; ...', such as '0.5 gpu-crash 0; 2 link-down 1'.",
         high=6000,
@@ -167,7 +152,7 @@ class Faults:
     detect_seconds: float = _seconds(30.0, "Detection time", "Median, from the fault to its notice.")
     detect_sigma: float = _number(0.0, "Detection spread", "Deviation of its logarithm.", 0, 3, "faults.detect_seconds")
     restart_seconds: float = _seconds(120.0, "Restart time", "Process start, before the restore.")
-    seed: int = knob(1, "int", "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
+    seed: int = knob(1, "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
 
 
 class Traced(NamedTuple):

@@ -1,6 +1,7 @@
 """The groups of knobs, each declared once: model, policy, run; data.py, machine.py and fault_knobs.py have the others."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..registry import names
 from .knobs import knob
@@ -11,42 +12,29 @@ class Model:
     """The recommendation model: embedding tables, two MLPs, their interaction, and the optimizer."""
 
     name: str = knob(
-        "dlrm-kaggle",
-        "choice",
-        "Model",
-        "A named model; choosing one sets the other model knobs.",
-        choices=lambda: names("models"),
+        "dlrm-kaggle", "Model", "A named model; choosing one sets the other model knobs.", choices=lambda: names("models")
     )
-    num_tables: int = knob(26, "int", "Embedding tables", "How many tables the model has.", low=1, high=10_000)
+    num_tables: int = knob(26, "Embedding tables", "How many tables the model has.", low=1, high=10_000)
     num_embeddings: tuple[int, ...] = knob(
-        (1_000_000,),
-        "ints",
-        "Rows per table",
-        "One number for all tables, or one per table separated by ';'.",
-        low=1,
-        high=10**11,
+        (1_000_000,), "Rows per table", "One number for all tables, or one per table separated by ';'.", low=1, high=10**11
     )
-    embedding_dim: int = knob(16, "int", "Embedding dim", "Elements of an embedding vector (fp32).", low=1, high=4096)
+    embedding_dim: int = knob(16, "Embedding dim", "Elements of an embedding vector (fp32).", low=1, high=4096)
     pooling: tuple[int, ...] = knob(
-        (1,), "ints", "Pooling factor", "Lookups per sample and table; one number, or one per table.", low=1, high=10_000
+        (1,), "Pooling factor", "Lookups per sample and table; one number, or one per table.", low=1, high=10_000
     )
-    bottom_mlp: tuple[int, ...] = knob(
-        (13, 512, 256, 64, 16), "widths", "Bottom MLP", "Layer widths, dense features first, e.g. 13-512-16.", low=1, high=10**6
+    bottom_mlp: Annotated[tuple[int, ...], "widths"] = knob(
+        (13, 512, 256, 64, 16), "Bottom MLP", "Layer widths, dense features first, e.g. 13-512-16.", low=1, high=10**6
     )
-    top_mlp: tuple[int, ...] = knob(
-        (512, 256, 1), "widths", "Top MLP", "Layer widths after the interaction; the last is 1.", low=1, high=10**6
+    top_mlp: Annotated[tuple[int, ...], "widths"] = knob(
+        (512, 256, 1), "Top MLP", "Layer widths after the interaction; the last is 1.", low=1, high=10**6
     )
     interaction: str = knob(
-        "dot", "choice", "Feature interaction", "Pairwise dot products, or plain concatenation.", choices=("dot", "concat")
+        "dot", "Feature interaction", "Pairwise dot products, or plain concatenation.", choices=("dot", "concat")
     )
     optimizer: str = knob(
-        "sgd",
-        "choice",
-        "Optimizer",
-        "Plain SGD, or row-wise Adagrad for embeddings and Adagrad for MLPs.",
-        choices=("sgd", "adagrad"),
+        "sgd", "Optimizer", "Plain SGD, or row-wise Adagrad for embeddings and Adagrad for MLPs.", choices=("sgd", "adagrad")
     )
-    learning_rate: float = knob(0.05, "float", "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
+    learning_rate: float = knob(0.05, "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +42,13 @@ class Policy:
     """How the system keeps its promises; "auto" is the system's own way."""
 
     log: str | None = knob(
-        None,
-        "choice",
-        "Log",
-        "Undo: old values before the update. Redo: new values after it.",
-        choices=("undo", "redo"),
-        optional=True,
+        None, "Log", "Undo: old values before the update. Redo: new values after it.", choices=("undo", "redo")
     )
     row_checksums: bool = knob(
-        False,
-        "switch",
-        "Row checksums",
-        "Each embedding row carries 8 B more: a checksum that a lookup checks before the row is used.",
+        False, "Row checksums", "Each embedding row carries 8 B more: a checksum that a lookup checks before the row is used."
     )
     recovery_scan: str = knob(
         "dirty",
-        "choice",
         "Recovery scan",
         "When recovery reads the whole table to compare it with its digest: after a dirty shutdown, or always.",
         choices=("dirty", "always"),
@@ -77,64 +56,40 @@ class Policy:
     )
     mlp_staleness_bound_batches: int | None = knob(
         None,
-        "int",
         "Checkpoint relaxation",
         "Largest age of the MLP log at a batch's commit; 0 is strict, auto is the system's own.",
         unit="batches",
         low=0,
         high=100_000,
-        optional=True,
         main=True,
     )
     relaxed_lookup: bool | None = knob(
-        None,
-        "switch",
-        "Relaxed lookup",
-        "Look the next batch up before this one's update, and correct the pooled vectors.",
-        optional=True,
+        None, "Relaxed lookup", "Look the next batch up before this one's update, and correct the pooled vectors."
     )
-    prefetch: bool = knob(
-        True, "switch", "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains."
-    )
+    prefetch: bool = knob(True, "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains.")
     cache_load_factor: float = knob(
-        0.01, "float", "Cache load factor", "Share of rows that a cache keeps: in host DRAM, or in HBM.", low=0.0, high=1.0
+        0.01, "Cache load factor", "Share of rows that a cache keeps: in host DRAM, or in HBM.", low=0.0, high=1.0
     )
     cache_policy: str | None = knob(
         None,
-        "choice",
         "Cache policy",
         "Which rows a cache lets go: the least recently used, the least often used, or the rarest in the data.",
         choices=("lru", "lfu", "frequency"),
-        optional=True,
     )
     warm_caches: bool = knob(
         True,
-        "switch",
         "Warm caches",
         "A full run begins with caches as long training fills them (not with counts in sets, nor under ssd); off: they fill.",
         acts="memories",
     )
     prefetch_batches: int = knob(
-        1,
-        "int",
-        "Prefetched together",
-        "CachedEmbedding fetches the rows of so many batches at once.",
-        unit="batches",
-        low=1,
-        high=1000,
+        1, "Prefetched together", "CachedEmbedding fetches the rows of so many batches at once.", unit="batches", low=1, high=1000
     )
     look_ahead_batches: int = knob(
-        200,
-        "int",
-        "Look-ahead",
-        "Bagpipe keeps a row if one of so many next batches uses it.",
-        unit="batches",
-        low=1,
-        high=100_000,
+        200, "Look-ahead", "Bagpipe keeps a row if one of so many next batches uses it.", unit="batches", low=1, high=100_000
     )
     hot_rows_MiB: float = knob(
         256.0,
-        "float",
         "Hot rows",
         "GPU memory for the most frequent rows of all tables, of a system that splits hot from cold.",
         unit="MiB",
@@ -145,7 +100,6 @@ class Policy:
 
     protection: str = knob(
         "periodic-full",
-        "choice",
         "Protection",
         "What brings training back after a fault, in a campaign of days to weeks.",
         choices=lambda: names("protections"),
@@ -153,13 +107,11 @@ class Policy:
     )
     checkpoint_minutes: float | None = knob(
         None,
-        "float",
         "Checkpoint period",
         "Training time between two checkpoints of a protection that has them; auto: its best.",
         unit="min",
         low=1e-3,
         high=1e6,
-        optional=True,
         acts="campaign",
     )
 
@@ -168,26 +120,16 @@ class Policy:
 class RunKnobs:
     """How much is run, and within what budget of this computer."""
 
-    batches: int = knob(1000, "int", "Batches", "Batches to train.", unit="batches", low=1, high=10**6)
+    batches: int = knob(1000, "Batches", "Batches to train.", unit="batches", low=1, high=10**6)
     passes: int | None = knob(
-        None,
-        "int",
-        "Passes",
-        "Passes over a data file, instead of a number of batches.",
-        low=1,
-        high=10_000,
-        optional=True,
-        acts="file",
+        None, "Passes", "Passes over a data file, instead of a number of batches.", low=1, high=10_000, acts="file"
     )
     training: bool = knob(
-        True, "switch", "Functional training", "Train real weights; off: timing, energy and faults only.", acts="full run"
+        True, "Functional training", "Train real weights; off: timing, energy and faults only.", acts="full run"
     )
-    evaluations: int = knob(
-        10, "int", "Evaluations", "How often held-out loss and AUC are taken.", low=1, high=1000, acts="training"
-    )
+    evaluations: int = knob(10, "Evaluations", "How often held-out loss and AUC are taken.", low=1, high=1000, acts="training")
     memory_budget_GiB: float = knob(
         2.0,
-        "float",
         "Memory budget",
         "Rows touched by the run are kept; beyond this, tables are folded.",
         unit="GiB",
@@ -197,7 +139,6 @@ class RunKnobs:
     )
     step_budget_GFLOP: float = knob(
         1.0,
-        "float",
         "Step budget",
         "Beyond this, hidden widths are divided by a power of two.",
         unit="GFLOP",

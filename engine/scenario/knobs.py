@@ -4,17 +4,29 @@ Declared once, it is parsed, validated, written into links, listed, drawn and ex
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
-from typing import Any, Literal
+from types import UnionType
+from typing import Annotated, Any, Literal, get_args
 
 from ..errors import BadKnob, nearest
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
 # What must run for a knob to matter: the estimate, a full run (that trains, is struck, reads a file, fills memories), a campaign.
 Acts = Literal["always", "full run", "training", "outages", "file", "memories", "campaign"]
+# The kind of a knob by the type of its field; of a text that has choices it is "choice".
+KINDS: Mapping[Any, Kind] = {
+    float: "float",
+    int: "int",
+    bool: "switch",
+    str: "text",
+    tuple[float, ...]: "floats",
+    tuple[int, ...]: "ints",
+    Annotated[tuple[int, ...], "widths"]: "widths",
+    tuple[tuple[str, float], ...]: "assumptions",
+}
 AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
@@ -23,13 +35,12 @@ SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None).
+    """What one field means: `low` and `high` are inclusive; `optional` allows "auto" (None). The field's type says the kind.
 
     `acts` says when, and `needs` names the fault or the knob without which it does nothing; `only` lists the whole
     numbers that exist, where not every one of the range does. `high` of a text is its length.
     """
 
-    kind: Kind
     label: str
     help: str
     unit: str = ""
@@ -37,13 +48,14 @@ class Knob:
     high: float | None = None
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     only: tuple[int, ...] = ()
-    optional: bool = False
     log: bool = False
     main: bool = False
     acts: Acts = "always"
     needs: str = ""
     path: str = ""
     default: Any = None
+    kind: Kind = "text"
+    optional: bool = False
 
     @property
     def title(self) -> str:
@@ -56,9 +68,16 @@ class Knob:
         return self.choices() if callable(self.choices) else self.choices
 
 
-def knob(default: Any, kind: Kind, label: str, help: str, **more: Any) -> Any:
+def knob(default: Any, label: str, help: str, **more: Any) -> Any:
     """Declare a dataclass field that is a knob; see Knob for the keywords."""
-    return field(default=default, metadata={"knob": Knob(kind, label, help, default=default, **more)})
+    return field(default=default, metadata={"knob": Knob(label, help, default=default, **more)})
+
+
+def typed(knob: Knob, path: str, annotation: Any) -> Knob:
+    """Return a declared knob with its dotted path, and its kind by the type of its field."""
+    some = get_args(annotation)[0] if isinstance(annotation, UnionType) else annotation
+    kind = "choice" if knob.choices else KINDS[some]
+    return replace(knob, path=path, kind=kind, optional=some is not annotation)
 
 
 def parse(knob: Knob, text: str) -> Any:

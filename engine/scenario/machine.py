@@ -11,31 +11,22 @@ from .knobs import knob
 class MachineKnobs:
     """The hardware: which parts, how many, how fast."""
 
-    gpu: str = knob(
-        "a100-80",
-        "choice",
-        "GPU",
-        "Accelerator that trains the MLPs.",
-        choices=lambda: names("gpu", "gpu-replay"),
-    )
-    num_gpus: int = knob(1, "int", "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)
+    gpu: str = knob("a100-80", "GPU", "Accelerator that trains the MLPs.", choices=lambda: names("gpu", "gpu-replay"))
+    num_gpus: int = knob(1, "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)
     target_throughput: float | None = knob(
         None,
-        "float",
         "Target throughput",
         "Take the fewest whole nodes that hold the model and reach it; auto: train on the GPUs given.",
         unit="samples/s",
         low=1e-3,
         high=1e12,
-        optional=True,
     )
-    gpus_per_node: int = knob(8, "int", "GPUs per node", "Accelerators that share a host and its fabric.", low=1, high=64)
+    gpus_per_node: int = knob(8, "GPUs per node", "Accelerators that share a host and its fabric.", low=1, high=64)
     matrix_precision: str = knob(
-        "fp32", "choice", "Matrix products", "Arithmetic of the layers' matrix products on the GPU.", choices=("fp32", "tf32")
+        "fp32", "Matrix products", "Arithmetic of the layers' matrix products on the GPU.", choices=("fp32", "tf32")
     )
     network_bandwidth_GBps: float = knob(
         22.5,
-        "float",
         "Network bandwidth",
         "Between nodes, for each GPU, one direction; 200 Gb/s links sustain 22.5.",
         unit="GB/s",
@@ -44,52 +35,35 @@ class MachineKnobs:
         log=True,
     )
     embedding_servers: int = knob(
-        1, "int", "Embedding servers", "Hosts without GPUs that hold the tables of remote systems.", low=1, high=1024
+        1, "Embedding servers", "Hosts without GPUs that hold the tables of remote systems.", low=1, high=1024
     )
-    host: str = knob("server", "choice", "Host", "Host CPU and board.", choices=lambda: names("host"))
+    host: str = knob("server", "Host", "Host CPU and board.", choices=lambda: names("host"))
     framework: str = knob(
         "lean",
-        "choice",
         "Training loop",
         "Software that drives the GPUs: compiled and captured as a graph, or PyTorch of 2022 calling kernel by kernel.",
         choices=("lean", "pytorch"),
     )
     dram_capacity_GiB: float = knob(
-        256.0, "float", "DRAM capacity", "Host (or, for system dram, expander) DRAM.", unit="GiB", low=1, high=1e6, log=True
+        256.0, "DRAM capacity", "Host (or, for system dram, expander) DRAM.", unit="GiB", low=1, high=1e6, log=True
     )
-    dram_channels: int = knob(6, "int", "DRAM channels", "DDR4-3200 channels; DRAM bandwidth is linear in them.", low=1, high=64)
-    pmem: str = knob(
-        "optane-100",
-        "choice",
-        "PMEM media",
-        "Persistent memory type.",
-        choices=lambda: names("media"),
-    )
+    dram_channels: int = knob(6, "DRAM channels", "DDR4-3200 channels; DRAM bandwidth is linear in them.", low=1, high=64)
+    pmem: str = knob("optane-100", "PMEM media", "Persistent memory type.", choices=lambda: names("media"))
     pmem_capacity_GiB: float | None = knob(
         None,
-        "float",
         "PMEM capacity",
         "Capacity comes in modules, and bandwidth with it; auto: what tables and logs need.",
         unit="GiB",
         low=1,
         high=1e6,
-        optional=True,
         log=True,
         main=True,
     )
     pmem_module_GB: float | None = knob(
-        None,
-        "float",
-        "PMEM module",
-        "Capacity of one module; auto: the media's usual one.",
-        unit="GB",
-        low=1,
-        high=1e5,
-        optional=True,
+        None, "PMEM module", "Capacity of one module; auto: the media's usual one.", unit="GB", low=1, high=1e5
     )
     pmem_writers_per_module: int = knob(
         4,
-        "int",
         "PMEM writers per module",
         "Threads that write one module at a time; beyond 4, Optane loses write bandwidth and writes its media more often.",
         unit="writers",
@@ -98,49 +72,41 @@ class MachineKnobs:
     )
     cxl_bandwidth_GBps: float | None = knob(
         None,
-        "float",
         "CXL bandwidth",
         "Sustained payload of an expander's CXL link, one direction; auto: what its generation and lanes carry.",
         unit="GB/s",
         low=0.1,
         high=1000,
-        optional=True,
         log=True,
         main=True,
     )
     cxl_generation: int = knob(
-        5, "int", "CXL generation", "PCIe generation of the lanes under an automatic CXL bandwidth.", low=4, high=6
+        5, "CXL generation", "PCIe generation of the lanes under an automatic CXL bandwidth.", low=4, high=6
     )
     cxl_lanes: int = knob(
-        16, "int", "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, only=(1, 2, 4, 8, 16)
+        16, "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, only=(1, 2, 4, 8, 16)
     )
-    cxl_latency_ns: float = knob(
-        250.0, "float", "CXL latency", "One access through the link, unloaded.", unit="ns", low=0, high=1e6
-    )
-    cxl_switch_hops: int = knob(1, "int", "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
-    cxl_retimers: int = knob(0, "int", "CXL retimers", "Retimers that stretch the link over boards and cables.", low=0, high=8)
+    cxl_latency_ns: float = knob(250.0, "CXL latency", "One access through the link, unloaded.", unit="ns", low=0, high=1e6)
+    cxl_switch_hops: int = knob(1, "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
+    cxl_retimers: int = knob(0, "CXL retimers", "Retimers that stretch the link over boards and cables.", low=0, high=8)
     num_expanders: int = knob(
         1,
-        "int",
         "CXL expanders",
         "Memory cards side by side, each with a link and a controller of its own; each needs a PMEM module or DRAM channel.",
         low=1,
         high=64,
     )
     near_data_compute: bool = knob(
-        True, "switch", "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
+        True, "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
     )
-    near_data_lanes: int = knob(4, "int", "Near-data lanes", "Parallel vector lanes of the computing logic.", low=1, high=1024)
-    near_data_width_bytes: int = knob(64, "int", "Near-data width", "Bytes a lane handles per cycle.", unit="B", low=4, high=4096)
-    near_data_clock_MHz: float = knob(
-        250.0, "float", "Near-data clock", "Clock of the computing logic.", unit="MHz", low=1, high=10_000
-    )
+    near_data_lanes: int = knob(4, "Near-data lanes", "Parallel vector lanes of the computing logic.", low=1, high=1024)
+    near_data_width_bytes: int = knob(64, "Near-data width", "Bytes a lane handles per cycle.", unit="B", low=4, high=4096)
+    near_data_clock_MHz: float = knob(250.0, "Near-data clock", "Clock of the computing logic.", unit="MHz", low=1, high=10_000)
     pcie_bandwidth_GBps: float = knob(
-        26.0, "float", "PCIe copy rate", "Pinned host-device copies, one direction.", unit="GB/s", low=0.1, high=1000, log=True
+        26.0, "PCIe copy rate", "Pinned host-device copies, one direction.", unit="GB/s", low=0.1, high=1000, log=True
     )
     assume: tuple[tuple[str, float], ...] = knob(
         (),
-        "assumptions",
         "Assumptions",
         "Constants to change, e.g. pmem.read-rate=5.1;cxl.switch-hop=90; `list devices` names them.",
         low=0,
@@ -148,13 +114,11 @@ class MachineKnobs:
     )
     all_powered: bool = knob(
         False,
-        "switch",
         "Everything powered",
         "Every part of the machine draws idle power and is paid for, also parts that the chosen system leaves unused.",
     )
     pmem_bandwidth_source: str = knob(
         "own",
-        "choice",
         "PMEM bandwidth source",
         "Whose ratio to DRAM holds for Optane and the prototype: paper 0.6 read and 0.1 write, measured 0.36 and 0.16 on six "
         "modules, random 0.09 and 0.04 at 64 B; own: the media's own rates.",
@@ -162,7 +126,6 @@ class MachineKnobs:
     )
     pmem_write_latency_source: str = knob(
         "own",
-        "choice",
         "PMEM write latency source",
         "When a small write of Optane or the prototype counts as durable: in the media, 7 times DRAM's latency, or visible in "
         "the persistence domain, 1.04 times; own: the media's own latency.",
@@ -170,7 +133,6 @@ class MachineKnobs:
     )
     dram_static_power_source: str = knob(
         "own",
-        "choice",
         "DRAM static power source",
         "Of an expander's DRAM (the host's own is in its idle power): simulated dies at 0.06 W/GB, a fleet's rule at 0.284 W/GB; "
         "own: the dies' value with a range that reaches the rule.",
@@ -178,7 +140,6 @@ class MachineKnobs:
     )
     gpu_memory_energy_source: str = knob(
         "own",
-        "choice",
         "GPU memory energy source",
         "Of the memory device alone, 31 to 48 pJ/B, or of the whole board, 124 pJ/B; own: the board's with a wide range. The "
         "prototype's GPU draws power, not energy per byte.",
@@ -186,7 +147,6 @@ class MachineKnobs:
     )
     persistence_model: str = knob(
         "adr",
-        "choice",
         "Persistence model",
         "What of the writes under way a power loss leaves in PMEM; gpf_fail also takes fenced lines from the device's buffer.",
         choices=domain_names,
@@ -194,22 +154,19 @@ class MachineKnobs:
     )
     energy_level: str = knob(
         "device",
-        "choice",
         "Energy level",
         "Count joules at the devices, or at the wall with what power supplies and cooling draw for them.",
         choices=("device", "wall"),
     )
     constant_power: bool = knob(
         False,
-        "switch",
         "Constant power",
         "For comparison: each powered device draws its full power for the whole run, whatever it does; a GPU its board's limit.",
     )
-    ssd: str = knob("p5800x", "choice", "SSD", "Storage of system ssd.", choices=lambda: names("drive"))
-    num_ssds: int = knob(1, "int", "SSDs", "Drives, striped.", low=1, high=64)
+    ssd: str = knob("p5800x", "SSD", "Storage of system ssd.", choices=lambda: names("drive"))
+    num_ssds: int = knob(1, "SSDs", "Drives, striped.", low=1, high=64)
     ssd_software: str = knob(
         "io_uring",
-        "choice",
         "SSD software",
         "How an access reaches a drive: a page fault of mmap at 10 us, io_uring at 5 us, SPDK's polling at 0.07 us.",
         choices=("mmap", "io_uring", "spdk"),

@@ -5,7 +5,7 @@ exists is well formed. Whether it fits its machine is the simulation's question,
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any, cast
@@ -29,7 +29,6 @@ class Scenario:
 
     system: str = knob(
         "cxl",
-        "choice",
         "Training system",
         "How the model is trained: where tables live, who computes, what is logged.",
         choices=lambda: names("systems"),
@@ -79,7 +78,7 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
     for item in fields(cls):
         if "knob" in item.metadata:
             path = prefix + item.name
-            yield path, replace(item.metadata["knob"], path=path)
+            yield path, knobs.typed(item.metadata["knob"], path, item.type)
         elif is_dataclass(item.default_factory):
             yield from _declared(item.default_factory, item.name + ".")
 
