@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.caches.batch_lru import admit, lru
 from engine.caches.policies import lfu as engine_lfu
-from engine.caches.policies import set_associative, set_associative_lfu
-from engine.caches.row_index import COUNTS, EVICTED, FILLED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, with_room
+from engine.caches.policies import lru, set_associative, set_associative_lfu
+from engine.caches.row_index import COUNTS, EVICTED, FILLED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
 from engine.core.arrays import Floats, Ints
 
 COLUMNS = ("unique", "missed_lookups", "misses", "evicted", "held")
@@ -93,11 +92,15 @@ def counted_in_sets(batches: Iterable[Sequence[int]], ways: int, sets: int, set_
 
 def cache_misses(batches: Iterable[Ints], rows: float) -> Floats:
     """Return the lookups of each batch that miss the engine's own LRU cache of so many rows, empty at first."""
-    cache, misses = lru(rows), []
+    return np.array([counts[MISSES] for _, counts in followed(lru, lru.no_rows(int(rows)), batches)], dtype=np.float64)
+
+
+def followed(policy, cache, batches: Iterable[Ints]):
+    """Yield the cache after each batch, and what the batch did."""
     for ids in batches:
-        cache, missed, _ = admit(cache, ids)
-        misses.append(missed)
-    return np.array(misses, dtype=np.float64)
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        cache = policy.served(cache, ids, counts)
+        yield cache, counts
 
 
 MOVED = [UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED]
@@ -105,29 +108,18 @@ MOVED = [UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED]
 
 def lfu(batches: Iterable[Ints], rows: int) -> list[list[int]]:
     """Return what the engine's LFU cache does with each batch, in the order of COLUMNS."""
-    held, result = engine_lfu.no_rows(rows), []
-    for ids in batches:
-        held, counts = with_room(held, len(ids)), np.zeros(COUNTS, dtype=np.int64)
-        engine_lfu.serve(*held, ids, counts)
-        result.append([*counts[MOVED].tolist(), int(held.state[FILLED])])
-    return result
+    done = followed(engine_lfu, engine_lfu.no_rows(rows), batches)
+    return [[*counts[MOVED].tolist(), int(cache.state[FILLED])] for cache, counts in done]
 
 
 def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
     """Return what the engine's set-associative cache does, in the order of COLUMNS, and the rows it refuses."""
-    (held, used, clock), result = set_associative.empty(rows, ways), []
-    for ids in batches:
-        counts = np.zeros(COUNTS, dtype=np.int64)
-        clock = set_associative.serve(ids, held, used, clock, counts)
-        result.append([*counts[MOVED].tolist(), int((held != set_associative.EMPTY).sum()), int(counts[REFUSED])])
-    return result
+    done = followed(set_associative, set_associative.no_rows(rows, ways), batches)
+    empty = set_associative.EMPTY
+    return [[*counts[MOVED].tolist(), int((cache.held != empty).sum()), int(counts[REFUSED])] for cache, counts in done]
 
 
 def lfu_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
     """Return what the engine's sets by count do, in the order of COLUMNS, and the rows they refuse."""
-    cache, result = set_associative_lfu.no_rows(rows, ways), []
-    for ids in batches:
-        counts = np.zeros(COUNTS, dtype=np.int64)
-        cache = set_associative_lfu.served(cache, ids, counts)
-        result.append([*counts[MOVED].tolist(), int((cache.ways >= 0).sum()), int(counts[REFUSED])])
-    return result
+    done = followed(set_associative_lfu, set_associative_lfu.no_rows(rows, ways), batches)
+    return [[*counts[MOVED].tolist(), int((cache.ways >= 0).sum()), int(counts[REFUSED])] for cache, counts in done]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from engine.amounts import counted
-from engine.caches.batch_lru import admit, lru
 from engine.caches.lru_misses import distances, moved
+from engine.caches.policies import lru
+from engine.caches.row_index import EVICTED, MISSED_LOOKUPS, MISSES
 from engine.full_runs import runs
 from engine.registry import names
 from engine.results.explanation import run_result
@@ -20,6 +21,7 @@ from engine.simulate import simulate
 from engine.store.kept import result_text
 from engine.training.loop import Scores
 from tests.cases import each
+from tests.reference_caches import followed
 
 SHORT = {"run.training": False, "run.batches": 12}
 CHANGES = (
@@ -105,9 +107,5 @@ def test_ids_are_drawn_once_for_all_machines(monkeypatch):
 def test_one_pass_over_ids_says_what_an_lru_cache_of_any_size_moves_in_each_batch(capacity):
     rng = np.random.default_rng(capacity)
     batches = [rng.zipf(1.3, size) % 97 for size in (30, 1, 50, 80, 3, 200)]
-    cache, wanted = lru(capacity), []
-    for ids in batches:
-        before = cache.ends[2]
-        cache, misses, missed = admit(cache, ids)
-        wanted.append((misses, misses - (cache.ends[2] - before), missed))
+    wanted = [counts[[MISSES, EVICTED, MISSED_LOOKUPS]] for _, counts in followed(lru, lru.no_rows(capacity), batches)]
     assert np.array_equal(moved(distances(batches), capacity), np.array(wanted, dtype=np.float64).T)

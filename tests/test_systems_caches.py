@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.caches import batch_cache, batch_lru
+from engine.caches import batch_cache
+from engine.caches.policies import lru
 from engine.caches.replay import served
+from engine.caches.row_index import MISSED_LOOKUPS, MISSES
 from engine.core.work import Direct
 from engine.errors import BadKnob
 from engine.estimate import estimate
@@ -61,11 +63,10 @@ def test_a_batch_moves_rows_as_the_definition_says(batches, capacity):
 
 @given(batches=BATCHES)
 def test_a_lookup_misses_if_its_row_was_not_held_when_the_batch_began(batches):
-    cache, seen = batch_lru.lru(13), set()
-    for ids in batches:
-        cache, misses, missed = batch_lru.admit(cache, np.array(ids))
-        assert misses == len(set(ids) - seen)
-        assert missed == sum(row not in seen for row in ids)
+    seen = set()
+    for ids, (_, counts) in zip(batches, by_policy.followed(lru, lru.no_rows(13), map(np.array, batches)), strict=True):
+        assert counts[MISSES] == len(set(ids) - seen)
+        assert counts[MISSED_LOOKUPS] == sum(row not in seen for row in ids)
         seen |= set(ids)
 
 

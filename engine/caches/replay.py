@@ -1,6 +1,8 @@
 """Cache replay of a full run: the system's policy, applied to each batch's real ids in turn."""
 
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +14,17 @@ from ..systems.system import Cache, cache_policy
 from ..workload.source import Source
 from . import batch_cache
 from .batch_cache import CacheMoves
-from .batch_lru import admit, lru
 from .inclusive_lru import no_rows
 from .inclusive_lru import serve as use
-from .policies import lfu, set_associative, set_associative_lfu
-from .row_index import COUNTS, EVICTED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE, with_room
+from .policies import lfu, lru, set_associative, set_associative_lfu
+from .row_index import COUNTS, with_room
 from .warm_start import before
 
 Server = Callable[[int, Ints], CacheMoves]
 NOTHING = CacheMoves(0, 0, 0, 0)
 RECENT = ("lru", "lru in sets")
+# Policies whose cache is empty at first, and that count what a batch did.
+BY_COUNTS: Mapping[str, ModuleType] = {"lru": lru, "lru in sets": set_associative, "lfu in sets": set_associative_lfu}
 PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
 
 
@@ -66,95 +69,39 @@ def _warmed(s: Scenario, serve: Server, capacity: int, at_once: int) -> Server:
 
 def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Server:
     policy, capacity = cache_policy(s, cache), cache.rows(s)
-    if policy in SERVERS:
-        return SERVERS[policy](s, capacity)
-    preloaded = 1.0 if warm(s, cache) and not given.digest else PRELOADED
-    relabel, held = _ranking(s, given, batches), batch_cache.most_frequent(int(preloaded * capacity))
+    if policy in BY_COUNTS:
+        kept = BY_COUNTS[policy]
+        return _serving(kept.no_rows(int(capacity)), lambda held, n, ids: _counted(kept.served, held, ids))
+    if policy == "look-ahead":
+        ahead = s.policy.look_ahead_batches
+        return _serving(batch_cache.most_frequent(0), lambda held, n, ids: batch_cache.look_ahead(held, ahead, n, ids))
+    preloaded = int(capacity * (1.0 if warm(s, cache) and not given.digest else PRELOADED))
+    relabel = _ranking(s, given, batches)
     if policy == "lfu":
-        return _count(capacity, relabel, held.rows)
+        rarest_first = np.arange(preloaded)[::-1].copy()
+        full = _counted(lfu.served, lfu.no_rows(int(capacity)), rarest_first)[0]
+        return _serving(full, lambda held, n, ids: _counted(lfu.served, held, relabel(ids)))
+    most = batch_cache.most_frequent(preloaded)
+    return _serving(most, lambda held, n, ids: batch_cache.by_frequency(held, capacity, relabel(ids)))
+
+
+def _serving(held: Any, step: Callable[[Any, int, Ints], tuple[Any, CacheMoves]]) -> Server:
+    """Let each batch find what the one before has left."""
 
     def serve(n: int, ids: Ints) -> CacheMoves:
         nonlocal held
-        held, moves = batch_cache.by_frequency(held, capacity, relabel(ids))
+        held, moves = step(held, n, ids)
         return moves
 
     return serve
 
 
-def _look_ahead(s: Scenario, capacity: float) -> Server:
-    held = batch_cache.most_frequent(0)
-
-    def serve(n: int, ids: Ints) -> CacheMoves:
-        nonlocal held
-        held, moves = batch_cache.look_ahead(held, s.policy.look_ahead_batches, n, ids)
-        return moves
-
-    return serve
-
-
-def _sets(s: Scenario, capacity: float) -> Server:
-    held, used, clock = set_associative.empty(int(capacity))
-
-    def serve(n: int, ids: Ints) -> CacheMoves:
-        nonlocal clock
-        counts = np.zeros(COUNTS, dtype=np.int64)
-        clock = set_associative.serve(ids, held, used, clock, counts)
-        return _moves(counts)
-
-    return serve
-
-
-def _sets_by_count(s: Scenario, capacity: float) -> Server:
-    cache = set_associative_lfu.no_rows(int(capacity))
-
-    def serve(n: int, ids: Ints) -> CacheMoves:
-        nonlocal cache
-        counts = np.zeros(COUNTS, dtype=np.int64)
-        cache = set_associative_lfu.served(cache, ids, counts)
-        return _moves(counts)
-
-    return serve
-
-
-def _count(capacity: float, relabel: batch_cache.Relabel, preloaded: Ints) -> Server:
-    cache = with_room(lfu.no_rows(int(capacity)), len(preloaded))
-    lfu.serve(*cache, preloaded[::-1].copy(), np.zeros(COUNTS, dtype=np.int64))  # the rarest may go first
-
-    def serve(n: int, ids: Ints) -> CacheMoves:
-        nonlocal cache
-        cache, counts = with_room(cache, len(ids)), np.zeros(COUNTS, dtype=np.int64)
-        unique = lfu.serve(*cache, relabel(ids), counts)
-        return _moves(counts)._replace(unique=unique)
-
-    return serve
-
-
-def _moves(counts: Ints) -> CacheMoves:
-    names = (MISSED_LOOKUPS, MISSES, EVICTED, UNIQUE, REFUSED)
-    return CacheMoves(*(counts[name] for name in names))
-
-
-def _recency(s: Scenario, capacity: float) -> Server:
-    cache = lru(capacity)
-
-    def serve(n: int, ids: Ints) -> CacheMoves:
-        nonlocal cache
-        before = cache.ends[2]
-        cache, misses, missed_lookups = admit(cache, ids)
-        return CacheMoves(missed_lookups, misses, misses - float(cache.ends[2] - before), 0)
-
-    return serve
+def _counted(served: Callable[[Any, Ints, Ints], Any], held: Any, ids: Ints) -> tuple[Any, CacheMoves]:
+    counts = np.zeros(COUNTS, dtype=np.int64)
+    return served(held, ids, counts), CacheMoves(*counts)
 
 
 def _ranking(s: Scenario, given: Source, batches: int) -> batch_cache.Relabel:
     if given.digest:
         return batch_cache.ranks_by_count(given.ids(n) for n in range(batches))
     return batch_cache.ranks_by_popularity(s)
-
-
-SERVERS: Mapping[str, Callable[[Scenario, float], Server]] = {
-    "lru": _recency,
-    "lru in sets": _sets,
-    "lfu in sets": _sets_by_count,
-    "look-ahead": _look_ahead,
-}

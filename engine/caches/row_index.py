@@ -15,9 +15,9 @@ NONE = -1
 FEWEST = 1024
 ROW, USED, CHAINED, OWN = range(4)
 FILLED, TURN, CAPACITY, OWN_STATE = range(4)
-# What a batch did, as `CacheMoves` of `engine/caches/batch_cache.py` has it.
+# What a batch did, in the order of `CacheMoves` of `engine/caches/batch_cache.py`.
 COUNTS = 5
-UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED, REFUSED = range(COUNTS)
+MISSED_LOOKUPS, MISSES, EVICTED, UNIQUE, REFUSED = range(COUNTS)
 
 
 class Held(NamedTuple):

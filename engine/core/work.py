@@ -14,7 +14,12 @@ Amount = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RowReads:
+class Work:
+    """One kind of work: its fields are amounts, and what they are of."""
+
+
+@dataclass(frozen=True)
+class RowReads(Work):
     """Read embedding rows at random; `raw_share` of the lookups meet rows written just before."""
 
     rows: Amount
@@ -23,7 +28,7 @@ class RowReads:
 
 
 @dataclass(frozen=True)
-class RowUpdates:
+class RowUpdates(Work):
     """Read, modify and write embedding rows in place."""
 
     rows: Amount
@@ -31,7 +36,7 @@ class RowUpdates:
 
 
 @dataclass(frozen=True)
-class RowLog:
+class RowLog(Work):
     """Copy embedding rows to the log region of the same memory: read them, append entries of row and number."""
 
     rows: Amount
@@ -40,7 +45,7 @@ class RowLog:
 
 
 @dataclass(frozen=True)
-class HomeWrites:
+class HomeWrites(Work):
     """Write already updated rows from a volatile buffer to their home; paid for by the update."""
 
     rows: Amount
@@ -48,7 +53,7 @@ class HomeWrites:
 
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(Work):
     """Read or write `nbytes` in sequence."""
 
     nbytes: Amount
@@ -56,21 +61,21 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Persist:
+class Persist(Work):
     """Make `flags` small words durable."""
 
     flags: Amount
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(Work):
     """Carry `nbytes` over a link that needs no software, line by line."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
-class Copy:
+class Copy(Work):
     """Carry `nbytes` over a link by software, after `handoffs` of synchronise, copy call and dispatch."""
 
     nbytes: Amount
@@ -79,28 +84,28 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Direct:
+class Direct(Work):
     """Let GPU threads read or write `nbytes` of rows in host memory themselves, across the link (UVM)."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
-class Fetch:
+class Fetch(Work):
     """Carry `nbytes`, summed over all GPUs, between their nodes and embedding servers; each GPU over its own card."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(Work):
     """Pass `nbytes` of rows through adders: pooling, or applying gradients."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
-class HostEmbedding:
+class HostEmbedding(Work):
     """Embedding work on the host CPU, a `share` of one batch's lookup-and-update software path."""
 
     lookups: Amount
@@ -109,7 +114,7 @@ class HostEmbedding:
 
 
 @dataclass(frozen=True)
-class HostRows:
+class HostRows(Work):
     """Gather rows from host memory into one buffer, or scatter them back, on a host CPU; `calls` if it is a remote one's."""
 
     rows: Amount
@@ -119,7 +124,7 @@ class HostRows:
 
 
 @dataclass(frozen=True)
-class Software:
+class Software(Work):
     """The host's own time for a batch, `times` over: the training loop (input, Python, kernel calls), or tending a cache."""
 
     of: Literal["loop", "cache"]
@@ -127,21 +132,21 @@ class Software:
 
 
 @dataclass(frozen=True)
-class AllToAll:
+class AllToAll(Work):
     """Exchange `nbytes`, summed over all GPUs, each GPU with every other."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
-class AllReduce:
+class AllReduce(Work):
     """Sum `nbytes` that every GPU has over all GPUs."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
-class BottomMLP:
+class BottomMLP(Work):
     """One direction of the bottom MLP of `widths` (dense features first) for `samples` samples."""
 
     samples: Amount
@@ -150,35 +155,13 @@ class BottomMLP:
 
 
 @dataclass(frozen=True)
-class TopPart:
+class TopPart(Work):
     """Feature interaction of `vectors` vectors of `dim` and the top MLP of `widths`, forward and backward."""
 
     samples: Amount
     widths: tuple[int, ...]
     vectors: int
     dim: int
-
-
-Work = (
-    RowReads
-    | RowUpdates
-    | RowLog
-    | HomeWrites
-    | Stream
-    | Persist
-    | Move
-    | Copy
-    | Direct
-    | Fetch
-    | Pool
-    | HostEmbedding
-    | HostRows
-    | Software
-    | AllToAll
-    | AllReduce
-    | BottomMLP
-    | TopPart
-)
 
 
 def amounts(work: Work) -> dict[str, Any]:

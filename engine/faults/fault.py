@@ -122,8 +122,8 @@ class Fault:
     id: str
     title: str
     summary: str
-    kind: Kind
-    destroys: frozenset[Loss]
+    kind: Kind = "fail-stop"
+    destroys: frozenset[Loss] = frozenset()
     message: str = "the job stopped"
     unit: Unit = "node"
     repaired: bool = True

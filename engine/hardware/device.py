@@ -54,16 +54,20 @@ class DeviceKind:
 
     A part is what a knob can choose, such as a media type; a device without a choice has the one part "". `build`
     makes one device; a machine has `copies` of it that share all work evenly. What stands `apart`, in hosts of its own,
-    is no part of the machine unless its system uses it. `knobs` are the dotted paths that `build` reads,
-    `machine.assume` aside.
+    is no part of the machine unless its system uses it. `reads` are the machine's knobs that `build` reads, `assume` aside.
     """
 
     title: str
     build: Callable[[MachineKnobs], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
-    knobs: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     copies: Callable[[MachineKnobs], int] = lambda machine: 1
     apart: bool = False
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """The dotted paths of the knobs that it reads."""
+        return tuple(f"machine.{name}" for name in self.reads)
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

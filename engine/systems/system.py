@@ -23,9 +23,9 @@ KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo"
 class LogPolicy:
     """The policies in force: the log, the MLP log's staleness bound in batches, relaxed lookup."""
 
-    log: Log
-    mlp_staleness_bound: int
-    relaxed_lookup: bool
+    log: Log = ""
+    mlp_staleness_bound: int = 0
+    relaxed_lookup: bool = False
 
     @property
     def strict(self) -> bool:
@@ -75,14 +75,12 @@ class Cache:
 class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
-    `recover` is its way back after a fault where `steps.shared.recover` does not have it by log and memory.
-    `log_policy` is its own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other
-    logs can. `scales` says
-    whether it can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where
-    that is not just the tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that
-    places tables over several memories. `hot` rows are those it treats as popular. Systems of one `family` are
-    shown beside each other, measured against its `baseline`. `confidence` says how well its inner workings are known:
-    "source" or "headline only".
+    `recover` is its way back after a fault where `steps.shared.recover` does not have it by log and memory. `log_policy` is its
+    own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other logs can. `scales` says whether it
+    can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where that is not just the
+    tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that places tables over
+    several memories. `hot` rows are those it treats as popular. Systems of one `family` are shown beside each other, measured
+    against its `baseline`. `confidence` says how well its inner workings are known: "source" or "headline only".
     """
 
     title: str
@@ -90,7 +88,7 @@ class System:
     devices: tuple[str, ...]
     memory: str
     plan: Callable[[Scenario, LogPolicy, Traffic], TaskGraph]
-    log_policy: LogPolicy
+    log_policy: LogPolicy = LogPolicy()
     family: str = "TrainingCXL"
     baseline: str = "pmem"
     near_data: bool = False

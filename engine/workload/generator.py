@@ -9,7 +9,7 @@ from numba import njit
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, stream
 from ..scenario.scenario import Scenario, per_table
-from . import generator, sampling
+from . import sampling
 from .popularity import Popularity, popularities
 from .sampling import Links, link, links
 
@@ -65,8 +65,8 @@ def dense(prepared: Prepared, n: int, samples: int) -> Singles:
     normal = stream(prepared.recipe.seed, Purpose.DENSE, n).standard_normal((samples, len(prepared.spread)), dtype=np.float32)
     normal *= prepared.spread
     normal += prepared.location
-    generator: Singles = np.log1p(np.exp(normal, out=normal), out=normal)
-    return generator
+    features: Singles = np.log1p(np.exp(normal, out=normal), out=normal)
+    return features
 
 
 def ids(prepared: Prepared, n: int, samples: int) -> Ints:
@@ -113,7 +113,7 @@ def teacher(recipe: Recipe) -> Teacher:
     pairs = every[random.permutation(len(every))[:PAIRS]]
     signs = random.choice([-1.0, 1.0], len(pairs))
     hidden = key(recipe.seed, Purpose.TEACHER, 1)
-    inputs, effects = _sample(generator.prepare(recipe), hidden)
+    inputs, effects = _sample(prepare(recipe), hidden)
     centre = effects.mean(axis=0)
     parts = ((inputs * weights).sum(axis=1), effects.sum(axis=1), _products(effects - centre, pairs, signs))
     scales = [_scale(part, share) for part, share in zip(parts, SHARES, strict=True)]
@@ -191,9 +191,9 @@ def _intercept(scaled: Floats, rate: float) -> float:
 def _sample(prepared: Prepared, hidden: np.uint64) -> tuple[Singles, Floats]:
     """Return dense features and bag effects to calibrate on: 4096 to 16384 samples, fewer the more lookups each has."""
     count = int(np.clip(LOOKUPS // prepared.bags[-1], 4096, 16384)) // CHUNK
-    inputs = [generator.dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
-    drawn = (generator.ids(prepared, CALIBRATION + n, CHUNK) for n in range(count))
-    return np.concatenate(inputs), np.concatenate([bag_effects(ids, prepared.bags, CHUNK, hidden) for ids in drawn])
+    inputs = [dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
+    drawn = (ids(prepared, CALIBRATION + n, CHUNK) for n in range(count))
+    return np.concatenate(inputs), np.concatenate([bag_effects(batch, prepared.bags, CHUNK, hidden) for batch in drawn])
 
 
 def _products(centred: Floats, pairs: Ints, weights: Floats) -> Floats:

@@ -30,6 +30,7 @@ from ..row_index import (
     hang,
     is_new,
     unhang,
+    with_room,
 )
 
 EARLIER, LATER, GROUP = range(OWN, OWN + 3)
@@ -40,6 +41,13 @@ LOWEST, SPARE, MADE = range(OWN_STATE, OWN_STATE + 3)
 def no_rows(rows: int) -> Held:
     """Return an empty cache of so many rows."""
     return empty(rows, 8, (NONE, NONE, 0))
+
+
+def served(cache: Held, ids: Ints, counts: Ints) -> Held:
+    """Serve one batch, set its counts and return the cache; with more unique rows than slots, nothing comes in."""
+    cache = with_room(cache, len(ids))
+    _serve(*cache, ids, counts)
+    return cache
 
 
 @njit(cache=True, nogil=True)
@@ -137,8 +145,7 @@ def _enter(cell: Ints, state: Ints, slot: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> Any:
-    """Serve one batch, set its counts and return its unique rows; with more of them than slots, nothing comes in."""
+def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
     state[TURN] += 1
     missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)
     waiting = 0
@@ -157,7 +164,6 @@ def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> An
     counts[MISSES] = waiting
     if counts[UNIQUE] <= state[CAPACITY]:
         counts[EVICTED] = _take_in(cell, bucket, state, missing[:waiting])
-    return counts[UNIQUE]
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,7 @@
 A missing row whose set is full of the present batch's rows is not kept: a conflict, served from the row's home.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,10 +21,23 @@ def shape(rows: int, ways: int = WAYS) -> tuple[int, int]:
     return max(1, rows // ways), max(1, min(ways, rows))
 
 
-def empty(rows: int, ways: int = WAYS) -> tuple[Ints, Ints, int]:
-    """Return row + 1 of each way (EMPTY at first), when it was last used, and the time: memory that is not used is not taken."""
+class Sets(NamedTuple):
+    """Row + 1 of each way (EMPTY at first), when it was last used, and the time: memory that is not used is not taken."""
+
+    held: Ints
+    used: Ints
+    clock: int
+
+
+def no_rows(rows: int, ways: int = WAYS) -> Sets:
+    """Return an empty cache."""
     held = np.zeros(shape(rows, ways), dtype=np.int64)
-    return held, np.zeros_like(held), 0
+    return Sets(held, np.zeros_like(held), 0)
+
+
+def served(cache: Sets, ids: Ints, counts: Ints) -> Sets:
+    """Serve one batch, set its counts and return the cache; what was used since the batch began may not go."""
+    return cache._replace(clock=_serve(*cache, ids, counts))
 
 
 @njit(cache=True, nogil=True)
@@ -42,8 +55,7 @@ def _way(row: int, held: Ints) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def serve(ids: Ints, held: Ints, used: Ints, clock: int, counts: Ints) -> Any:
-    """Serve one batch and return the time after it; what was used since its start may not go."""
+def _serve(held: Ints, used: Ints, clock: int, ids: Ints, counts: Ints) -> Any:
     start, waiting = clock, 0
     missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)
     for row in ids:

@@ -74,13 +74,13 @@ DEVICE = DeviceKind(
     "CXL link",
     build,
     lambda: {name.replace("-", " "): fields_of(link) for name, link in LINKS.items()},
-    knobs=(
-        "machine.cxl_bandwidth_GBps",
-        "machine.cxl_generation",
-        "machine.cxl_lanes",
-        "machine.cxl_latency_ns",
-        "machine.cxl_switch_hops",
-        "machine.cxl_retimers",
-        "machine.num_expanders",
+    reads=(
+        "cxl_bandwidth_GBps",
+        "cxl_generation",
+        "cxl_lanes",
+        "cxl_latency_ns",
+        "cxl_switch_hops",
+        "cxl_retimers",
+        "num_expanders",
     ),
 )

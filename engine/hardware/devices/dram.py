@@ -68,6 +68,6 @@ DEVICE = DeviceKind(
     "DRAM",
     build,
     lambda: {"": fields_of(MEMORY[USED])},
-    knobs=("machine.dram_capacity_GiB", "machine.dram_channels", "machine.dram_static_power_source"),
+    reads=("dram_capacity_GiB", "dram_channels", "dram_static_power_source"),
     copies=nodes,
 )

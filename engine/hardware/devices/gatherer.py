@@ -48,6 +48,4 @@ def build(machine: MachineKnobs) -> Device:
     )
 
 
-DEVICE = DeviceKind(
-    "Gather card", build, lambda: {"": fields_of(CARDS[USED])}, knobs=("machine.pcie_bandwidth_GBps",), copies=nodes
-)
+DEVICE = DeviceKind("Gather card", build, lambda: {"": fields_of(CARDS[USED])}, reads=("pcie_bandwidth_GBps",), copies=nodes)

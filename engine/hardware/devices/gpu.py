@@ -209,6 +209,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {name: fields_of(gpu) for name, gpu in (*ACCELERATORS.items(), *REPLAYS.items())}
 
 
-DEVICE = DeviceKind(
-    "GPU", build, parts, knobs=("machine.gpu", "machine.matrix_precision", "machine.gpu_memory_energy_source"), copies=gpus
-)
+DEVICE = DeviceKind("GPU", build, parts, reads=("gpu", "matrix_precision", "gpu_memory_energy_source"), copies=gpus)

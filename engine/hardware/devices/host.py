@@ -87,4 +87,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 
-DEVICE = DeviceKind("Host", build, parts, knobs=("machine.host", "machine.framework"), copies=nodes)
+DEVICE = DeviceKind("Host", build, parts, reads=("host", "framework"), copies=nodes)

@@ -43,10 +43,5 @@ DEVICE = DeviceKind(
     "Near-data logic",
     build,
     lambda: {name: fields_of(logic) for name, logic in LOGIC.items()},
-    knobs=(
-        "machine.near_data_compute",
-        "machine.near_data_lanes",
-        "machine.near_data_width_bytes",
-        "machine.near_data_clock_MHz",
-    ),
+    reads=("near_data_compute", "near_data_lanes", "near_data_width_bytes", "near_data_clock_MHz"),
 )

@@ -74,5 +74,5 @@ DEVICE = DeviceKind(
     "Network",
     build,
     lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
-    knobs=("machine.gpu", "machine.network_bandwidth_GBps"),
+    reads=("gpu", "network_bandwidth_GBps"),
 )

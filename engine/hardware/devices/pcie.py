@@ -51,6 +51,6 @@ DEVICE = DeviceKind(
     "PCIe link",
     build,
     lambda: {name: fields_of(path) for name, path in PATHS.items()},
-    knobs=("machine.host", "machine.pcie_bandwidth_GBps"),
+    reads=("host", "pcie_bandwidth_GBps"),
     copies=gpus,
 )

@@ -144,13 +144,13 @@ DEVICE = DeviceKind(
     "Persistent memory",
     build,
     lambda: {name: fields_of(media) for name, media in MEDIA.items()},
-    knobs=(
-        "machine.pmem",
-        "machine.pmem_capacity_GiB",
-        "machine.pmem_module_GB",
-        "machine.pmem_writers_per_module",
-        "machine.pmem_bandwidth_source",
-        "machine.pmem_write_latency_source",
+    reads=(
+        "pmem",
+        "pmem_capacity_GiB",
+        "pmem_module_GB",
+        "pmem_writers_per_module",
+        "pmem_bandwidth_source",
+        "pmem_write_latency_source",
     ),
     copies=nodes,
 )

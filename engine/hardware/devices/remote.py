@@ -56,7 +56,7 @@ DEVICE = DeviceKind(
     "Embedding servers",
     build,
     lambda: {"": fields_of(SERVERS[USED])},
-    knobs=("machine.embedding_servers", "machine.dram_capacity_GiB"),
+    reads=("embedding_servers", "dram_capacity_GiB"),
     copies=lambda machine: machine.embedding_servers,
     apart=True,
 )

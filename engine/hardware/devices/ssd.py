@@ -77,6 +77,6 @@ DEVICE = DeviceKind(
     "SSD",
     build,
     lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},
-    knobs=("machine.ssd", "machine.num_ssds", "machine.ssd_software"),
+    reads=("ssd", "num_ssds", "ssd_software"),
     copies=nodes,
 )

@@ -33,4 +33,4 @@ def build(machine: MachineKnobs) -> Device:
     )
 
 
-DEVICE = DeviceKind("Supplies and cooling", build, lambda: {"": fields_of(SUPPLIES[USED])}, knobs=("machine.energy_level",))
+DEVICE = DeviceKind("Supplies and cooling", build, lambda: {"": fields_of(SUPPLIES[USED])}, reads=("energy_level",))

@@ -18,7 +18,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     GPU threads move rows across the link themselves; a row that its set refuses, being full of its own batch or of rows used
     more often, stays in host memory, where it is read once and, by its update, read and written again.
     """
-    indices, arrived = gpu.exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
+    indices, arrived = gpu.index_exchange(s, t)
     pooled, forward = gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
     gradients, backward = gpu.exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
     homeless = t.refused * t.row_bytes
@@ -39,7 +39,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
             gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",)),
             _direct("Refused lookups", homeless, "uvm", ("Embedding lookup",)),
             *pooled,
-            shared.bottom_forward(s, ("Bottom MLP backward", *(("All-reduce",) if pooled else ()))),
+            shared.bottom_forward(s, gpu.mlp_done(s)),
             shared.top(s, ("Bottom MLP forward", "Refused lookups", *forward)),
             *gradients,
             shared.bottom_backward(s, ("Top MLP",)),
@@ -67,7 +67,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,

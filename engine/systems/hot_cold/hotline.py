@@ -41,7 +41,6 @@ SYSTEM = System(
     devices=("host", "dram", "gpu", "pcie", "network", "gatherer"),
     memory="dram",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,

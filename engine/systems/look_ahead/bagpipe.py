@@ -55,7 +55,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "remote"),
     memory="servers",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Look-ahead",
     baseline="remote-no-cache",
     scales=True,

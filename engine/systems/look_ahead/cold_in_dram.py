@@ -3,7 +3,7 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
-from ..steps import far_memory
+from ..steps import far_memory, gpu
 from ..system import LogPolicy, System
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
@@ -11,7 +11,7 @@ from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Cold rows are read between the exchange of indices and the lookup, and nothing else runs meanwhile."""
     cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
-    arrived = far_memory.index_exchange(s, t)[1]
+    arrived = gpu.index_exchange(s, t)[1]
     fetch = far_memory.read(t, "Read cold rows", cold, arrived, far_memory.end_of_batch(s))
     return TaskGraph((fetch, *far_memory.step(s, t, cold, (fetch.name,))))
 
@@ -28,7 +28,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Cold rows",
     baseline="cold-in-dram",
     scales=True,

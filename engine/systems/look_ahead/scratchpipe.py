@@ -38,7 +38,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "dram"),
     memory="dram",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
     cache=Cache("lru", cached_rows, window=lambda s: WINDOW, warm=True),

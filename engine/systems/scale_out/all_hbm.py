@@ -2,31 +2,14 @@
 
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
-from ..steps import gpu, shared
+from ..steps import gpu
 from ..system import LogPolicy, System
 from ..traffic import Traffic, table_bytes
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Indices, pooled vectors and their gradients cross between GPUs; nothing else leaves them."""
-    indices, arrived = gpu.exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
-    pooled, forward = gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
-    gradients, backward = gpu.exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
-    return TaskGraph(
-        (
-            gpu.training_loop(),
-            gpu.features(t, "Embedding lookup"),
-            *indices,
-            gpu.lookup(t, arrived, ("Embedding update",)),
-            *pooled,
-            shared.bottom_forward(s, ("Bottom MLP backward", *(("All-reduce",) if pooled else ()))),
-            shared.top(s, ("Bottom MLP forward", *forward)),
-            *gradients,
-            shared.bottom_backward(s, ("Top MLP",)),
-            *gpu.all_reduce(s, t, ("Bottom MLP backward",)),
-            *gpu.update(t, t.rows, backward),
-        )
-    )
+    return TaskGraph(gpu.step_over_all(s, t, ("Embedding update",), gpu.mlp_done(s)))
 
 
 SYSTEM = System(
@@ -35,7 +18,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network"),
     memory="hbm",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,

@@ -18,7 +18,6 @@ SYSTEM = System(
     devices=("host", "dram", "gpu", "pcie", "network"),
     memory="dram",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,

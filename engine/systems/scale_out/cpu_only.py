@@ -36,7 +36,6 @@ SYSTEM = System(
     memory="dram",
     plan=plan,
     recover=recover,
-    log_policy=LogPolicy("", 0, False),
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,

@@ -3,14 +3,14 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..placement import USABLE, hbm_and_dram
-from ..steps import far_memory
+from ..steps import far_memory, gpu
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Rows of tables in DRAM are read when their batch needs them, and nothing else runs meanwhile."""
-    arrived = far_memory.index_exchange(s, t)[1]
+    arrived = gpu.index_exchange(s, t)[1]
     fetch = far_memory.read(t, "Read rows from DRAM", t.far, arrived, far_memory.end_of_batch(s))
     return TaskGraph((fetch, *far_memory.step(s, t, t.far, (fetch.name,))))
 
@@ -21,7 +21,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     family="Scale-out",
     baseline="dram-hbm-nodes",
     scales=True,

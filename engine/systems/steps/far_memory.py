@@ -1,20 +1,21 @@
 """Steps of scale-out systems: rows outside HBM, which GPUs read and write through PCIe, and the exchange between GPUs."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...core.graph import Demand, Task
 from ...core.work import Amount, Copy, Pool, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic
-from . import gpu, shared
+from . import gpu
 
 Names = tuple[str, ...]
-ENDS = ("Embedding update", "Bottom MLP backward")
 
 
 def end_of_batch(s: Scenario) -> Names:
     """Return the tasks that a batch ends with: training is synchronous, and nothing foreground runs past them."""
-    return (*ENDS, *(("All-reduce",) if s.machine.num_gpus > 1 else ()))
+    return ("Embedding update", *gpu.mlp_done(s))
 
 
 def next_batch(amount: Amount) -> Amount:
@@ -33,32 +34,10 @@ def read(t: Traffic, name: str, rows: Amount, after: Names = (), after_previous:
 
 
 def step(s: Scenario, t: Traffic, far: Amount, looked_up_after: Names = (), updated_after: Names = ()) -> tuple[Task, ...]:
-    """One synchronous batch over all GPUs, whose `far` rows are written back to DRAM with the update."""
-    indices, arrived = index_exchange(s, t)
-    pooled, forward = gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
-    gradients, backward = gpu.exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
-    return (
-        gpu.training_loop(),
-        gpu.features(t, "Embedding lookup"),
-        *indices,
-        gpu.lookup(t, looked_up_after or arrived, end_of_batch(s)),
-        *pooled,
-        shared.bottom_forward(s, end_of_batch(s)),
-        shared.top(s, ("Bottom MLP forward", *forward)),
-        *gradients,
-        shared.bottom_backward(s, ("Top MLP",)),
-        *gpu.all_reduce(s, t, ("Bottom MLP backward",)),
-        *_update(t, far, (*backward, *updated_after)),
-    )
+    """One synchronous batch over all GPUs, whose `far` rows are written back to DRAM with the update.
 
-
-def index_exchange(s: Scenario, t: Traffic) -> tuple[tuple[Task, ...], Names]:
-    """Send each row's index to the GPU that has the row; return the task, and what to wait for."""
-    return gpu.exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
-
-
-def _update(t: Traffic, far: Amount, after: Names) -> tuple[Task, Task]:
-    """The update's kernel writes each row where it lives, at the pace of the slowest memory or link."""
-    spread, update = gpu.update(t, t.rows, after)
+    The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
+    """
+    *before, update = gpu.step_over_all(s, t, end_of_batch(s), end_of_batch(s), looked_up_after, updated_after)
     write = (Demand("dram", RowUpdates(far, t.row_bytes)), Demand("pcie", Copy(far * t.row_bytes), gpu.DOWN))
-    return spread, Task(update.name, update.stage, (*update.demands, *write), update.after)
+    return (*before, replace(update, demands=(*update.demands, *write)))

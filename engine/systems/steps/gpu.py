@@ -75,6 +75,46 @@ def exchange(s: Scenario, name: str, nbytes: Amount, after: Names) -> tuple[tupl
     return (Task(name, "Transfer", (Demand("network", AllToAll(nbytes)),), after),), (name,)
 
 
+def index_exchange(s: Scenario, t: Traffic) -> tuple[tuple[Task, ...], Names]:
+    """Send each row's index to the GPU that has the row; return the task, and what to wait for."""
+    return exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
+
+
+def mlp_done(s: Scenario) -> Names:
+    """Return the tasks that the MLPs' part of a batch over all GPUs ends with."""
+    return ("Bottom MLP backward", *(("All-reduce",) if s.machine.num_gpus > 1 else ()))
+
+
+def step_over_all(
+    s: Scenario,
+    t: Traffic,
+    lookup_after_previous: Names,
+    mlp_after_previous: Names,
+    looked_up_after: Names = (),
+    updated_after: Names = (),
+) -> tuple[Task, ...]:
+    """One synchronous batch over all GPUs, each with its part of the tables; the update is the last task.
+
+    Lookup waits for `looked_up_after`, if nothing is given for the exchange of indices.
+    """
+    indices, arrived = index_exchange(s, t)
+    pooled, forward = exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
+    gradients, backward = exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
+    return (
+        training_loop(),
+        features(t, "Embedding lookup"),
+        *indices,
+        lookup(t, looked_up_after or arrived, lookup_after_previous),
+        *pooled,
+        shared.bottom_forward(s, mlp_after_previous),
+        shared.top(s, ("Bottom MLP forward", *forward)),
+        *gradients,
+        shared.bottom_backward(s, ("Top MLP",)),
+        *all_reduce(s, t, ("Bottom MLP backward",)),
+        *update(t, t.rows, (*backward, *updated_after)),
+    )
+
+
 def all_reduce(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
     """Sum the MLPs' gradients over all GPUs."""
     if s.machine.num_gpus == 1:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ...core.graph import Demand, Task
-from ...core.work import Amount, Copy, HostEmbedding, RowReads, RowUpdates
+from ...core.work import Amount, Copy, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic
 from . import gpu, shared
@@ -19,15 +19,14 @@ def training_loop(last: Names = ("Embedding update",)) -> Task:
 
 def lookup(t: Traffic, share: Amount = 1.0, after: Names = ("Training loop",)) -> Task:
     """A `share` of a mini-batch's lookups by the host, at the pace of its software, its CPU or its memory."""
-    work = Demand("host", HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share), CPU)
     reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes))
-    return Task("Embedding lookup", "Embedding", (work, reads), after)
+    return shared.host_embedding(t, "Embedding lookup", (reads,), after, share=share)
 
 
 def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
     """A `share` of a mini-batch's updates by the host."""
-    work = Demand("host", HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share), CPU)
-    return Task("Embedding update", "Embedding", (work, Demand("dram", RowUpdates(share * t.rows, t.row_bytes))), after)
+    writes = Demand("dram", RowUpdates(share * t.rows, t.row_bytes))
+    return shared.host_embedding(t, "Embedding update", (writes,), after, share=share)
 
 
 @dataclass(frozen=True)

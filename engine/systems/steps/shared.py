@@ -1,4 +1,5 @@
-"""The steps that training systems share, as tasks: each system picks, orders and places them; `undo_plan` is a whole graph."""
+"""The steps that training systems share, as tasks: each system picks, orders and places them; `host_plan` and `undo_plan` are
+whole graphs."""
 
 from dataclasses import dataclass, replace
 
@@ -23,7 +24,6 @@ from ...core.work import (
 from ...scenario.scenario import Scenario
 from ..system import LogPolicy, RecoveryWork, System, log_policy
 from ..traffic import Traffic, top_widths
-from . import shared
 
 Names = tuple[str, ...]
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
@@ -114,9 +114,11 @@ def handoff(name: str, nbytes: Amount, after: Names) -> Task:
     return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), after)
 
 
-def host_embedding(t: Traffic, name: str, memory: tuple[Demand, ...], after: Names = (), after_previous: Names = ()) -> Task:
-    """Half of the host's embedding path, lookup or update, at the pace of CPU or memory."""
-    work = HostEmbedding(t.lookups, t.lookup_bytes, share=0.5)
+def host_embedding(
+    t: Traffic, name: str, memory: tuple[Demand, ...], after: Names = (), after_previous: Names = (), share: Amount = 1.0
+) -> Task:
+    """Half of the host's embedding path for a `share` of the batch, lookup or update, at the pace of CPU or memory."""
+    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share)
     return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
 
 
@@ -186,25 +188,42 @@ def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> TaskGraph:
     )
 
 
+def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> TaskGraph:
+    """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time; redo log at its end."""
+    return TaskGraph(
+        (
+            bottom_forward(s, ("Commit",)),
+            host_embedding(t, "Embedding lookup", fetch, after_previous=("Commit",)),
+            handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE),
+            top(s, ("Forward hand-off",)),
+            handoff("Backward hand-off", t.lookup_bytes, ("Top MLP",)),
+            bottom_backward(s, ("Backward hand-off",)),
+            host_embedding(t, "Embedding update", update, ("Backward hand-off",)),
+            handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
+            *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",)),
+        )
+    )
+
+
 def undo_plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
     now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
-    gpu = shared.gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
+    gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
     shadow = _shadow(t) if w.mlp_staleness_bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
     return TaskGraph(
         (
-            shared.sparse_features(t, "cxl"),
-            shared.bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
-            shared.near_lookup(s, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
+            sparse_features(t, "cxl"),
+            bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
+            near_lookup(s, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
             *gpu.pooling,
-            shared.top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
+            top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early[1:])),
             *gpu.spreading,
             *early,
             *shadow,
-            *shared.undo_log(t, w.mlp_staleness_bound, FORWARD_DONE),
-            shared.bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
-            shared.near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
+            *undo_log(t, w.mlp_staleness_bound, FORWARD_DONE),
+            bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
+            near_update(s, t, "pmem", "cxl", before_update, persists="embedding update"),
         )
     )
 
@@ -216,9 +235,9 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     following = np.append(t.rows[1:], 0.0)
     ahead = replace(t, rows=following, raw_share=np.zeros_like(t.rows))
     corrected = np.append(t.raw_share[1:], 0.0) * t.lookup_bytes
-    lookup = shared.near_lookup(s, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
+    lookup = near_lookup(s, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     where = "near-data" if s.machine.near_data_compute else "gpu"
-    flow = (Demand("cxl", Move(np.sign(following) * t.pooled_bytes), shared.OUT),) if where == "near-data" else ()
+    flow = (Demand("cxl", Move(np.sign(following) * t.pooled_bytes), OUT),) if where == "near-data" else ()
     correct = Task(
         "Correct pooled", "Embedding", (Demand(where, Pool(corrected)), *flow), ("Top MLP", "Early lookup"), background=True
     )
@@ -227,5 +246,5 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
 
 def _shadow(t: Traffic) -> tuple[Task, ...]:
     """A log that spans batches reads a copy of the parameters, made by the GPU's copy engine."""
-    copy = Demand("gpu", Stream(t.mlp_bytes), shared.COPY_ENGINE, beside=True)
+    copy = Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True)
     return (Task("Shadow copy", "Checkpoint", (copy,), FORWARD_DONE, background=True),)

@@ -9,7 +9,7 @@ SYSTEM = System(
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
     plan=undo_plan,
-    log_policy=LogPolicy("undo", 0, False),
+    log_policy=LogPolicy("undo"),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

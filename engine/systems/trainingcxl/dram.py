@@ -31,7 +31,6 @@ SYSTEM = System(
     devices=("host", "gpu", "cxl", "near-data", "dram"),
     memory="dram",
     plan=plan,
-    log_policy=LogPolicy("", 0, False),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

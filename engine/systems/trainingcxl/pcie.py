@@ -36,7 +36,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "near-data", "pmem"),
     memory="pmem",
     plan=plan,
-    log_policy=LogPolicy("redo", 0, False),
+    log_policy=LogPolicy("redo"),
     near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

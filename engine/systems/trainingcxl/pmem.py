@@ -3,28 +3,15 @@
 from ...core.graph import Demand, TaskGraph
 from ...core.work import RowReads, RowUpdates
 from ...scenario.scenario import Scenario
-from ..steps import shared
+from ..steps.shared import host_plan
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
-    """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time."""
+    """Rows are read and updated where they live."""
     reads = (Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share)),)
-    updates = (Demand("pmem", RowUpdates(t.rows, t.row_bytes)),)
-    return TaskGraph(
-        (
-            shared.bottom_forward(s, ("Commit",)),
-            shared.host_embedding(t, "Embedding lookup", reads, after_previous=("Commit",)),
-            shared.handoff("Forward hand-off", t.lookup_bytes, ("Bottom MLP forward", "Embedding lookup")),
-            shared.top(s, ("Forward hand-off",)),
-            shared.handoff("Backward hand-off", t.lookup_bytes, ("Top MLP",)),
-            shared.bottom_backward(s, ("Backward hand-off",)),
-            shared.host_embedding(t, "Embedding update", updates, ("Backward hand-off",)),
-            shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
-            *shared.redo_checkpoint(t, "pmem", "pcie", ("Checkpoint hand-off",)),
-        )
-    )
+    return host_plan(s, t, "pmem", reads, (Demand("pmem", RowUpdates(t.rows, t.row_bytes)),))
 
 
 SYSTEM = System(
@@ -33,6 +20,6 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "pmem"),
     memory="pmem",
     plan=plan,
-    log_policy=LogPolicy("redo", 0, False),
+    log_policy=LogPolicy("redo"),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )
