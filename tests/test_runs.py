@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.amounts import counted
-from engine.caches.lru_misses import distances, moved
 from engine.caches.policies import lru
 from engine.caches.row_index import EVICTED, MISSED_LOOKUPS, MISSES
+from engine.caches.stack_distance import distances, moved
 from engine.full_runs import runs
 from engine.registry import names
 from engine.results.explanation import run_result

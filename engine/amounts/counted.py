@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..caches.inclusive_lru import no_rows, serve
-from ..caches.lru_misses import MOST_LOOKUPS, Distances, distances, moved
 from ..caches.replay import served, warm
 from ..caches.row_index import with_room
+from ..caches.stack_distance import MOST_LOOKUPS, Distances, distances, moved
 from ..caches.warm_start import before
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered

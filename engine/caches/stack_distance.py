@@ -2,25 +2,24 @@
 
 The distance of a lookup is how many different rows were used since its row's last use, that row included; a cache hits if
 it holds at least so many. A bit marks each row's last use on a line of time, and a Fenwick tree over words of 64 bits
-counts the bits behind it. The line is squeezed when it is full, so memory follows the different rows alone.
+counts the bits behind it. A row that comes in during a batch was not there when it began, and its later lookups in that
+batch count as missed with the first one.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..core.arrays import Floats, Index, Ints, Slots, Words
-from . import row_index
-from .row_index import FILLED, NONE, ROW, USED, Held, find, hang
+from ..workload.batch import EMPTY, find
 
-NOW = row_index.OWN_STATE
-CHUNK = 2**16
-ENDLESS = 2**31 - 1
-MOST_IDS = 2**31 - 1
-SPREAD, FEW = 8, 2**20  # with more rows than so many an id, an array over all rows would be mostly empty
+MOST_LOOKUPS = 10_000_000
+MOST_IDS = 2**18  # beyond, rows are numbered anew: those that are used then lie close together
+NEVER = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +31,7 @@ class HitCurve:
 
     def hit_rate(self, rows: Floats | Ints | float) -> Floats:
         """Return the share of lookups that hit, for one capacity or many, in whole rows."""
-        held = np.clip(np.floor(np.asarray(rows, dtype=np.float64)), 0, len(self.hits) - 1).astype(np.int64)
-        return np.asarray(self.hits[held] / max(self.lookups, 1), dtype=np.float64)
+        return np.asarray((self.lookups - self.misses(rows)) / max(self.lookups, 1), dtype=np.float64)
 
     def misses(self, rows: Floats | Ints | float) -> Ints:
         """Return the lookups that miss, for one capacity or many."""
@@ -43,101 +41,92 @@ class HitCurve:
 
 def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
     """Return the hits at every capacity; the first `unseen` batches fill the caches and are not counted."""
-    if isinstance(batches, Sequence) and (rows := dense_rows(batches)):
-        return _of_few(np.concatenate(batches), rows, sum(map(len, batches[:unseen])))
-    held, line, lookups = row_index.empty(ENDLESS, 0, (0,)), line_of_time(0, 2 * CHUNK), 0
-    counts = np.zeros(1, dtype=np.int64)
-    for n, ids in enumerate(batches):
-        lookups += len(ids) * (n >= unseen)
-        for first in range(0, len(ids), CHUNK):
-            part = ids[first : first + CHUNK]
-            held = row_index.with_room(held, len(part))
-            if int(held.state[NOW]) + len(part) > 64 * len(line[0]):
-                line = _squeezed(held)
-            counts = np.concatenate((counts, np.zeros(max(0, len(held.cell) + 1 - len(counts)), dtype=np.int64)))
-            _measure(part, *held, *line, counts, int(n >= unseen))
-    return HitCurve(lookups, np.cumsum(counts[: int(held.state[FILLED]) + 1]))
+    every = list(batches)
+    counted = sum(map(len, every[unseen:]))
+    if not any(map(len, every)):
+        return HitCurve(0, np.zeros(1, dtype=np.int64))
+    found = distances(every)
+    now = found.now[len(found.now) - counted :]
+    return HitCurve(counted, np.cumsum(np.bincount(now[now != NEVER], minlength=int(found.rows[-1]) + 1)))
 
 
-def dense_rows(batches: Sequence[Ints]) -> int:
-    """Return how many rows an array over all rows must have, or 0 where a hash, several times slower, is worth its memory."""
-    filled = [ids for ids in batches if len(ids)]
-    count = sum(map(len, filled))
-    if not filled or count > MOST_IDS or min(int(ids.min()) for ids in filled) < 0:
-        return 0
-    rows = max(int(ids.max()) for ids in filled) + 1
-    return rows if rows <= SPREAD * count + FEW else 0
+class Distances(NamedTuple):
+    """Of each lookup the rows that a cache must hold to hit it, and to hit it and all before it in the batch of the same row.
+
+    Batch n has the lookups from `first[n]` on; `rows` are the different rows used up to its end.
+    """
+
+    now: NDArray[np.int32]
+    begun: NDArray[np.int32]
+    first: Ints
+    rows: Ints
 
 
-def _of_few(ids: Ints, rows: int, first: int) -> HitCurve:
-    counts, last = np.zeros(rows + 1, dtype=np.int64), np.full(rows, NONE, dtype=np.int32)
-    seen = _measure_few(ids, first, last, *line_of_time(0, len(ids)), counts)
-    return HitCurve(len(ids) - first, np.cumsum(counts[: seen + 1]))
+def distances(batches: Sequence[Ints]) -> Distances:
+    """Measure the distances of every lookup of some batches, not all of them empty."""
+    ids = np.concatenate(batches)
+    if ids.max() > MOST_IDS:
+        slots = 2 * min(len(ids), int(ids.max()) + 1)
+        ids = _numbered(ids, np.full(1 << (slots - 1).bit_length(), EMPTY), np.empty_like(ids))
+    first = np.cumsum([0, *map(len, batches)])
+    now, begun = np.empty((2, len(ids)), dtype=np.int32)
+    rows = np.zeros(len(batches), dtype=np.int64)
+    last = np.zeros((2, int(ids.max()) + 1), dtype=np.int32)
+    _measure(ids, first, last, *_line_of_time(len(ids)), now, begun, rows)
+    return Distances(now, begun, first[:-1], rows)
+
+
+def moved(found: Distances, capacity: int) -> Floats:
+    """Return of batches, none of them empty, lookups that miss, rows that go, lookups of rows not held when it began, (3, N)."""
+    misses = np.add.reduceat(found.now > capacity, found.first, dtype=np.int64)
+    late = np.add.reduceat(found.begun > capacity, found.first, dtype=np.int64)
+    come = np.diff(np.minimum(found.rows, capacity), prepend=0) if capacity else misses
+    return np.array([misses, misses - come if capacity else misses, late], dtype=np.float64)
 
 
 @njit(cache=True, nogil=True)
-def _measure_few(ids: Ints, first: int, last: Slots, word: Words, tree: Ints, counts: Ints) -> Any:
-    """Count distances from use `first` on; `last` is each row's last use, and the line of time is long enough for all."""
-    seen = 0
-    for now in range(len(ids)):
-        before = last[ids[now]]
-        if before == NONE:
+def _numbered(ids: Ints, slots: Ints, numbers: Ints) -> Ints:
+    """Number different ids from 0 in the order in which they come; there are twice as many `slots`, a power of two."""
+    seen, held, shift = 0, np.empty(len(slots), dtype=np.int32), np.uint64(64 - np.int64(np.round(np.log2(len(slots)))))
+    for i in range(len(ids)):
+        slot = find(slots, ids[i], shift)
+        if slots[slot] == EMPTY:
+            slots[slot], held[slot] = ids[i], seen
             seen += 1
-        else:
-            counts[seen - marked_before(before, word, tree)] += now >= first
-            flip(before, -1, word, tree)
-        flip(now, 1, word, tree)
-        last[ids[now]] = now
-    return seen
+        numbers[i] = held[slot]
+    return numbers
 
 
-def _squeezed(held: Held) -> tuple[Words, Ints]:
-    """Move the last uses to the start of a new line, in their order."""
-    rows = int(held.state[FILLED])
-    order = np.argsort(held.cell[:rows, USED])
-    held.cell[order, USED] = np.arange(rows)
-    held.state[NOW] = rows
-    return line_of_time(rows, max(2 * CHUNK, 4 * rows))
-
-
-def line_of_time(marked: int, length: int) -> tuple[Words, Ints]:
-    """Return a line of time with its first places marked, and the tree over it."""
+def _line_of_time(length: int) -> tuple[Words, Ints]:
+    """Return a line of time with no place marked, and the tree over it."""
     words = length // 64 + 1
-    bits = np.zeros(64 * words, dtype=np.uint8)
-    bits[:marked] = 1
-    word = np.packbits(bits, bitorder="little").view(np.uint64).copy()
-    sums = np.concatenate(([0], np.cumsum(bits.reshape(words, 64).sum(axis=1, dtype=np.int64))))
-    at = np.arange(1, words + 1)
-    return word, np.concatenate(([0], sums[at] - sums[at - (at & -at)]))
+    return np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64)
 
 
 @njit(cache=True, nogil=True)
-def _measure(ids: Ints, cell: Ints, bucket: Slots, state: Ints, word: Words, tree: Ints, counts: Ints, counted: int) -> None:
-    for row in ids:
-        slot, now = find(cell, bucket, row), state[NOW]
-        if slot == NONE:
-            slot = state[FILLED]
-            state[FILLED] += 1
-            cell[slot, ROW] = row
-            hang(cell, bucket, slot)
-        else:
-            last = cell[slot, USED]
-            if last == now - 1:
-                counts[1] += counted
-                continue
-            counts[state[FILLED] - marked_before(last, word, tree)] += counted
-            flip(last, -1, word, tree)
-        flip(now, 1, word, tree)
-        cell[slot, USED] = now
-        state[NOW] = now + 1
+def _measure(ids: Ints, first: Ints, last: Slots, word: Words, tree: Ints, now: Slots, begun: Slots, rows: Ints) -> None:
+    """`last` is each row's last use, counted from 1, and the largest distance of its uses in that batch."""
+    seen = 0
+    for n in range(len(first) - 1):
+        for i in range(first[n], first[n + 1]):
+            used, now[i] = np.int64(last[0, ids[i]]) - 1, NEVER
+            if used < 0:
+                seen += 1
+            else:
+                now[i] = seen - _marked_before(used, word, tree)
+                _flip(used, -1, word, tree)
+            _flip(i, 1, word, tree)
+            begun[i] = now[i] if used < first[n] else max(now[i], last[1, ids[i]])
+            last[0, ids[i]], last[1, ids[i]] = i + 1, begun[i]
+        rows[n] = seen
 
 
 @njit(cache=True, nogil=True)
-def marked_before(place: Index, word: Words, tree: Ints) -> Any:
+def _marked_before(place: Index, word: Words, tree: Ints) -> Any:
     """Return how many places before this one are marked."""
     at = place >> 6
     below = word[at] & ((np.uint64(1) << np.uint64(place & 63)) - np.uint64(1))
-    total = ones(below)
+    total = _ones(below)
     while at > 0:
         total += tree[at]
         at &= at - 1
@@ -145,7 +134,7 @@ def marked_before(place: Index, word: Words, tree: Ints) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def ones(word: np.uint64) -> Any:
+def _ones(word: np.uint64) -> Any:
     """Return how many bits of a word are 1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -154,7 +143,7 @@ def ones(word: np.uint64) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def flip(place: Index, change: int, word: Words, tree: Ints) -> None:
+def _flip(place: Index, change: int, word: Words, tree: Ints) -> None:
     """Mark a place (change 1) or take its mark away (-1)."""
     at = place >> 6
     word[at] ^= np.uint64(1) << np.uint64(place & 63)

@@ -126,9 +126,15 @@ def _top(gpu: Accelerator, work: TopPart) -> LayerCost:
     return _total(interaction + loss + forward + _backward(gpu, work.samples, work.widths, input_gradient=True), work.samples)
 
 
-def _sectors(work: RowReads | RowUpdates) -> Any:
-    """Return the bytes of rows, which move in whole sectors; an update reads and writes them."""
-    return (1 if isinstance(work, RowReads) else 2) * work.rows * SECTOR * np.ceil(work.row_bytes / SECTOR)
+def _moved(work: Pool | Stream | RowReads | RowUpdates) -> Any:
+    """Return the bytes that cross the memory path: rows move in whole sectors; a copy and an update read and write theirs."""
+    times = 2 if isinstance(work, Stream | RowUpdates) else 1
+    if isinstance(work, Pool | Stream):
+        return times * work.nbytes
+    return times * work.rows * SECTOR * np.ceil(work.row_bytes / SECTOR)
+
+
+MOVES = (Pool, Stream, RowReads, RowUpdates)
 
 
 def _computed(name: str, gpu: Accelerator) -> Device:
@@ -136,7 +142,8 @@ def _computed(name: str, gpu: Accelerator) -> Device:
     def joules(cost: LayerCost) -> Any:
         return (cost.flop * gpu.flop_energy.value + cost.nbytes * gpu.byte_energy.value) * 1e-12
 
-    def moved(nbytes: Any) -> Any:
+    def move(work: Pool | Stream | RowReads | RowUpdates) -> Any:
+        nbytes = _moved(work)
         return (nbytes > 0) * gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB)
 
     return Device(
@@ -146,18 +153,12 @@ def _computed(name: str, gpu: Accelerator) -> Device:
         seconds={
             BottomMLP: lambda work: _bottom(gpu, work).seconds,
             TopPart: lambda work: _top(gpu, work).seconds,
-            Pool: lambda work: moved(work.nbytes),
-            Stream: lambda work: moved(2 * work.nbytes),
-            RowReads: lambda work: moved(_sectors(work)),
-            RowUpdates: lambda work: moved(_sectors(work)),
+            **dict.fromkeys(MOVES, move),
         },
         joules={
             BottomMLP: lambda work: joules(_bottom(gpu, work)),
             TopPart: lambda work: joules(_top(gpu, work)),
-            Pool: lambda work: work.nbytes * gpu.byte_energy.value * 1e-12,
-            Stream: lambda work: 2 * work.nbytes * gpu.byte_energy.value * 1e-12,
-            RowReads: lambda work: _sectors(work) * gpu.byte_energy.value * 1e-12,
-            RowUpdates: lambda work: _sectors(work) * gpu.byte_energy.value * 1e-12,
+            **dict.fromkeys(MOVES, lambda work: _moved(work) * gpu.byte_energy.value * 1e-12),
         },
         idle_watts=gpu.idle.value,
         full_watts=gpu.limit.value,
@@ -180,17 +181,14 @@ def _replayed(gpu: ReplayedTimes) -> Device:
         one = gpu.top.value * 1e-3 + gpu.rate.value * 1e-12 * mlp_parameters(work.widths)
         return one * replays(work.samples)
 
-    def moved(work: Pool | Stream) -> Any:
-        return (2 if isinstance(work, Stream) else 1) * work.nbytes / (gpu.bandwidth.value * GB)
-
-    def rows(work: RowReads | RowUpdates) -> Any:
-        return _sectors(work) / (gpu.bandwidth.value * GB)
+    def move(work: Pool | Stream | RowReads | RowUpdates) -> Any:
+        return _moved(work) / (gpu.bandwidth.value * GB)
 
     return Device(
         name="gpu",
         title="GPU, the TrainingCXL prototype's",
         helps=HELPS,
-        seconds={BottomMLP: bottom, TopPart: top, Pool: moved, Stream: moved, RowReads: rows, RowUpdates: rows},
+        seconds={BottomMLP: bottom, TopPart: top, **dict.fromkeys(MOVES, move)},
         idle_watts=gpu.idle.value,
         busy_watts=gpu.busy.value - gpu.idle.value,
         price=gpu.price.value,

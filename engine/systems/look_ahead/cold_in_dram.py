@@ -3,17 +3,15 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import hot_split
-from ..steps import far_memory, gpu
+from ..steps import far_memory
 from ..system import LogPolicy, System
 from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
-    """Cold rows are read between the exchange of indices and the lookup, and nothing else runs meanwhile."""
+    """Cold rows are those that are not among the hot ones of all tables."""
     cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
-    arrived = gpu.index_exchange(s, t)[1]
-    fetch = far_memory.read(t, "Read cold rows", cold, arrived, far_memory.end_of_batch(s))
-    return TaskGraph((fetch, *far_memory.step(s, t, cold, (fetch.name,))))
+    return TaskGraph(far_memory.step_in_the_open(s, t, "Read cold rows", cold))
 
 
 def places(s: Scenario) -> dict[str, float]:

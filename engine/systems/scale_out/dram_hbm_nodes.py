@@ -3,16 +3,14 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..placement import USABLE, hbm_and_dram
-from ..steps import far_memory, gpu
+from ..steps import far_memory
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
-    """Rows of tables in DRAM are read when their batch needs them, and nothing else runs meanwhile."""
-    arrived = gpu.index_exchange(s, t)[1]
-    fetch = far_memory.read(t, "Read rows from DRAM", t.far, arrived, far_memory.end_of_batch(s))
-    return TaskGraph((fetch, *far_memory.step(s, t, t.far, (fetch.name,))))
+    """Rows of tables in DRAM are read when their batch needs them."""
+    return TaskGraph(far_memory.step_in_the_open(s, t, "Read rows from DRAM", t.far))
 
 
 SYSTEM = System(

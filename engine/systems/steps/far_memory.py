@@ -33,6 +33,12 @@ def read(t: Traffic, name: str, rows: Amount, after: Names = (), after_previous:
     return Task(name, "Embedding", demands, after, after_previous, background)
 
 
+def step_in_the_open(s: Scenario, t: Traffic, name: str, far: Amount) -> tuple[Task, ...]:
+    """One batch whose `far` rows are read between the exchange of indices and the lookup; nothing else runs meanwhile."""
+    fetch = read(t, name, far, gpu.index_exchange(s, t)[1], end_of_batch(s))
+    return (fetch, *step(s, t, far, (fetch.name,)))
+
+
 def step(s: Scenario, t: Traffic, far: Amount, looked_up_after: Names = (), updated_after: Names = ()) -> tuple[Task, ...]:
     """One synchronous batch over all GPUs, whose `far` rows are written back to DRAM with the update.
 
