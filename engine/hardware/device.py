@@ -92,6 +92,11 @@ def some(amount: Any) -> Any:
     return np.asarray(amount, dtype=np.float64) > 0
 
 
+def over_link(nbytes: Any, bit: Constant) -> Any:
+    """Return the joules of bytes on a link, of which each bit costs so many picojoules at either end."""
+    return nbytes * 8 * 2 * bit.value * 1e-12
+
+
 def gpus(machine: MachineKnobs) -> int:
     """Return how many GPUs the machine has over all nodes."""
     return machine.num_gpus

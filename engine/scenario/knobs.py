@@ -86,9 +86,7 @@ def parse(knob: Knob, text: str) -> Any:
     if knob.optional and word.lower() == AUTO:
         return None
     if knob.kind == "switch":
-        if word.lower() not in WORDS:
-            raise BadKnob(f"{knob.path}={text!r} is not a switch; write on or off.")
-        return WORDS[word.lower()]
+        return check(knob, WORDS.get(word.lower(), text))
     if knob.kind in ("choice", "text"):
         return check(knob, word)
     if knob.kind == "assumptions":

@@ -91,7 +91,6 @@ class System:
     log_policy: LogPolicy = LogPolicy()
     family: str = "TrainingCXL"
     baseline: str = "pmem"
-    near_data: bool = False
     relaxes: bool = False
     scales: bool = False
     cache: Cache | None = None
@@ -103,6 +102,11 @@ class System:
     cites: tuple[str, ...] = ()
     confidence: str = "source"
     recover: Callable[[Scenario, RecoveryWork], TaskGraph] | None = None
+
+    @property
+    def near_data(self) -> bool:
+        """Whether it can compute beside the memory."""
+        return "near-data" in self.devices
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:

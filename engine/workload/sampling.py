@@ -10,7 +10,7 @@ unique and repeated rows stay what they are.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -24,8 +24,7 @@ LARGEST = (3, 4, 12, 16, 21)
 Links = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sampler:
+class Sampler(NamedTuple):
     """Alias tables of several popularities, end to end; table t uses the cells `start[law[t]]` to `start[law[t] + 1]`.
 
     `keep` is the chance that a cell keeps what falls on it, else `alias` takes it; `first` and `width` are its ranks.
@@ -114,9 +113,7 @@ def draw_ids(key, layout, offsets, law, start, keep, alias, first, width):  # ty
 
 def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
     """Return a batch's ids, independent of each other, from the stream that `key` starts."""
-    ids: Ints = draw_ids(
-        key, layout, offsets, sampler.law, sampler.start, sampler.keep, sampler.alias, sampler.first, sampler.width
-    )
+    ids: Ints = draw_ids(key, layout, offsets, *sampler)
     return ids
 
 

@@ -11,41 +11,23 @@ import numpy as np
 from numba import njit
 
 from ...core.arrays import Ints, Slots
-from ..row_index import (
-    CAPACITY,
-    EVICTED,
-    FILLED,
-    MISSED_LOOKUPS,
-    MISSES,
-    NONE,
-    OWN,
-    OWN_STATE,
-    ROW,
-    TURN,
-    UNIQUE,
-    USED,
-    Held,
-    empty,
-    find,
-    hang,
-    is_new,
-    unhang,
-    with_room,
-)
+from .. import row_index as index
+from ..row_index import NONE, Held
 
-EARLIER, LATER, GROUP = range(OWN, OWN + 3)
-COUNT, FIRST, LAST, LOWER, HIGHER = range(OWN + 3, OWN + 8)  # of group g, in cell[g]: there are never more groups than slots
-LOWEST, SPARE, MADE = range(OWN_STATE, OWN_STATE + 3)
+EARLIER, LATER, GROUP = range(index.OWN, index.OWN + 3)
+# Of group g, in cell[g]: there are never more groups than slots.
+COUNT, FIRST, LAST, LOWER, HIGHER = range(index.OWN + 3, index.OWN + 8)
+LOWEST, SPARE, MADE = range(index.OWN_STATE, index.OWN_STATE + 3)
 
 
 def no_rows(rows: int) -> Held:
     """Return an empty cache of so many rows."""
-    return empty(rows, 8, (NONE, NONE, 0))
+    return index.empty(rows, 8, (NONE, NONE, 0))
 
 
 def served(cache: Held, ids: Ints, counts: Ints) -> Held:
     """Serve one batch, set its counts and return the cache; with more unique rows than slots, nothing comes in."""
-    cache = with_room(cache, len(ids))
+    cache = index.with_room(cache, len(ids))
     _serve(*cache, ids, counts)
     return cache
 
@@ -127,7 +109,7 @@ def _make_room(cell: Ints, state: Ints, freed: Ints) -> None:
             slot = cell[own, FIRST]
             continue
         later, lower = cell[slot, LATER], cell[own, LOWER]
-        if cell[slot, USED] != state[TURN]:
+        if cell[slot, index.USED] != state[index.TURN]:
             freed[number] = slot
             number += 1
             _leave(cell, state, slot)
@@ -146,39 +128,39 @@ def _enter(cell: Ints, state: Ints, slot: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
-    state[TURN] += 1
+    state[index.TURN] += 1
     missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)
     waiting = 0
     for row in ids:
-        slot = find(cell, bucket, row)
+        slot = index.find(cell, bucket, row)
         if slot == NONE:
-            counts[MISSED_LOOKUPS] += 1
-            if is_new(row, seen):
+            counts[index.MISSED_LOOKUPS] += 1
+            if index.is_new(row, seen):
                 missing[waiting] = row
                 waiting += 1
-        elif cell[slot, USED] != state[TURN]:
-            cell[slot, USED] = state[TURN]
-            counts[UNIQUE] += 1
+        elif cell[slot, index.USED] != state[index.TURN]:
+            cell[slot, index.USED] = state[index.TURN]
+            counts[index.UNIQUE] += 1
             _touch(cell, state, slot)
-    counts[UNIQUE] += waiting
-    counts[MISSES] = waiting
-    if counts[UNIQUE] <= state[CAPACITY]:
-        counts[EVICTED] = _take_in(cell, bucket, state, missing[:waiting])
+    counts[index.UNIQUE] += waiting
+    counts[index.MISSES] = waiting
+    if counts[index.UNIQUE] <= state[index.CAPACITY]:
+        counts[index.EVICTED] = _take_in(cell, bucket, state, missing[:waiting])
 
 
 @njit(cache=True, nogil=True)
 def _take_in(cell: Ints, bucket: Slots, state: Ints, missing: Ints) -> Any:
     """Put the missing rows into the slots of rows that go, then into fresh ones; return how many went."""
-    freed = np.empty(max(0, state[FILLED] + len(missing) - state[CAPACITY]), dtype=np.int64)
+    freed = np.empty(max(0, state[index.FILLED] + len(missing) - state[index.CAPACITY]), dtype=np.int64)
     _make_room(cell, state, freed)
     for number in range(len(missing)):
         if number < len(freed):
             slot = freed[number]
-            unhang(cell, bucket, slot)
+            index.unhang(cell, bucket, slot)
         else:
-            slot = state[FILLED]
-            state[FILLED] += 1
-        cell[slot, ROW], cell[slot, USED] = missing[number], state[TURN]
-        hang(cell, bucket, slot)
+            slot = state[index.FILLED]
+            state[index.FILLED] += 1
+        cell[slot, index.ROW], cell[slot, index.USED] = missing[number], state[index.TURN]
+        index.hang(cell, bucket, slot)
         _enter(cell, state, slot)
     return len(freed)

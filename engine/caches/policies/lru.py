@@ -3,69 +3,52 @@
 from numba import njit
 
 from ...core.arrays import Ints, Slots
-from ..row_index import (
-    CAPACITY,
-    EVICTED,
-    FILLED,
-    MISSED_LOOKUPS,
-    MISSES,
-    NONE,
-    OWN,
-    OWN_STATE,
-    ROW,
-    TURN,
-    USED,
-    Held,
-    empty,
-    find,
-    hang,
-    unhang,
-    with_room,
-)
+from .. import row_index as index
+from ..row_index import NONE, Held
 
-NEWER, OLDER = range(OWN, OWN + 2)  # neighbours in age; USED is here the turn in which the row came in
-NEWEST, OLDEST = range(OWN_STATE, OWN_STATE + 2)
+NEWER, OLDER = range(index.OWN, index.OWN + 2)  # neighbours in age; USED is here the turn in which the row came in
+NEWEST, OLDEST = range(index.OWN_STATE, index.OWN_STATE + 2)
 
 
 def no_rows(rows: int) -> Held:
     """Return an empty cache of so many rows; zero or less holds nothing."""
-    return empty(max(0, rows), 2, (NONE, NONE))
+    return index.empty(max(0, rows), 2, (NONE, NONE))
 
 
 def served(cache: Held, ids: Ints, counts: Ints) -> Held:
     """Look a batch's ids up in order and keep each; return the cache, grown where it had to. Unique rows are not counted."""
-    if not cache.state[CAPACITY]:
-        counts[[MISSED_LOOKUPS, MISSES, EVICTED]] = len(ids)
+    if not cache.state[index.CAPACITY]:
+        counts[[index.MISSED_LOOKUPS, index.MISSES, index.EVICTED]] = len(ids)
         return cache
-    cache = with_room(cache, len(ids))
+    cache = index.with_room(cache, len(ids))
     _serve(*cache, ids, counts)
     return cache
 
 
 @njit(cache=True, nogil=True)
 def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
-    state[TURN] += 1
-    turn, before, newest, oldest = state[TURN], state[FILLED], state[NEWEST], state[OLDEST]
+    state[index.TURN] += 1
+    turn, before, newest, oldest = state[index.TURN], state[index.FILLED], state[NEWEST], state[OLDEST]
     misses, missed_lookups = 0, 0
     for row in ids:
-        slot = find(cell, bucket, row)
+        slot = index.find(cell, bucket, row)
         if slot == NONE:
             misses += 1
             missed_lookups += 1
-            if state[FILLED] < state[CAPACITY]:
-                slot = state[FILLED]
-                state[FILLED] += 1
+            if state[index.FILLED] < state[index.CAPACITY]:
+                slot = state[index.FILLED]
+                state[index.FILLED] += 1
             else:
                 slot, oldest = oldest, cell[oldest, NEWER]
-                unhang(cell, bucket, slot)
+                index.unhang(cell, bucket, slot)
                 if oldest == NONE:
                     newest = NONE
                 else:
                     cell[oldest, OLDER] = NONE
-            cell[slot, ROW], cell[slot, USED] = row, turn
-            hang(cell, bucket, slot)
+            cell[slot, index.ROW], cell[slot, index.USED] = row, turn
+            index.hang(cell, bucket, slot)
         else:
-            missed_lookups += cell[slot, USED] == turn
+            missed_lookups += cell[slot, index.USED] == turn
             if slot == newest:
                 continue
             newer, older = cell[slot, NEWER], cell[slot, OLDER]
@@ -81,4 +64,8 @@ def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> N
             cell[newest, NEWER] = slot
         newest = slot
     state[NEWEST], state[OLDEST] = newest, oldest
-    counts[MISSED_LOOKUPS], counts[MISSES], counts[EVICTED] = missed_lookups, misses, misses - (state[FILLED] - before)
+    counts[index.MISSED_LOOKUPS], counts[index.MISSES], counts[index.EVICTED] = (
+        missed_lookups,
+        misses,
+        misses - (state[index.FILLED] - before),
+    )

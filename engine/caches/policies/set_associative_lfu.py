@@ -11,27 +11,11 @@ from numba import njit
 
 from ...core.arrays import Flags, Ints, Slots
 from ...workload.expected_cache import WAYS
-from ..row_index import (
-    EVICTED,
-    FILLED,
-    MISSED_LOOKUPS,
-    MISSES,
-    NONE,
-    OWN,
-    REFUSED,
-    ROW,
-    TURN,
-    UNIQUE,
-    USED,
-    Held,
-    empty,
-    find,
-    hang,
-    with_room,
-)
+from .. import row_index as index
+from ..row_index import NONE, Held
 from .set_associative import set_of, shape
 
-COUNT, WAY = OWN, OWN + 1
+COUNT, WAY = index.OWN, index.OWN + 1
 EVERY = 2**62  # rows whose counts are kept: all
 
 
@@ -44,48 +28,48 @@ class Counted(NamedTuple):
 
 def no_rows(rows: int, ways: int = WAYS) -> Counted:
     """Return an empty cache."""
-    return Counted(np.full(shape(rows, ways), NONE, dtype=np.int64), empty(EVERY, 2, ()))
+    return Counted(np.full(shape(rows, ways), NONE, dtype=np.int64), index.empty(EVERY, 2, ()))
 
 
 def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
     """Serve one batch, set its counts, and return the cache, grown where it had to."""
-    cache = cache._replace(known=with_room(cache.known, len(ids)))
+    cache = cache._replace(known=index.with_room(cache.known, len(ids)))
     _serve(cache.ways, *cache.known, ids, counts)
     return cache
 
 
 @njit(cache=True, nogil=True)
 def _serve(ways: Ints, cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
-    state[TURN] += 1
+    state[index.TURN] += 1
     missing, waiting = np.empty(len(ids), dtype=np.int64), 0
     for row in ids:
-        slot = find(cell, bucket, row)
+        slot = index.find(cell, bucket, row)
         if slot == NONE:
-            slot = state[FILLED]
-            state[FILLED] += 1
-            cell[slot, ROW], cell[slot, COUNT], cell[slot, WAY] = row, 0, NONE
-            hang(cell, bucket, slot)
-        counts[MISSED_LOOKUPS] += cell[slot, WAY] == NONE
+            slot = state[index.FILLED]
+            state[index.FILLED] += 1
+            cell[slot, index.ROW], cell[slot, COUNT], cell[slot, WAY] = row, 0, NONE
+            index.hang(cell, bucket, slot)
+        counts[index.MISSED_LOOKUPS] += cell[slot, WAY] == NONE
         cell[slot, COUNT] += 1
-        if cell[slot, USED] != state[TURN]:
-            cell[slot, USED] = state[TURN]
-            counts[UNIQUE] += 1
+        if cell[slot, index.USED] != state[index.TURN]:
+            cell[slot, index.USED] = state[index.TURN]
+            counts[index.UNIQUE] += 1
             if cell[slot, WAY] == NONE:
                 missing[waiting] = slot
                 waiting += 1
-    counts[MISSES] = waiting
+    counts[index.MISSES] = waiting
     came = np.zeros(ways.shape, dtype=np.bool_)
     for number in np.argsort(-cell[missing[:waiting], COUNT], kind="mergesort"):
         slot = missing[number]
-        own = set_of(cell[slot, ROW], len(ways))
+        own = set_of(cell[slot, index.ROW], len(ways))
         way = _least_used(ways[own], came[own], cell)
         if way == NONE or (ways[own, way] != NONE and cell[ways[own, way], COUNT] > cell[slot, COUNT]):
-            counts[REFUSED] += 1
-            counts[EVICTED] += 1
+            counts[index.REFUSED] += 1
+            counts[index.EVICTED] += 1
             continue
         if ways[own, way] != NONE:
             cell[ways[own, way], WAY] = NONE
-            counts[EVICTED] += 1
+            counts[index.EVICTED] += 1
         ways[own, way], cell[slot, WAY], came[own, way] = slot, way, True
 
 

@@ -1,14 +1,13 @@
 """The CXL link between accelerator and memory: hardware moves lines, no software takes part."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..device import Device, DeviceKind, assumed, fields_of, some
+from ..device import Device, DeviceKind, assumed, fields_of, over_link, some
 
 DIRECTIONS = 2
 
@@ -54,17 +53,14 @@ def build(machine: MachineKnobs) -> Device:
     rate = joint_rate(machine)
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
 
-    def energy(nbytes: Any) -> Any:
-        return nbytes * 8 * 2 * link.phy.value * 1e-12
-
     return Device(
         name="cxl",
         title=f"CXL link, {f'{count} x ' if count > 1 else ''}{rate / count / GB:.3g} GB/s",
         helps="a faster CXL link would shorten it",
         seconds={Move: lambda work: some(work.nbytes) * latency + work.nbytes / rate},
-        joules={Move: lambda work: energy(work.nbytes)},
+        joules={Move: lambda work: over_link(work.nbytes, link.phy)},
         idle_watts=idle,
-        full_watts=idle + energy(DIRECTIONS * rate),
+        full_watts=idle + over_link(DIRECTIONS * rate, link.phy),
         price=count * link.card.value,
         constants=fields_of(link),
     )

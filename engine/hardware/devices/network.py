@@ -8,7 +8,7 @@ from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node, nodes, some
+from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node, nodes, over_link, some
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,6 @@ def build(machine: MachineKnobs) -> Device:
     def fetch(work: Fetch) -> Any:
         return some(work.nbytes) * fabric.hop.value * US + work.nbytes / gpus / net
 
-    def joules(nbytes: Any) -> Any:
-        return nbytes * 8 * 2 * fabric.energy.value * 1e-12
-
     cards = gpus if count > 1 else 0
     return Device(
         name="network",
@@ -59,9 +56,9 @@ def build(machine: MachineKnobs) -> Device:
         helps="a faster network, or fewer GPUs, would shorten it",
         seconds={AllToAll: exchange, AllReduce: reduce, Fetch: fetch},
         joules={
-            AllToAll: lambda work: joules(work.nbytes * (gpus - 1) / gpus),
-            Fetch: lambda work: joules(work.nbytes),
-            AllReduce: lambda work: joules(work.nbytes * 2 * (gpus - 1)),
+            AllToAll: lambda work: over_link(work.nbytes * (gpus - 1) / gpus, fabric.energy),
+            Fetch: lambda work: over_link(work.nbytes, fabric.energy),
+            AllReduce: lambda work: over_link(work.nbytes * 2 * (gpus - 1), fabric.energy),
         },
         idle_watts=cards * fabric.card.value,
         price=cards * fabric.price.value,

@@ -1,14 +1,13 @@
 """PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, fields_of, gpus
+from ..device import Device, DeviceKind, assumed, fields_of, gpus, over_link
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,6 @@ def build(machine: MachineKnobs) -> Device:
     rate = machine.pcie_bandwidth_GBps * GB
     unpinned = min(rate, path.pageable.value * GB)
 
-    def energy(nbytes: Any) -> Any:
-        return nbytes * 8 * 2 * path.phy.value * 1e-12
-
     return Device(
         name="pcie",
         title=f"PCIe, {machine.pcie_bandwidth_GBps:g} GB/s copies",
@@ -41,8 +37,8 @@ def build(machine: MachineKnobs) -> Device:
             Direct: lambda work: work.nbytes / (path.direct.value * rate),
             Copy: lambda work: work.handoffs * path.handoff.value * US + work.nbytes / (rate if work.pinned else unpinned),
         },
-        joules=dict.fromkeys((Copy, Direct), lambda work: energy(work.nbytes)),
-        full_watts=energy(2 * rate),
+        joules=dict.fromkeys((Copy, Direct), lambda work: over_link(work.nbytes, path.phy)),
+        full_watts=over_link(2 * rate, path.phy),
         constants=fields_of(path),
     )
 

@@ -1,5 +1,5 @@
-"""The steps that training systems share, as tasks: each system picks, orders and places them; `host_plan` and `undo_plan` are
-whole graphs."""
+"""The steps that training systems share, as tasks: each system picks, orders and places them; those
+called plans are whole graphs."""
 
 from dataclasses import dataclass, replace
 
@@ -28,6 +28,7 @@ from ..traffic import Traffic, top_widths
 Names = tuple[str, ...]
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
+BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
 IN, OUT, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
 
 
@@ -188,6 +189,27 @@ def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> TaskGraph:
     )
 
 
+def near_plan(s: Scenario, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> TaskGraph:
+    """Lookup beside the bottom MLP, update beside its backward; each side starts when its inputs are there.
+
+    A batch starts after the `barrier` of the one before, and ends with the `checkpoint`.
+    """
+    gpu = gpu_side(s, t, ("Embedding lookup",))
+    return TaskGraph(
+        (
+            sparse_features(t, "cxl"),
+            bottom_forward(s, barrier),
+            near_lookup(s, t, memory, "cxl", "Embedding lookup", ("Sparse features",), barrier),
+            *gpu.pooling,
+            top(s, ("Bottom MLP forward", gpu.pooled)),
+            *gpu.spreading,
+            bottom_backward(s, gpu.trained),
+            near_update(s, t, memory, "cxl", gpu.trained),
+            *checkpoint,
+        )
+    )
+
+
 def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> TaskGraph:
     """The host looks rows up and hands them over unpooled; three hand-offs a batch cost software time; redo log at its end."""
     return TaskGraph(
@@ -199,7 +221,7 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
             handoff("Backward hand-off", t.lookup_bytes, ("Top MLP",)),
             bottom_backward(s, ("Backward hand-off",)),
             host_embedding(t, "Embedding update", update, ("Backward hand-off",)),
-            handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
+            handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE),
             *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",)),
         )
     )

@@ -10,7 +10,6 @@ SYSTEM = System(
     memory="pmem",
     plan=undo_plan,
     log_policy=LogPolicy("undo", 100, True),
-    near_data=True,
     relaxes=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -10,6 +10,5 @@ SYSTEM = System(
     memory="pmem",
     plan=undo_plan,
     log_policy=LogPolicy("undo"),
-    near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -2,27 +2,14 @@
 
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
-from ..steps import shared
+from ..steps.shared import BACKWARD_DONE, near_plan
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
-    """Lookup beside the bottom MLP, update beside its backward, nothing logged."""
-    gpu = shared.gpu_side(s, t, ("Embedding lookup",))
-    barrier = ("Embedding update", "Bottom MLP backward")
-    return TaskGraph(
-        (
-            shared.sparse_features(t, "cxl"),
-            shared.bottom_forward(s, barrier),
-            shared.near_lookup(s, t, "dram", "cxl", "Embedding lookup", ("Sparse features",), barrier),
-            *gpu.pooling,
-            shared.top(s, ("Bottom MLP forward", gpu.pooled)),
-            *gpu.spreading,
-            shared.bottom_backward(s, gpu.trained),
-            shared.near_update(s, t, "dram", "cxl", gpu.trained),
-        )
-    )
+    """Nothing is logged."""
+    return near_plan(s, t, "dram", BACKWARD_DONE)
 
 
 SYSTEM = System(
@@ -31,6 +18,5 @@ SYSTEM = System(
     devices=("host", "gpu", "cxl", "near-data", "dram"),
     memory="dram",
     plan=plan,
-    near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -37,6 +37,5 @@ SYSTEM = System(
     memory="pmem",
     plan=plan,
     log_policy=LogPolicy("redo"),
-    near_data=True,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )
