@@ -11,7 +11,7 @@ from engine.registry import load, names
 from engine.scenario.scenario import with_values
 from engine.schedule import evaluate
 from engine.schedule.machine import schedule
-from engine.systems.steps import shared
+from engine.systems.steps.recovery import RecoveryWork, recover
 from engine.systems.system import LogPolicy, System
 
 IDLE = (Demand("pmem", Stream(0.0)),)
@@ -163,14 +163,14 @@ def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log
         check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
 
 
-RECOVERY = shared.RecoveryWork(5.0, 64, 300.0, 1000.0, 700.0)
+RECOVERY = RecoveryWork(5.0, 64, 300.0, 1000.0, 700.0)
 
 
 @pytest.mark.parametrize("name", names("systems"))
 def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_again(name):
     system = load("systems", name)
     asked = scenario("tiny", name)
-    graph = shared.recover(system, asked, RECOVERY)
+    graph = recover(system, asked, RECOVERY)
     if name in (*LOGGING, "dram"):
         assert [task.name for task in graph.tasks] == ["Read log", "Put rows back", "Verify tables", "Load MLP"]
         assert {task.server[0] for task in graph.tasks} == {system.memory}
@@ -186,4 +186,4 @@ def test_a_system_that_has_no_link_to_load_its_mlps_over_is_told_to_say_how_it_r
         "Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: TaskGraph(()), LogPolicy("", 0, False)
     )
     with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which the system does not have"):
-        shared.recover(own, scenario("tiny", "dram"), RECOVERY)
+        recover(own, scenario("tiny", "dram"), RECOVERY)

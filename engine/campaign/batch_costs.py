@@ -12,7 +12,7 @@ from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, expected_line, machine_of, settle
 from ..schedule.steady_state import steady
 from ..schedule.timeline import dynamic_joules, timeline
-from ..systems.steps import shared
+from ..systems.steps.recovery import recover
 from ..systems.system import LogPolicy, RecoveryWork, System
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
 from ..workload.accesses import expected
@@ -100,7 +100,7 @@ def _logged(scenario: Scenario) -> Pace:
     rows = float(expected(m.scenario).unique_rows.sum())
     logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
     work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp)
-    again = timeline(shared.recover(m.system, m.scenario, work), m.devices, 1)
+    again = timeline(recover(m.system, m.scenario, work), m.devices, 1)
     joules = sum(dynamic_joules(again, m.devices, again.makespan).values())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)

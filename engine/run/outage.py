@@ -11,7 +11,7 @@ from ..persistence.models import domain
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..schedule.timeline import Timeline, timeline
-from ..systems.steps.shared import recover
+from ..systems.steps.recovery import recover
 from ..systems.system import RecoveryWork
 from ..systems.traffic import INDEX_BYTES, Traffic, table_bytes
 from .segment import Segment

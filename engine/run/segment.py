@@ -12,7 +12,7 @@ from ..faults.fault import Strike
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import Slow, Timeline, timeline
-from ..systems.steps.shared import full_checkpoint
+from ..systems.steps.recovery import full_checkpoint
 from ..systems.traffic import Traffic, part
 from .cut import Cut, begun_before, cut, newest_commit
 from .upcoming_faults import FULL_SPEED, UpcomingFaults, fills, flips, slows

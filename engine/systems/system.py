@@ -75,7 +75,7 @@ class Cache:
 class System:
     """One training system; `devices` are what it powers and pays for, `memory` is where its tables live.
 
-    `recover` is its way back after a fault where `steps.shared.recover` does not have it by log and memory. `log_policy` is its
+    `recover` is its way back after a fault where `steps.recovery` does not have it by log and memory. `log_policy` is its
     own; `relaxes` says whether staleness and relaxed lookup can be chosen, `logs` which other logs can. `scales` says whether it
     can use several GPUs, `places` how many bytes it keeps in which memory, over all GPUs and nodes, where that is not just the
     tables in `memory`. `caches` are the rows that its caches in DRAM and in SCM hold, of a system that places tables over

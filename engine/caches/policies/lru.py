@@ -29,12 +29,11 @@ def served(cache: Held, ids: Ints, counts: Ints) -> Held:
 def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
     state[index.TURN] += 1
     turn, before, newest, oldest = state[index.TURN], state[index.FILLED], state[NEWEST], state[OLDEST]
-    misses, missed_lookups = 0, 0
+    misses, late = 0, 0  # late: lookups of rows that came in with this batch
     for row in ids:
         slot = index.find(cell, bucket, row)
         if slot == NONE:
             misses += 1
-            missed_lookups += 1
             if state[index.FILLED] < state[index.CAPACITY]:
                 slot = state[index.FILLED]
                 state[index.FILLED] += 1
@@ -48,7 +47,7 @@ def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> N
             cell[slot, index.ROW], cell[slot, index.USED] = row, turn
             index.hang(cell, bucket, slot)
         else:
-            missed_lookups += cell[slot, index.USED] == turn
+            late += cell[slot, index.USED] == turn
             if slot == newest:
                 continue
             newer, older = cell[slot, NEWER], cell[slot, OLDER]
@@ -64,8 +63,5 @@ def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> N
             cell[newest, NEWER] = slot
         newest = slot
     state[NEWEST], state[OLDEST] = newest, oldest
-    counts[index.MISSED_LOOKUPS], counts[index.MISSES], counts[index.EVICTED] = (
-        missed_lookups,
-        misses,
-        misses - (state[index.FILLED] - before),
-    )
+    counts[index.MISSES], counts[index.MISSED_LOOKUPS] = misses, misses + late
+    counts[index.EVICTED] = misses - (state[index.FILLED] - before)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...core.graph import Demand, Persists, Task, TaskGraph, check
+from ...core.graph import Demand, Persists, Task, TaskGraph
 from ...core.work import (
     Amount,
     BottomMLP,
@@ -22,7 +22,7 @@ from ...core.work import (
     TopPart,
 )
 from ...scenario.scenario import Scenario
-from ..system import LogPolicy, RecoveryWork, System, log_policy
+from ..system import LogPolicy
 from ..traffic import Traffic, top_widths
 
 Names = tuple[str, ...]
@@ -145,47 +145,6 @@ def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
         Task("Embedding log", "Checkpoint", row_log, after, background=True, persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
         Task("Commit", "Checkpoint", (Demand("pmem", Persist(FLAGS)),), ("Embedding log", "MLP log"), persists="commit"),
-    )
-
-
-def recover(system: System, s: Scenario, recovery: RecoveryWork) -> TaskGraph:
-    """Return a system's way back: its own, else a restore from its log or its memory behind CXL, else a new start."""
-    behind_cxl = "cxl" in system.devices
-    if system.recover:
-        found = system.recover(s, recovery)
-    elif log_policy(s, system).log or behind_cxl:
-        found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
-    else:
-        load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
-        found = TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
-    check(found, frozenset(system.devices))
-    return found
-
-
-def _restore(memory: str, link: str, recovery: RecoveryWork) -> TaskGraph:
-    """Read the logs, put rows back, verify the tables, load the MLP."""
-    rows, again = RowUpdates(recovery.rows, recovery.row_bytes), ("Load MLP",)
-    carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
-    load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
-    return TaskGraph(
-        (
-            Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=again),
-            Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
-            Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
-            Task("Load MLP", "Other", load, ("Verify tables",)),
-        )
-    )
-
-
-def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> TaskGraph:
-    """Write the MLPs and set both flags, once every row is home: what frees a log that has no room left."""
-    carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
-    store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, IN))
-    return TaskGraph(
-        (
-            Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
-            Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),
-        )
     )
 
 

@@ -1,0 +1,48 @@
+"""The way back after a fault, as tasks: a system's own, a restore or a new start; and what frees a log that is full."""
+
+from ...core.graph import Demand, Task, TaskGraph, check
+from ...core.work import Copy, Move, Persist, RowUpdates, Stream
+from ...scenario.scenario import Scenario
+from ..system import RecoveryWork, System, log_policy
+from .shared import FLAGS, IN, OUT
+
+
+def recover(system: System, s: Scenario, recovery: RecoveryWork) -> TaskGraph:
+    """Return a system's way back: its own, else a restore from its log or its memory behind CXL, else a new start."""
+    behind_cxl = "cxl" in system.devices
+    if system.recover:
+        found = system.recover(s, recovery)
+    elif log_policy(s, system).log or behind_cxl:
+        found = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
+    else:
+        load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
+        found = TaskGraph((Task("Load MLP", "Other", load, after_previous=("Load MLP",)),))
+    check(found, frozenset(system.devices))
+    return found
+
+
+def _restore(memory: str, link: str, recovery: RecoveryWork) -> TaskGraph:
+    """Read the logs, put rows back, verify the tables, load the MLP."""
+    rows, again = RowUpdates(recovery.rows, recovery.row_bytes), ("Load MLP",)
+    carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
+    load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
+    return TaskGraph(
+        (
+            Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=again),
+            Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
+            Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
+            Task("Load MLP", "Other", load, ("Verify tables",)),
+        )
+    )
+
+
+def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> TaskGraph:
+    """Write the MLPs and set both flags, once every row is home: what frees a log that has no room left."""
+    carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
+    store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, IN))
+    return TaskGraph(
+        (
+            Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
+            Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),
+        )
+    )
