@@ -13,7 +13,7 @@ from .results.result import Result
 from .results.undisturbed import is_undisturbed, planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
-from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, RefusedScenario, design_point, evaluate
+from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, design_point, evaluate
 from .simulate import simulate
 
 
@@ -33,7 +33,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
         except Cancelled:
             raise
         except EmberpoolError as error:
-            return RefusedScenario(scenario, error)
+            return NotScheduled(scenario, error=error)
 
     def render(point: DesignPoint, observed: Observed) -> Result:
         return (
@@ -54,6 +54,6 @@ def goes_along(scenario: Scenario) -> bool:
 
 
 def _settled(one: NotScheduled) -> Result:
-    if isinstance(one, RefusedScenario) and isinstance(one.error, CannotRun):
+    if isinstance(one.error, CannotRun):
         return infeasible_result(one.scenario, (str(one.error),))
     return unscheduled_result(one)

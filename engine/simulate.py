@@ -51,7 +51,7 @@ def simulate(
 def _simulate(
     scenario: Scenario, machine: Machine, file: CriteoFile | None, progress: Watcher | None, shelf: TrainingShelf | None
 ) -> Result:
-    settled, system = machine.scenario, machine.system
+    settled = machine.scenario
     batches, origin, training = num_batches(settled, file), source(settled, file), trains(settled, shelf)
     meter, note = Meter(progress, batches), repeats(settled, origin)
 
@@ -67,7 +67,5 @@ def _simulate(
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
     average = steady(run.planned, machine.devices)
-    hits = traffic.hit_rate if system.cache else None
-    drives = traffic.drives_share if system.caches else None
-    accounts = report(run, average, batches, learned.scores, hits, drives)
+    accounts = report(run, average, traffic, learned.scores)
     return run_result(scenario, run, accounts, learned.rows, tuple(filter(None, (learned.note, note))))

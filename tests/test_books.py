@@ -46,9 +46,9 @@ def quiet(system):
 
 def accounts(asked):
     """Return a run and its report."""
-    m = ready(asked)
-    done, _ = run(m, amounts(asked.system), None, untrained(m))
-    return done, report(done, steady(done.planned, m.devices), 40, Scores())
+    m, asks = ready(asked), amounts(asked.system)
+    done, _ = run(m, asks, None, untrained(m))
+    return done, report(done, steady(done.planned, m.devices), asks, Scores())
 
 
 instants = st.lists(st.tuples(st.sampled_from(NAMES), st.floats(0, 0.02)), max_size=5)

@@ -191,7 +191,7 @@ def struck(system, instants, **knobs):
     machine = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
 
     done, _ = run(machine, amounts, None, untrained(machine))
-    return done, report(done, steady(done.planned, machine.devices), 20, Scores())
+    return done, report(done, steady(done.planned, machine.devices), amounts, Scores())
 
 
 @examples(30)

@@ -11,7 +11,7 @@ from ..run.cut import begun
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.fail_slow import slow_devices
-from ..schedule.timeline import Line, Timeline, batch_ends
+from ..schedule.timeline import Line
 from ..units import MS
 from .report import Report
 
@@ -47,9 +47,9 @@ def device_rows(report: Report) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def timeline_rows(line: Line | Timeline) -> tuple[Row, ...]:
+def timeline_rows(line: Line) -> tuple[Row, ...]:
     """Return what ran during a few steady-state batches, times in ms from the end of the batch before them."""
-    ends = batch_ends(line)
+    ends = line.batch_ends
     first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
     low = float(ends[first - 1]) if first else 0.0
     high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
@@ -71,7 +71,7 @@ def timeline_rows(line: Line | Timeline) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _pieces(line: Line | Timeline, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
+def _pieces(line: Line, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
     """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
     start, end = float(line.start[n, k]), float(line.end[n, k])
     end = np.inf if isnan(end) else end
