@@ -17,11 +17,12 @@ from engine.errors import CannotRun
 from engine.persistence import CrashMedia, records
 from engine.persistence.checksums import MODULUS, row_digests, table_digest
 from engine.persistence.layout import DATA, Slot
+from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, Media, octets
 from engine.persistence.models import Write
 from engine.persistence.protocol import Rows
 from engine.persistence.records import Record, RecordKind
-from engine.persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
+from engine.persistence.recovery import choose, logged, survey, to_replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Trace:
     def _settle(self) -> None:
         """Choose the records as recovery does, and take the rows that enter or leave the logs' set into account."""
         reference = self.reference
-        rows = survey(self.live.values(), (ROW_LOG[reference.log], RecordKind.ROWS_CHECKPOINT))
+        rows = survey(self.live.values(), (LOGS[reference.log].kind, RecordKind.ROWS_CHECKPOINT))
         mlps = survey(self.live.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
         try:
             chosen, mlp = choose(rows, mlps, reference.bound)

@@ -19,8 +19,9 @@ from metered_media import CountingMedia
 from training_story import SEED, formatted, story, train
 
 from engine.errors import BadInput, CannotRun
-from engine.persistence import CrashMedia, Position, Power, PowerLost, format_media, recover, redo, undo
+from engine.persistence import CrashMedia, Position, Power, PowerLost, format_media, recover
 from engine.persistence.layout import DATA, layout
+from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE
 from engine.persistence.models import at_random
 from engine.persistence.records import Stamp
@@ -174,30 +175,32 @@ def test_poison_in_a_row_that_the_log_holds_is_repaired_and_elsewhere_reported()
 def test_more_rows_than_the_log_holds_are_refused_with_the_number_needed():
     tale = story()
     with pytest.raises(CannotRun, match="max_log_rows=4 cannot hold the 5 rows"):
-        undo.log_rows(formatted(tale), tale.layout, 0, np.arange(5), tale.tables[0][:5])
+        LOGS["undo"].log_rows(formatted(tale), tale.layout, 0, np.arange(5), tale.tables[0][:5])
 
 
 def test_a_log_that_finds_no_free_slot_is_refused_and_never_overwrites_a_live_one():
     tale = story("redo")
     media, kept = formatted(tale), []
     for batch in range(2):
-        rows = redo.log_rows(media, tale.layout, batch, tale.rows[batch], tale.change(batch).after)
-        mlp = redo.log_mlp(media, tale.layout, batch, tale.mlps[batch + 1])
-        redo.commit(media, tale.layout, rows, mlp, Stamp((batch + 1) * 128, SEED, 0))
+        rows = LOGS["redo"].log_rows(media, tale.layout, batch, tale.rows[batch], tale.change(batch).after)
+        mlp = LOGS["redo"].log_mlp(media, tale.layout, batch, tale.mlps[batch + 1])
+        LOGS["redo"].commit(media, tale.layout, rows, mlp, Stamp((batch + 1) * 128, SEED, 0))
         kept.append(media.survivor().durable)
         if batch == 0:
-            redo.rewrite(media, tale.layout, rows, mlp, tale.rows[batch], tale.change(batch).after)
+            LOGS["redo"].rewrite(media, tale.layout, rows, mlp, tale.rows[batch], tale.change(batch).after)
     with pytest.raises(CannotRun, match="batch 3 finds all 2 log slots in use"):
-        redo.log_rows(media, tale.layout, 2, tale.rows[2], tale.change(2).after)
+        LOGS["redo"].log_rows(media, tale.layout, 2, tale.rows[2], tale.change(2).after)
     assert np.array_equal(media.survivor().durable, kept[-1])
 
 
 def test_an_unfinished_mlp_log_cannot_be_committed():
     tale = story()
     media = formatted(tale)
-    rows = undo.log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).before)
+    rows = LOGS["undo"].log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).before)
     with pytest.raises(CannotRun, match="holds 40 of 88 bytes"):
-        undo.commit(media, tale.layout, rows, undo.log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0))
+        LOGS["undo"].commit(
+            media, tale.layout, rows, LOGS["undo"].log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0)
+        )
 
 
 def test_a_position_beyond_63_bits_and_an_empty_layout_are_refused():

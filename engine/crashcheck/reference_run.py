@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from ..errors import BadInput, nearest
 from ..persistence import checksums, protocol
 from ..persistence.layout import MediumLayout, layout
+from ..persistence.logs import LOGS
 from ..persistence.media import Media, NearData, octets
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
-from ..persistence.replay import LOGS, BatchChange
+from ..persistence.replay import BatchChange
 
 SEED = (7, 11)
 BATCH_SIZE = 128
@@ -160,7 +161,7 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
 
     The first MLP log of a relaxed run is in one piece, so that an age taken over from recovery never grows.
     """
-    log, place, ahead = LOGS[reference.log], reference.layout, 0 if reference.log == "undo" else 1
+    log, place, ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
     table = checksums.table_digest(octets(reference.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
     mlp_batch, late = first, LateHomeWrites()

@@ -2,22 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
-from . import checksums, protocol, redo, undo
+from . import checksums, protocol
 from .crash_media import CrashMedia, Power
 from .layout import MediumLayout
+from .logs import LOGS
 from .media import WORD, Media, octets
 from .models import at_random
 from .protocol import LogName, Position, Rows
 from .records import Pending, Stamp
 
-LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
 OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
 
 
@@ -144,16 +143,18 @@ def carry_out(
     written: MediumWrites,
 ) -> MediumWrites:
     """Carry out one event by the protocol's own operations, and return the logs written by then."""
-    steps, undoing, batch = LOGS[log], log == "undo", event.batch
+    steps, batch = LOGS[log], event.batch
     match event.op:
         case "embedding log":
-            pending = steps.log_rows(media, layout, batch, change.rows, change.before if undoing else change.after)
+            pending = steps.log_rows(media, layout, batch, change.rows, change.after if steps.ahead else change.before)
             return replace(written, rows={**written.rows, batch: pending})
         case "mlp log":
-            pending = steps.log_mlp(media, layout, batch, change.mlp_before if undoing else change.mlp_after)
+            pending = steps.log_mlp(media, layout, batch, change.mlp_after if steps.ahead else change.mlp_before)
             return replace(written, mlp=pending) if event.done >= 1 else written
         case "commit":
-            steps.commit(media, layout, written.rows[batch], written.mlp, stamps.at(batch) if undoing else stamps.after(batch))
+            steps.commit(
+                media, layout, written.rows[batch], written.mlp, stamps.after(batch) if steps.ahead else stamps.at(batch)
+            )
             return replace(written, mlp=None, flagged_mlp=written.mlp)
         case "embedding update" | "home write":
             steps.rewrite(media, layout, written.rows[batch], written.flagged_mlp, change.rows, change.after)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ..faults.fault import Strike, generator
 from ..persistence import CrashMedia, MediumLayout
 from ..persistence.layout import Slot
+from ..persistence.logs import LOGS
 from ..persistence.media import LINE, Octets
 from ..persistence.records import read
-from ..persistence.recovery import ROW_LOG, survey
+from ..persistence.recovery import survey
 from ..scenario.scenario import Scenario, per_table
 from ..systems.traffic import INDEX_BYTES
 from .outage import Outage
@@ -87,7 +88,7 @@ def _line(layout: MediumLayout, row: int) -> int:
 
 def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
     """Flip a bit in the newest row log, where one holds rows."""
-    found = [record for record in survey(map(partial(read, media), layout.row_slots), (ROW_LOG[log],)) if record.payload]
+    found = [record for record in survey(map(partial(read, media), layout.row_slots), (LOGS[log].kind,)) if record.payload]
     if found:
         flip_bit(media, found[-1].slot, len(found[-1].payload), generator(seed, f"bit of {flip.at!r}"))
 
