@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from engine.crashcheck.reference_run import Journal, ReferenceRun
 from engine.errors import CannotRun
-from engine.persistence import CrashMedia, records
+from engine.persistence import records
 from engine.persistence.checksums import MODULUS, row_digests, table_digest
+from engine.persistence.crash_media import CrashMedia
 from engine.persistence.layout import DATA, Slot
 from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, Media, octets

@@ -88,7 +88,7 @@ def test_I9_one_fault_costs_what_its_phases_say_and_replay_is_entered_once(syste
     _, told = accounts(tiny(system, gpu_crash_at_seconds=(at,), repair_median_seconds=0.25))
     found = told.ledger.seconds
     assert (found["detect"], found["repair"], found["restart"]) == pytest.approx((1e-3, 0.25, 2e-3), rel=1e-12)
-    resumed = told.crashes[0].embedding_batch
+    resumed = told.crashes[0].resumption.embedding_batch
     ended = 18 if resumed <= 18 else 19
     assert found["lost"] == pytest.approx(0 if resumed == 19 else at - line.batch_ends[17], rel=1e-9)
     replayed = line.batch_ends[ended - 1] - (line.batch_ends[resumed - 1] if resumed else 0.0)

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from training_story import formatted, story
 
 from engine.errors import CannotRun
-from engine.persistence import CrashMedia, FunctionalMedia, Position, format_media, protocol, records, recover
+from engine.persistence import protocol, records
 from engine.persistence.checksums import KEY, MODULUS, moved, row_digests, table_digest
+from engine.persistence.crash_media import CrashMedia
 from engine.persistence.layout import DATA, layout
-from engine.persistence.media import HEALTH, octets
+from engine.persistence.media import HEALTH, FunctionalMedia, octets
+from engine.persistence.protocol import Position, format_media
+from engine.persistence.recovery import recover
 from tests.cases import examples
 
 

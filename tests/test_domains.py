@@ -5,10 +5,13 @@ import pytest
 from machines import scenario
 
 from engine.errors import BadInput
-from engine.persistence import BatchChange, CrashMedia, PersistEvent, Position, Power, Start, recover, survive
+from engine.persistence.crash_media import CrashMedia, Power
 from engine.persistence.layout import layout
 from engine.persistence.media import HEALTH, LINE
 from engine.persistence.models import domain
+from engine.persistence.protocol import Position
+from engine.persistence.recovery import recover
+from engine.persistence.replay import BatchChange, PersistEvent, Start, survive
 from engine.registry import domain_names
 from engine.simulate import simulate
 from tests.cases import each

@@ -19,12 +19,14 @@ from metered_media import CountingMedia
 from training_story import SEED, formatted, story, train
 
 from engine.errors import BadInput, CannotRun
-from engine.persistence import CrashMedia, Position, Power, PowerLost, format_media, recover
+from engine.persistence.crash_media import CrashMedia, Power
 from engine.persistence.layout import DATA, layout
 from engine.persistence.logs import LOGS
-from engine.persistence.media import LINE
+from engine.persistence.media import LINE, PowerLost
 from engine.persistence.models import at_random
+from engine.persistence.protocol import Position, format_media
 from engine.persistence.records import Stamp
+from engine.persistence.recovery import recover
 from tests.cases import examples
 
 RUNS = {

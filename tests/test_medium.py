@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metered_media import region
 
-from engine.persistence import CrashMedia, NearData, Power, PowerLost
-from engine.persistence.crash_media import INTERLEAVE
+from engine.persistence.crash_media import INTERLEAVE, CrashMedia, Power
 from engine.persistence.layout import layout
-from engine.persistence.media import LINE
+from engine.persistence.media import LINE, NearData, PowerLost
 from tests.cases import examples
 
 

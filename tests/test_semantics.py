@@ -12,7 +12,7 @@ from engine.core.work import BottomMLP, HomeWrites, RowLog, RowReads, TopPart
 from engine.faults.fault import Strike
 from engine.hardware.device import Device, seconds
 from engine.hardware.devices import host
-from engine.persistence import PersistEvent
+from engine.persistence.replay import PersistEvent
 from engine.registry import load
 from engine.run.corruption import poisoned
 from engine.run.crash_recovery import StateBefore, recovered_batches
@@ -37,7 +37,7 @@ from engine.store.requests import tend
 from engine.systems.steps import shared
 from engine.systems.system import RecoveryWork, log_policy
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
-from engine.training import scaled
+from engine.training.shape import scaled
 from engine.workload.source import source
 
 REDO = [name for name in SYSTEMS if load("systems", name).log_policy.log == "redo"]

@@ -7,7 +7,7 @@ from metered_media import TimedMedia
 
 from engine.core.work import written
 from engine.hardware.device import joules, seconds, stored
-from engine.persistence import MediumLayout
+from engine.persistence.layout import MediumLayout
 from engine.persistence.logs import LOGS
 from engine.persistence.records import Stamp
 from engine.systems.system import System

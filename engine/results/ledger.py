@@ -81,11 +81,11 @@ def _fates(run: Run) -> list[tuple[Segment, NDArray[np.int64]]]:
     The first execution of a batch counts, later ones are replay; batches that the run ends without are lost.
     """
     total = len(run.planned.batch_ends)
-    final = total if run.completed else run.crashes[-1].embedding_batch
+    final = total if run.completed else run.crashes[-1].resumption.embedding_batch
     before, found = np.zeros(total, np.bool_), list[tuple[Segment, NDArray[np.int64]]]()
     crashes = iter(run.crashes)
     for segment in run.segments:
-        resumed = next(crashes).embedding_batch if segment.cut else segment.last
+        resumed = next(crashes).resumption.embedding_batch if segment.cut else segment.last
         finished = segment.cut.finished if segment.cut else segment.last - segment.first
         done = max(finished, resumed - segment.first)
         batches = np.arange(segment.first, segment.first + done)

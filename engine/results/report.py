@@ -65,7 +65,7 @@ def report(run: Run, steady: Steady, amounts: Traffic, scores: Scores) -> Report
         amounts=amounts,
         steady=steady,
         stale=_stale(run),
-        batches=amounts.batches if run.completed else run.crashes[-1].embedding_batch,
+        batches=amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch,
         elapsed=run.elapsed,
         static={name: device.idle_watts * run.elapsed for name, device in devices.items()},
         dynamic=joules,

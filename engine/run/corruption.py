@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..faults.fault import Strike, generator
-from ..persistence import CrashMedia, MediumLayout
-from ..persistence.layout import Slot
+from ..persistence.crash_media import CrashMedia
+from ..persistence.layout import MediumLayout, Slot
 from ..persistence.logs import LOGS
 from ..persistence.media import LINE, Octets
 from ..persistence.records import read

@@ -8,21 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CannotRun
-from ..persistence import (
-    BatchChange,
-    CrashMedia,
-    MediumLayout,
-    PersistEvent,
-    Position,
-    PowerLost,
-    Recovered,
-    Start,
-    recover,
-    survive,
-)
-from ..persistence.media import LINE
+from ..persistence.crash_media import CrashMedia
+from ..persistence.layout import MediumLayout
+from ..persistence.media import LINE, PowerLost
 from ..persistence.models import at_random, domain
-from ..persistence.recovery import Scan
+from ..persistence.protocol import Position
+from ..persistence.recovery import Recovered, Scan, recover
+from ..persistence.replay import BatchChange, PersistEvent, Start, survive
 from ..schedule.machine import Machine
 from .corruption import Bit, flip_log, keep_flipped, poison, poisoned, turned
 from .outage import Outage, persistence_model

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..persistence import PersistEvent
+from ..persistence.replay import PersistEvent
 from ..schedule.timeline import Timeline
 
 ALMOST = 1 - 2**-20

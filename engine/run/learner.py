@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 
 from ..errors import CannotRun
 from ..faults.fault import generator
-from ..persistence import BatchChange
+from ..persistence.replay import BatchChange
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
-from ..training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
+from ..training.lookup import localise
+from ..training.loop import Evaluation, OnBatch, Trained, evaluate, joined, train
+from ..training.shape import Shape
+from ..training.weights import Weights, initial
 from ..units import FLOAT32
 from ..workload.batch import Batch
 from ..workload.source import Source

@@ -26,9 +26,10 @@ from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..systems.system import LogPolicy, log_policy
 from ..systems.traffic import Traffic
-from ..training import Evaluation, StepResult, boundaries, scale_note, train
 from ..training.lookup import LocalBatch
-from ..training.loop import Scores
+from ..training.loop import Evaluation, Scores, boundaries, train
+from ..training.shape import scale_note
+from ..training.step import StepResult
 from ..workload.readers.criteo import CriteoFile
 from ..workload.source import Source, num_batches, source
 from .crash_recovery import recovered_batches
@@ -197,7 +198,7 @@ def _ends(done: Run) -> Iterator[tuple[int, float]]:
         ends = segment.timeline.batch_ends
         count = len(ends)
         if segment.cut:
-            count = max(segment.cut.finished, next(crashes).embedding_batch - segment.first)
+            count = max(segment.cut.finished, next(crashes).resumption.embedding_batch - segment.first)
         for index in range(count):
             yield segment.first + index, segment.begin + min(float(ends[index]), segment.length)
 
@@ -235,4 +236,4 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
     except CannotRun as error:
         return Training(refusal=str(error))
     aucs = {n: found.auc for n, found in done.evaluations.items()}
-    return Training(done.losses, aucs, scores(done.evaluations[batches], predictions), scale_note(start.shape))
+    return Training(tuple(done.losses), aucs, scores(done.evaluations[batches], predictions), scale_note(start.shape))

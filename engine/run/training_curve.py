@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from ..core.arrays import Ints, Row
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
-from ..training import Evaluation, StepResult, auc, boundaries, rows_of, scale_note, scaled
 from ..training.lookup import LocalBatch
-from ..training.loop import Scores
+from ..training.loop import Evaluation, Scores, auc, boundaries
+from ..training.shape import scale_note, scaled
+from ..training.step import StepResult
+from ..training.weights import rows_of
 from ..workload.source import Source
 from .learner import Learner, advance, crash, evaluate_held_out, untrained
 from .outage import Outage
