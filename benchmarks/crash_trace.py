@@ -154,7 +154,7 @@ class Trace:
         table, place = self._table(self.media), self.reference.layout
         for rows, sign in ((np.flatnonzero(masked & ~self.masked), -1), (np.flatnonzero(self.masked & ~masked), 1)):
             if rows.size:
-                sums = row_digests(rows, table[rows, : place.row_bytes], place.num_rows)
+                sums = row_digests(rows, table[rows, : place.row_bytes])
                 self.kept = (self.kept + sign * int(sums.sum(dtype=np.uint64))) % MODULUS
         self.masked = masked
 
@@ -163,7 +163,7 @@ class Trace:
         if name not in self.digests:
             self.digests = dict(list(self.digests.items())[-3:])
             numbers, values = logged(self.reference.layout, record)
-            self.digests[name] = (numbers, row_digests(numbers, values, self.reference.layout.num_rows))
+            self.digests[name] = (numbers, row_digests(numbers, values))
         return self.digests[name]
 
     def _table(self, media: CrashMedia) -> NDArray[np.uint8]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
 from ..persistence import checksums, protocol
-from ..persistence.layout import MediumLayout, layout
+from ..persistence.layout import MediumLayout
 from ..persistence.logs import LOGS
 from ..persistence.media import Media, NearData, octets
 from ..persistence.protocol import LogName, Position
@@ -133,7 +133,7 @@ def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size
     for touched in rows:
         tables.append(tables[-1].copy())
         tables[-1][touched] += rng.integers(1, 2**31, (size.touched, columns), np.uint32)
-    place = layout(size.num_rows, columns * FLOAT32, mlps[0].size, size.touched, of.checked)
+    place = MediumLayout(size.num_rows, columns * FLOAT32, mlps[0].size, size.touched, of.checked)
     return ReferenceRun(of, place, tuple(tables), tuple(mlps), tuple(rows))
 
 

@@ -58,17 +58,6 @@ class Start:
     position: Position
 
 
-class Unfenced:
-    """A medium whose fences return at once: all that an operation writes stays pending, in order."""
-
-    def __init__(self, media: Media) -> None:
-        self.load, self.store, self.flush = media.load, media.store, media.flush
-        self.device_write, self.poisoned = media.device_write, media.poisoned
-
-    def fence(self) -> None:
-        """Do nothing: the operation is under way."""
-
-
 @dataclass(frozen=True, slots=True)
 class MediumWrites:
     """The logs written so far: of rows by batch, the MLP log that waits for its flag, and the last one flagged."""
@@ -122,11 +111,10 @@ def survive(
     stamps = Stamps(start, changes)
     written = MediumWrites({})
     for event in events:
-        ended, change = event.done >= 1, changes[event.batch]
-        if not ended:
+        if event.done < 1:
             media.hold()
-        written = carry_out(media if ended else Unfenced(media), layout, log, event, change, stamps, written)
-        if ended:
+        written = carry_out(media, layout, log, event, changes[event.batch], stamps, written)
+        if event.done >= 1:
             media.fence()
         else:
             media.tear(max(event.done, 0.0), rng)
