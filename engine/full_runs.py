@@ -10,7 +10,7 @@ from .core.process import single_thread
 from .errors import Cancelled, CannotRun, EmberpoolError
 from .results.explanation import infeasible_result, unscheduled_result
 from .results.result import Result
-from .results.undisturbed import is_undisturbed, planned, undisturbed_result
+from .results.undisturbed import planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
 from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, design_point, evaluate
@@ -36,11 +36,7 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
             return NotScheduled(scenario, error=error)
 
     def render(point: DesignPoint, observed: Observed) -> Result:
-        return (
-            undisturbed_result(point, observed)
-            if is_undisturbed(point, observed)
-            else simulate(point.scenario, progress=progress)
-        )
+        return undisturbed_result(point, observed) or simulate(point.scenario, progress=progress)
 
     with single_thread():
         what = TIMELINES if tables else RUNS

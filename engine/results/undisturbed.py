@@ -15,11 +15,6 @@ from .report import Report
 from .result import Result
 
 
-def is_undisturbed(point: DesignPoint, seen: Observed) -> bool:
-    """Return whether a point's whole run is over before a fault can strike it."""
-    return seen.whole is not None and _first_strike(point.machine.scenario) >= seen.whole.elapsed
-
-
 @remembered()
 def _first_strike(s: Scenario) -> float:
     first = UpcomingFaults(s).peek()
@@ -35,10 +30,10 @@ def planned(
     return plan(s, system, amounts, amounts)
 
 
-def undisturbed_result(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
-    """Return a run as a result, with tables if its timeline was observed."""
-    if seen.whole is None:
-        raise ValueError("a run was observed for its averages alone.")
+def undisturbed_result(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result | None:
+    """Return a run as a result, with tables if its timeline was observed; None if a fault strikes before it is over."""
+    if seen.whole is None or _first_strike(point.machine.scenario) < seen.whole.elapsed:
+        return None
     report = _report(point, seen, seen.whole)
     told = (*notes, *warnings(point.scenario, report))
     return report_result(point.scenario, report, UNDISTURBED, told, seen.whole.line)
