@@ -144,7 +144,8 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         graph = with_log_queued_at(layout.graph, int(demand))
         template = template_of(graph, np.zeros(shape))
         room = empty_totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
-        seen = observe(template, layout.kind, layout.accounts, _of(taken, mine), room)
+        part = taken._replace(row=taken.row[mine], busy_watts=taken.busy_watts[mine], idle_watts=taken.idle_watts[mine])
+        seen = observe(template, layout.kind, layout.accounts, part, room)
         averages = steadies(seen, layout.devices, layout.cells)
         lines: Iterable[Line | None] = starmap(partial(Line, graph, template), zip(room.start, room.end, strict=True))
         runs = _wholes(layout, seen, room, lines if what == TIMELINES else repeat(None)) if what else repeat(None)
@@ -161,11 +162,6 @@ def _wholes(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Li
     waits = np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)).sum(axis=1)
     columns = (room.makespan, room.cells, room.written, room.media, waits)
     return starmap(Whole, zip(*(column.tolist() for column in columns), lines, strict=False))
-
-
-def _of(taken: Taken, machines: Any) -> Taken:
-    """Return what some of the machines take."""
-    return taken._replace(row=taken.row[machines], busy_watts=taken.busy_watts[machines], idle_watts=taken.idle_watts[machines])
 
 
 def _taken(layout: PlanLayout, machines: Sequence[Mapping[str, Device]]) -> Taken:

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.arrays import Row
+from ..core.arrays import Floats, Row
 from ..core.work import written
 from ..hardware.device import Device, stored
 from .averages import average, empty_averages
@@ -90,7 +89,7 @@ def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str,
     )
 
 
-def _mean(values: NDArray[np.float64], batches: int) -> float:
+def _mean(values: Floats, batches: int) -> float:
     """Return the mean of the last batches; np.mean says the same, but half of its time is spent on getting ready."""
     last = values[-batches:]
     return float(np.add.reduce(last)) / len(last)
