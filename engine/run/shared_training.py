@@ -13,7 +13,6 @@ from hashlib import blake2b
 from typing import Protocol
 
 from .. import version
-from ..core.arrays import Row
 from ..errors import BadKnob, CannotRun
 from ..faults.fault import active, strikes
 from ..persistence.models import by_word, domain
@@ -40,6 +39,7 @@ from .segment import Segment
 from .training_curve import (
     Prediction,
     TrainingOutcome,
+    curve_row,
     follow,
     initial_state,
     last_pass,
@@ -184,7 +184,7 @@ def shared_outcome(
         found = shelf[one.name] = _trained(one, file, meter, dict(ends))
     if found.refusal:
         raise CannotRun(found.refusal)
-    rows = tuple(_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
+    rows = tuple(curve_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
     return TrainingOutcome(rows, found.scores, found.note)
 
 
@@ -203,10 +203,6 @@ def _ends(done: Run) -> Iterator[tuple[int, float]]:
             yield segment.first + index, segment.begin + min(float(ends[index]), segment.length)
 
 
-def _row(n: int, end: float, loss: float, auc: float | None) -> Row:
-    return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": auc}
-
-
 def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: dict[int, float]) -> Training:
     """Train the class without a fault; `ends` are when batches end for good, for those who watch."""
     alone = one.scenario
@@ -216,7 +212,7 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
     def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= since:
             predictions[n] = step.loss, batch.labels, step.logits
-        meter.rows.append(_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
+        meter.rows.append(curve_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
         meter.step(f"training batch {n}")
 
     try:

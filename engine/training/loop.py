@@ -3,7 +3,7 @@
 Evaluation on held-out samples is here too: loss, AUC and accuracy.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -95,15 +95,16 @@ def train(
 ) -> Trained:
     """Train batches first..last-1 on a copy of `weights`.
 
-    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed
-    lookup starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only
-    (bit by bit with pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with an optimizer
-    other than SGD.
+    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed lookup
+    starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only (bit by bit
+    with pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with another optimizer than SGD.
     """
     relaxed_allowed(shape, relaxed)
     mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None
-    done, early = Trained([], {}, {}, {}, mine), None
-    for n, batch, following in _with_next(shape, mine, source_batch, first, last):
+    done, early, following = Trained([], {}, {}, {}, mine), None, None
+    for n in range(first, last):
+        batch = following or localise(shape, mine, source_batch(n))
+        following = localise(shape, mine, source_batch(n + 1)) if n + 1 < last else None
         if n in keep:
             done.kept[n] = KeptMlp(mine.mlp.copy(), mine.mlp_state.copy())
         before = _rows_of(mine, np.unique(batch.places)) if n in record else None
@@ -139,17 +140,6 @@ def boundaries(batches: int, count: int) -> frozenset[int]:
 def _rows_of(weights: Weights, places: Locals) -> tuple[Locals, Singles, Singles]:
     """Return places with copies of their vectors and Adagrad states."""
     return places, weights.table[places], weights.row_state[places if weights.row_state.size else []]
-
-
-def _with_next(
-    shape: Shape, weights: Weights, source_batch: Callable[[int], Batch], first: int, last: int
-) -> Iterator[tuple[int, LocalBatch, LocalBatch | None]]:
-    """Yield each batch's number, the batch, and the one after it, None at the end."""
-    following = localise(shape, weights, source_batch(first)) if first < last else None
-    for n in range(first, last):
-        batch, following = following, localise(shape, weights, source_batch(n + 1)) if n + 1 < last else None
-        if batch:
-            yield n, batch, following
 
 
 def _finite(shape: Shape, batch: int, loss: float) -> float:

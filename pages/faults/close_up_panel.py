@@ -47,8 +47,8 @@ def told(found: PowerLossDetail, scenario: Scenario) -> str:
     mlps = f", the MLPs {stale} batch{'es' if stale > 1 else ''} older" if stale else ""
     again = "1 batch is" if crash.lost == 1 else f"{crash.lost} batches are"
     return (
-        f"Power fails in batch {crash.batch}: {down} later training goes on at the start of batch {resumed.embedding_batch}{mlps};"
-        f" {again} run again"
+        f"Power fails in batch {crash.batch}: {down} later training goes on at the start of batch "
+        f"{resumed.embedding_batch}{mlps}; {again} run again"
     )
 
 
