@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from engine.crashcheck.reference_run import Journal, ReferenceRun
 from engine.errors import CannotRun
-from engine.persistence import CrashMedia, records
+from engine.persistence import records
 from engine.persistence.checksums import MODULUS, row_digests, table_digest
+from engine.persistence.crash_media import CrashMedia
 from engine.persistence.layout import DATA, Slot
+from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, Media, octets
 from engine.persistence.models import Write
 from engine.persistence.protocol import Rows
 from engine.persistence.records import Record, RecordKind
-from engine.persistence.recovery import ROW_LOG, choose, logged, survey, to_replay
+from engine.persistence.recovery import choose, logged, survey, to_replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class Trace:
     def _settle(self) -> None:
         """Choose the records as recovery does, and take the rows that enter or leave the logs' set into account."""
         reference = self.reference
-        rows = survey(self.live.values(), (ROW_LOG[reference.log], RecordKind.ROWS_CHECKPOINT))
+        rows = survey(self.live.values(), (LOGS[reference.log].kind, RecordKind.ROWS_CHECKPOINT))
         mlps = survey(self.live.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
         try:
             chosen, mlp = choose(rows, mlps, reference.bound)
@@ -152,7 +154,7 @@ class Trace:
         table, place = self._table(self.media), self.reference.layout
         for rows, sign in ((np.flatnonzero(masked & ~self.masked), -1), (np.flatnonzero(self.masked & ~masked), 1)):
             if rows.size:
-                sums = row_digests(rows, table[rows, : place.row_bytes], place.num_rows)
+                sums = row_digests(rows, table[rows, : place.row_bytes])
                 self.kept = (self.kept + sign * int(sums.sum(dtype=np.uint64))) % MODULUS
         self.masked = masked
 
@@ -161,7 +163,7 @@ class Trace:
         if name not in self.digests:
             self.digests = dict(list(self.digests.items())[-3:])
             numbers, values = logged(self.reference.layout, record)
-            self.digests[name] = (numbers, row_digests(numbers, values, self.reference.layout.num_rows))
+            self.digests[name] = (numbers, row_digests(numbers, values))
         return self.digests[name]
 
     def _table(self, media: CrashMedia) -> NDArray[np.uint8]:

@@ -3,7 +3,10 @@
 import numpy as np
 
 from benchmarks.benchmark import Benchmark, interleaved
-from engine.training import Shape, initial, localise, step
+from engine.training.lookup import localise
+from engine.training.shape import Shape
+from engine.training.step import step
+from engine.training.weights import initial
 from engine.workload.batch import Batch
 
 TABLES, ROWS, SAMPLES, STEPS = 26, 100_000, 128, 20

@@ -9,7 +9,9 @@ from benchmarks.benchmark import Benchmark
 from benchmarks.crash_trace import Trace
 from engine.crashcheck.judge import mismatch
 from engine.crashcheck.reference_run import Configuration, Journal, ReferenceRun, Size, begin, reference_run, train
-from engine.persistence import CrashMedia, FunctionalMedia, recover
+from engine.persistence.crash_media import CrashMedia
+from engine.persistence.media import FunctionalMedia
+from engine.persistence.recovery import recover
 
 # Rows of dlrm-terabyte's length, and an MLP about as large as dlrm-kaggle's.
 SIZE = Size(num_rows=10_000, dim=128, mlp_bytes=2 * 1024 * 1024, batches=6, touched=1000)

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.training import Shape, Weights, layers
 from engine.training.lookup import LocalBatch
+from engine.training.shape import Shape
+from engine.training.weights import Weights, layers
 
 
 class TorchDlrm:

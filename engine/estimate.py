@@ -1,15 +1,10 @@
 """The instant estimate: expected accesses instead of ids, the same systems, devices and schedule, no training."""
 
-from dataclasses import replace
-
-from .estimates import as_result, reports
-from .results.explanation import infeasible_result
-from .results.report import Report
+from .estimates import results
+from .results.explanation import unscheduled_result
 from .results.result import Result
-from .results.tables import device_rows, timeline_rows
 from .scenario.scenario import Scenario
-from .schedule.evaluate import Misfit, RefusedScenario
-from .schedule.machine import expected_line
+from .schedule.evaluate import TIMELINES, NotScheduled
 
 
 def estimate(scenario: Scenario) -> Result:
@@ -17,17 +12,7 @@ def estimate(scenario: Scenario) -> Result:
 
     What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
     """
-    (found,) = reports([scenario], _with_tables)
-    if isinstance(found, RefusedScenario):
+    (found,) = results([scenario], TIMELINES)
+    if isinstance(found, NotScheduled) and found.error:
         raise found.error
-    return infeasible_result(found.scenario, found.problems) if isinstance(found, Misfit) else found
-
-
-def _with_tables(scenario: Scenario, report: Report) -> Result:
-    return replace(
-        as_result(scenario, report),
-        breakdown=report.steady.rows,
-        devices=device_rows(report),
-        ledger=report.ledger.rows,
-        timeline=timeline_rows(expected_line(report.machine)),
-    )
+    return unscheduled_result(found) if isinstance(found, NotScheduled) else found

@@ -4,19 +4,18 @@ A point is settled, given its devices and its plan, each of them remembered by t
 points with the same plan are then scheduled and averaged together. One point alone goes the same way.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from .amounts.expected import expected_amounts
 from .core import process
 from .core.memo import remembered
 from .registry import load
-from .results.explanation import ESTIMATED, finding, passes, unscheduled_result
+from .results.explanation import ESTIMATED, passes, report_result, unscheduled_result
 from .results.ledger import RunLedger, undisturbed_ledger
-from .results.metrics import measure
 from .results.report import Report
 from .results.result import Result
 from .scenario.scenario import Scenario
-from .schedule.evaluate import DesignPoint, NotScheduled, Observed, PlannedBatches, Rendered, design_point, evaluate, plan
+from .schedule.evaluate import AVERAGES, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
 from .schedule.machine import window
 from .schedule.steady_state import Steady
 from .systems.system import log_policy
@@ -30,26 +29,23 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [unscheduled_result(one) if isinstance(one, NotScheduled) else one for one in reports(scenarios, as_result)]
+    return [unscheduled_result(one) if isinstance(one, NotScheduled) else one for one in results(scenarios, AVERAGES)]
 
 
-def as_result(scenario: Scenario, report: Report) -> Result:
-    """Return an estimate as a result, without tables."""
-    return Result(
-        scenario, ran=True, outcome=ESTIMATED, results=measure(report), warnings=notes(scenario), finding=finding(report)
-    )
+def results(scenarios: Iterable[Scenario], what: int) -> list[Result | NotScheduled]:
+    """Return each scenario's steady state as a result, with tables if timelines are observed, or why there is none."""
+    return evaluate((design_point(scenario, _planned) for scenario in scenarios), _result, what)
 
 
-def notes(scenario: Scenario) -> tuple[str, ...]:
+def _result(point: DesignPoint, observed: Observed) -> Result:
+    line = observed.whole.line if observed.whole else None
+    return report_result(point.scenario, _report(point, observed), ESTIMATED, _notes(point.scenario), line)
+
+
+def _notes(scenario: Scenario) -> tuple[str, ...]:
     """Return what a reader of an estimate must know: that it did not see the data file, or that there is none."""
     guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."
     return (*((guessed,) if scenario.data.digest else ()), *passes(scenario))
-
-
-def reports(scenarios: Iterable[Scenario], render: Callable[[Scenario, Report], Rendered]) -> list[Rendered | NotScheduled]:
-    """Return what `render` makes of each scenario's steady state, or why it cannot run, or the error that refuses it."""
-    points = (design_point(scenario, _planned) for scenario in scenarios)
-    return evaluate(points, lambda point, observed: render(point.scenario, _report(point, observed)))
 
 
 @remembered(most=256)
@@ -61,11 +57,13 @@ def _planned(s: Scenario, system: str) -> PlannedBatches:
 
 def _report(point: DesignPoint, observed: Observed) -> Report:
     """Scale the steady state to the scenario's number of batches."""
-    m, amounts, average = point.machine, point.plan.amounts, observed.average
+    m, average = point.machine, observed.average
     batches = m.scenario.run.batches
     return Report(
         machine=m,
+        amounts=point.plan.amounts,
         steady=average,
+        stale=observed.stale,
         batches=batches,
         elapsed=average.step * batches,
         static={name: joules * batches for name, joules in average.static.items()},
@@ -73,10 +71,7 @@ def _report(point: DesignPoint, observed: Observed) -> Report:
         busy={name: seconds * batches for name, seconds in average.busy.items()},
         pmem_written=average.written * batches,
         pmem_media_written=average.media_written * batches,
-        staleness=observed.stale if m.log_policy.log else None,
         ledger=_books(average, batches),
-        hit_rate=amounts.hit_rate if m.system.cache else None,
-        drives_share=amounts.drives_share if m.system.caches else None,
     )
 
 

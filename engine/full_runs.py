@@ -10,10 +10,10 @@ from .core.process import single_thread
 from .errors import Cancelled, CannotRun, EmberpoolError
 from .results.explanation import infeasible_result, unscheduled_result
 from .results.result import Result
-from .results.undisturbed import is_undisturbed, planned, undisturbed_result
+from .results.undisturbed import planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
-from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, RefusedScenario, design_point, evaluate
+from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, design_point, evaluate
 from .simulate import simulate
 
 
@@ -33,14 +33,10 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
         except Cancelled:
             raise
         except EmberpoolError as error:
-            return RefusedScenario(scenario, error)
+            return NotScheduled(scenario, error=error)
 
     def render(point: DesignPoint, observed: Observed) -> Result:
-        return (
-            undisturbed_result(point, observed)
-            if is_undisturbed(point, observed)
-            else simulate(point.scenario, progress=progress)
-        )
+        return undisturbed_result(point, observed) or simulate(point.scenario, progress=progress)
 
     with single_thread():
         what = TIMELINES if tables else RUNS
@@ -54,6 +50,6 @@ def goes_along(scenario: Scenario) -> bool:
 
 
 def _settled(one: NotScheduled) -> Result:
-    if isinstance(one, RefusedScenario) and isinstance(one.error, CannotRun):
+    if isinstance(one.error, CannotRun):
         return infeasible_result(one.scenario, (str(one.error),))
     return unscheduled_result(one)

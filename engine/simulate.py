@@ -12,7 +12,7 @@ from .errors import CannotRun
 from .results.explanation import infeasible_result, run_result
 from .results.report import report
 from .results.result import Result
-from .results.undisturbed import is_undisturbed, planned, undisturbed_result
+from .results.undisturbed import planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
@@ -51,7 +51,7 @@ def simulate(
 def _simulate(
     scenario: Scenario, machine: Machine, file: CriteoFile | None, progress: Watcher | None, shelf: TrainingShelf | None
 ) -> Result:
-    settled, system = machine.scenario, machine.system
+    settled = machine.scenario
     batches, origin, training = num_batches(settled, file), source(settled, file), trains(settled, shelf)
     meter, note = Meter(progress, batches), repeats(settled, origin)
 
@@ -61,13 +61,11 @@ def _simulate(
     if not settled.run.training:  # without a fault either, arrays of times are enough
         plan = planned(settled, scenario.system, file=file, on_progress=on_progress)
         point = DesignPoint(scenario, machine, plan)
-        observed = evaluate_one(point, TIMELINES)
-        if is_undisturbed(point, observed):
-            return undisturbed_result(point, observed, (note,) if note else ())
+        found = undisturbed_result(point, evaluate_one(point, TIMELINES), (note,) if note else ())
+        if found:
+            return found
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
     average = steady(run.planned, machine.devices)
-    hits = traffic.hit_rate if system.cache else None
-    drives = traffic.drives_share if system.caches else None
-    accounts = report(run, average, batches, learned.scores, hits, drives)
+    accounts = report(run, average, traffic, learned.scores)
     return run_result(scenario, run, accounts, learned.rows, tuple(filter(None, (learned.note, note))))

@@ -6,9 +6,11 @@ from metered_media import region
 from training_story import BATCH_SIZE, SEED, formatted, train
 
 from engine.errors import BadInput, CannotRun
-from engine.persistence import CrashMedia, Power, PowerLost, records, recover
+from engine.persistence import records
+from engine.persistence.crash_media import CrashMedia, Power
 from engine.persistence.layout import DATA
-from engine.persistence.media import LINE
+from engine.persistence.media import LINE, PowerLost
+from engine.persistence.recovery import recover
 
 LOG_KINDS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.RecordKind.MLP)
 

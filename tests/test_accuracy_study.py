@@ -9,7 +9,9 @@ from scipy import stats
 
 from engine.__main__ import main
 from engine.errors import BadFile, BadInput
-from engine.training import initial, rows_of, scaled, train
+from engine.training.loop import train
+from engine.training.shape import scaled
+from engine.training.weights import initial, rows_of
 from engine.validation.studies import accuracy, findings, kept, paired
 from engine.validation.studies.accuracy import AccuracyPlan, Score, Seed
 from engine.workload.source import source

@@ -46,9 +46,9 @@ def quiet(system):
 
 def accounts(asked):
     """Return a run and its report."""
-    m = ready(asked)
-    done, _ = run(m, amounts(asked.system), None, untrained(m))
-    return done, report(done, steady(done.planned, m.devices), 40, Scores())
+    m, asks = ready(asked), amounts(asked.system)
+    done, _ = run(m, asks, None, untrained(m))
+    return done, report(done, steady(done.planned, m.devices), asks, Scores())
 
 
 instants = st.lists(st.tuples(st.sampled_from(NAMES), st.floats(0, 0.02)), max_size=5)
@@ -88,7 +88,7 @@ def test_I9_one_fault_costs_what_its_phases_say_and_replay_is_entered_once(syste
     _, told = accounts(tiny(system, gpu_crash_at_seconds=(at,), repair_median_seconds=0.25))
     found = told.ledger.seconds
     assert (found["detect"], found["repair"], found["restart"]) == pytest.approx((1e-3, 0.25, 2e-3), rel=1e-12)
-    resumed = told.crashes[0].embedding_batch
+    resumed = told.crashes[0].resumption.embedding_batch
     ended = 18 if resumed <= 18 else 19
     assert found["lost"] == pytest.approx(0 if resumed == 19 else at - line.batch_ends[17], rel=1e-9)
     replayed = line.batch_ends[ended - 1] - (line.batch_ends[resumed - 1] if resumed else 0.0)

@@ -10,8 +10,10 @@ from benchmarks.crash_trace import Trace
 from engine.crashcheck import configuration, configurations
 from engine.crashcheck.bugs import broken
 from engine.crashcheck.reference_run import Configuration, Journal, Size, attach, begin, reference_run, train
-from engine.persistence import CrashMedia, FunctionalMedia, Power, PowerLost, recover
 from engine.persistence.checksums import table_digest
+from engine.persistence.crash_media import CrashMedia, Power
+from engine.persistence.media import FunctionalMedia, PowerLost
+from engine.persistence.recovery import recover
 from tests.cases import each
 
 

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from training_story import formatted, story
 
 from engine.errors import CannotRun
-from engine.persistence import CrashMedia, FunctionalMedia, Position, format_media, protocol, records, recover
+from engine.persistence import protocol, records
 from engine.persistence.checksums import KEY, MODULUS, moved, row_digests, table_digest
-from engine.persistence.layout import DATA, layout
-from engine.persistence.media import HEALTH, octets
+from engine.persistence.crash_media import CrashMedia
+from engine.persistence.layout import DATA, MediumLayout
+from engine.persistence.media import HEALTH, FunctionalMedia, octets
+from engine.persistence.protocol import Position, format_media
+from engine.persistence.recovery import recover
 from tests.cases import examples
 
 
@@ -75,7 +78,7 @@ def test_a_dirty_shutdown_makes_recovery_scan_and_say_so_once():
 
 def checked(rows=5, row_bytes=20):
     """Return a formatted medium whose rows have checksums, its layout, and its table."""
-    place = layout(rows, row_bytes, 8, 2, row_checksums=True)
+    place = MediumLayout(rows, row_bytes, 8, 2, row_checksums=True)
     table = np.random.default_rng(1).integers(0, 256, (rows, row_bytes), np.uint8)
     media = FunctionalMedia(place.nbytes)
     format_media(media, place, table, np.zeros(8, np.uint8), Position(0, 0))
@@ -84,7 +87,7 @@ def checked(rows=5, row_bytes=20):
 
 def test_a_checksum_per_row_takes_one_word_at_home_and_in_the_logs():
     _, place, _ = checked()
-    plain = layout(5, 20, 8, 2)
+    plain = MediumLayout(5, 20, 8, 2)
     assert (place.stored_bytes, place.entry_bytes) == (plain.stored_bytes + 8, plain.entry_bytes + 8)
 
 

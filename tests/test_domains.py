@@ -5,10 +5,13 @@ import pytest
 from machines import scenario
 
 from engine.errors import BadInput
-from engine.persistence import BatchChange, CrashMedia, PersistEvent, Position, Power, Start, recover, survive
-from engine.persistence.layout import layout
+from engine.persistence.crash_media import CrashMedia, Power
+from engine.persistence.layout import MediumLayout
 from engine.persistence.media import HEALTH, LINE
 from engine.persistence.models import domain
+from engine.persistence.protocol import Position
+from engine.persistence.recovery import recover
+from engine.persistence.replay import BatchChange, PersistEvent, Start, survive
 from engine.registry import domain_names
 from engine.simulate import simulate
 from tests.cases import each
@@ -84,7 +87,7 @@ def interrupted(model, seed):
     change = BatchChange(np.zeros(1, np.int64), row, row + 1, mlp, mlp, 0, 1)
     ops = [PersistEvent(op, 0, 1) for op in ("embedding log", "mlp log", "commit", "embedding update")]
     ops += [PersistEvent("embedding log", 1, 1), PersistEvent("mlp log", 1, 1), PersistEvent("commit", 1, seed / 40)]
-    place = layout(1, 16, 8, 1)
+    place = MediumLayout(1, 16, 8, 1)
     changes = {0: change, 1: BatchChange(np.zeros(1, np.int64), row + 1, row + 2, mlp, mlp, 1, 2)}
     media = survive(place, Start(row, mlp, Position(0, 0)), ops, changes, "undo", np.random.default_rng(seed), model=model)
     return recover(media, place, "undo")

@@ -191,7 +191,7 @@ def struck(system, instants, **knobs):
     machine = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
 
     done, _ = run(machine, amounts, None, untrained(machine))
-    return done, report(done, steady(done.planned, machine.devices), 20, Scores())
+    return done, report(done, steady(done.planned, machine.devices), amounts, Scores())
 
 
 @examples(30)
@@ -200,15 +200,15 @@ def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(
     done, accounts = struck(system, instants)
     assert done.completed, done.outcome
     trained = sum(segment.length for segment in done.segments)
-    down = sum(crash.resumed - crash.at for crash in done.crashes)
+    down = sum(crash.outage.resumed - crash.outage.at for crash in done.crashes)
     assert done.elapsed == pytest.approx(trained + down, **same)
     assert accounts.joules == pytest.approx(sum(accounts.static.values()) + sum(accounts.dynamic.values()), **same)
     watts = sum(device.idle_watts for device in done.machine.devices.values())
     assert sum(accounts.static.values()) == pytest.approx(watts * done.elapsed, **same)
     for before, crash, after in zip(done.segments, done.crashes, done.segments[1:], strict=False):
-        assert before.begin + before.length == pytest.approx(crash.at, **same)
-        assert (after.begin, after.first) == (crash.resumed, crash.embedding_batch)
-        assert crash.resumed - crash.at >= 0.05 + crash.outage.restore - 1e-9
+        assert before.begin + before.length == pytest.approx(crash.outage.at, **same)
+        assert (after.begin, after.first) == (crash.outage.resumed, crash.resumption.embedding_batch)
+        assert crash.outage.resumed - crash.outage.at >= 0.05 + crash.outage.restore - 1e-9
 
 
 def _begins(line):
@@ -235,4 +235,4 @@ def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
     read, back = seconds(memory, Stream(rows * (row + 8), write=False)), seconds(memory, RowUpdates(rows, row))
     load = max(seconds(memory, Stream(mlp, write=False)), over_link)
     assert crash.outage.restore == pytest.approx(float(read + back + load), **same)
-    assert crash.resumed - crash.at == pytest.approx(0.02 + 0.03 + crash.outage.restore, **same)
+    assert crash.outage.resumed - crash.outage.at == pytest.approx(0.02 + 0.03 + crash.outage.restore, **same)

@@ -113,7 +113,7 @@ def test_batch_by_batch_what_was_not_committed_is_run_again(system, resumes):
     found = power_loss_detail(scenario("trainingcxl-rm1", system))
     rows = close_up_panel.frame(found)
     batches = rows[rows.lane == "Batch"]
-    assert (found.crash.batch, found.crash.embedding_batch) == (6, resumes)
+    assert (found.crash.batch, found.crash.resumption.embedding_batch) == (6, resumes)
     again = batches[batches.fate == "run again"]["batch"].tolist()
     assert again == list(range(resumes, 7))[: len(again)] and again
     assert batches[batches.fate == "lost"]["end"].max() == pytest.approx(0.0)

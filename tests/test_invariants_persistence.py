@@ -15,8 +15,10 @@ from engine.crashcheck.exploration import safe_models
 from engine.crashcheck.reference_run import reference_run
 from engine.crashcheck.states import random_prefixes
 from engine.crashcheck.visit import crash_points
-from engine.persistence import CrashMedia, FunctionalMedia, protocol, records, recover
-from engine.persistence.media import HEALTH
+from engine.persistence import protocol, records
+from engine.persistence.crash_media import CrashMedia
+from engine.persistence.media import HEALTH, FunctionalMedia
+from engine.persistence.recovery import recover
 from tests.cases import ASKED
 
 SHARE = 1 if ASKED.all else 5  # of so many configurations `make test` explores one

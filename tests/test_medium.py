@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metered_media import region
 
-from engine.persistence import CrashMedia, NearData, Power, PowerLost
-from engine.persistence.crash_media import INTERLEAVE
-from engine.persistence.layout import layout
-from engine.persistence.media import LINE
+from engine.persistence.crash_media import INTERLEAVE, CrashMedia, Power
+from engine.persistence.layout import MediumLayout
+from engine.persistence.media import LINE, NearData, PowerLost
 from tests.cases import examples
 
 
@@ -141,13 +140,13 @@ def test_an_access_outside_the_medium_is_an_error_not_a_shorter_write(address, n
 @examples(60)
 @given(st.integers(1, 500), st.integers(1, 300), st.integers(1, 5000), st.integers(1, 600))
 def test_regions_of_a_layout_never_overlap(num_rows, row_bytes, mlp_bytes, max_rows):
-    place = layout(num_rows, row_bytes, mlp_bytes, max_rows)
+    place = MediumLayout(num_rows, row_bytes, mlp_bytes, max_rows)
     ends = [place.row(num_rows - 1) + row_bytes]
     for slot in place.slots:
         assert slot.header % LINE == 0
         assert slot.header >= ends[-1]
         ends.append(slot.payload + slot.capacity)
-    assert place.row_slots[0].capacity == min(max_rows, num_rows) * (8 + row_bytes)
+    assert place.row_slots[0].capacity == max_rows * (8 + row_bytes)
     assert place.nbytes >= ends[-1]
     assert region(place, place.row(0)) == "data"
     assert region(place, place.mlp_slots[0].payload) == "mlp log"

@@ -119,8 +119,8 @@ def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
     for at in np.random.default_rng(bound).uniform(0, schedule(ready(asked), amounts).makespan, 25):
         machine = ready(replace(asked, faults=replace(asked.faults, power_loss_at_seconds=(at,))))
         crash = run(machine, amounts, None, untrained(machine))[0].crashes[0]
-        assert crash.batch - 2 <= crash.embedding_batch <= crash.batch + 1
-        seen.append(crash.embedding_batch - crash.mlp_batch)
+        assert crash.batch - 2 <= crash.resumption.embedding_batch <= crash.batch + 1
+        seen.append(crash.resumption.embedding_batch - crash.resumption.mlp_batch)
     assert 0 <= min(seen) <= max(seen) <= bound
     assert bound in (0, 100) or not knobs or max(seen) == bound, "nothing here is stale"
 

@@ -5,7 +5,10 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadInput
-from engine.training import initial, localise, rows_of, scaled, train
+from engine.training.lookup import localise
+from engine.training.loop import train
+from engine.training.shape import scaled
+from engine.training.weights import initial, rows_of
 from engine.validation.studies import accuracy, effects, kept, protections
 from engine.validation.studies.findings import MOMENTS
 from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded

@@ -40,9 +40,8 @@ def by_timeline(asked):
     """Return the result as runs with faults make it: from a timeline of each batch, its books closed batch by batch."""
     m = machine_of(settle(asked).scenario)
     amounts = counted.counted_traffic(m.scenario, asked.system)
-    (done, _), near = run(m, amounts, None, untrained(m)), (amounts.hit_rate if m.system.cache else None,)
-    near += (amounts.drives_share if m.system.caches else None,)
-    return run_result(asked, done, report(done, steady(done.planned, m.devices), amounts.batches, Scores(), *near), (), ())
+    done, _ = run(m, amounts, None, untrained(m))
+    return run_result(asked, done, report(done, steady(done.planned, m.devices), amounts, Scores()), (), ())
 
 
 def close(found, wanted):

@@ -17,11 +17,11 @@ def problems(system):
     """Return what is wrong with the books of a run that loses power three times."""
     done, told = accounts(tiny(system, power_loss_at_seconds=AT, repair_median_seconds=0.003, repair_sigma=0.0))
     wrong = []
-    if [crash.at for crash in done.crashes] != list(AT):
+    if [crash.outage.at for crash in done.crashes] != list(AT):
         wrong.append("faults")
     begins = [segment.begin for segment in done.segments[1:]]
     spent = [sum((a.detect, a.repair, a.restart, a.restore)) for crash in done.crashes for a in crash.outage.attempts]
-    after = [crash.at + seconds for crash, seconds in zip(done.crashes, spent, strict=True)]
+    after = [crash.outage.at + seconds for crash, seconds in zip(done.crashes, spent, strict=True)]
     if begins != pytest.approx(after, rel=1e-12):
         wrong.append("overlap")
     if sum(told.ledger.seconds.values()) != pytest.approx(done.elapsed, rel=1e-9):

@@ -12,10 +12,10 @@ from engine.core.work import BottomMLP, HomeWrites, RowLog, RowReads, TopPart
 from engine.faults.fault import Strike
 from engine.hardware.device import Device, seconds
 from engine.hardware.devices import host
-from engine.persistence import PersistEvent
+from engine.persistence.replay import PersistEvent, Start
 from engine.registry import load
 from engine.run.corruption import poisoned
-from engine.run.crash_recovery import StateBefore, recovered_batches
+from engine.run.crash_recovery import recovered_batches
 from engine.run.cut import cut
 from engine.run.learner import crash
 from engine.run.outage import Outage
@@ -37,7 +37,7 @@ from engine.store.requests import tend
 from engine.systems.steps import shared
 from engine.systems.system import RecoveryWork, log_policy
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
-from engine.training import scaled
+from engine.training.shape import scaled
 from engine.workload.source import source
 
 REDO = [name for name in SYSTEMS if load("systems", name).log_policy.log == "redo"]
@@ -171,9 +171,9 @@ def test_a_recovery_in_miniature_writes_as_much_as_a_failing_flush_can_lose(
 ) -> None:
     """With less written than the 16 KiB that can be lost, the loss would reach back to what was written before, which is safe."""
     m, segment, down = struck(name, **{"machine.persistence_model": model})
-    seen: list[StateBefore] = []
+    seen: list[Start] = []
 
-    def survived(m: object, segment: object, down: object, before: StateBefore, *more: object) -> Resumption:
+    def survived(m: object, segment: object, down: object, before: Start, *more: object) -> Resumption:
         seen.append(before)
         return Resumption(0, 0)
 

@@ -7,7 +7,8 @@ from metered_media import TimedMedia
 
 from engine.core.work import written
 from engine.hardware.device import joules, seconds, stored
-from engine.persistence import MediumLayout, redo, undo
+from engine.persistence.layout import MediumLayout
+from engine.persistence.logs import LOGS
 from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes
@@ -37,7 +38,7 @@ def charged(machine, amounts):
 
 def protocol_batches(machine, amounts, batches=3):
     """Run batches of the protocol with as many rows as the first one touches; return the medium and the last one's costs."""
-    traffic, log = amounts, {"undo": undo, "redo": redo}[machine.log_policy.log]
+    traffic, log = amounts, LOGS[machine.log_policy.log]
     touched, total = int(traffic.rows[0]), int(num_rows(machine.scenario))
     checks = machine.scenario.policy.row_checksums
     place = MediumLayout(total, traffic.row_bytes - 8 * checks, int(traffic.mlp_bytes), touched, checks)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from training_story import SEED, story
 
 from engine.errors import BadInput
-from engine.persistence import PersistEvent, Position, Start, recover, survive
+from engine.persistence.protocol import Position
+from engine.persistence.recovery import recover
+from engine.persistence.replay import PersistEvent, Start, survive
 from tests.cases import examples
 
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from training_models import made_up_batch, made_up_run, model, touched
 
 from engine.errors import Cancelled, CannotRun, EmberpoolError
-from engine.training import auc, boundaries, copy, evaluate, initial, localise, train
+from engine.training.lookup import localise
+from engine.training.loop import auc, boundaries, evaluate, train
+from engine.training.weights import copy, initial
 
 ROOT = Path(__file__).parent.parent
 

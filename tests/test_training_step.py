@@ -6,8 +6,10 @@ from reference_dlrm import ReferenceDlrm
 from training_models import made_up_batch, made_up_run, model
 
 from engine.errors import BadKnob
-from engine.training import copy, layers, local, localise, look_up, step, uses
 from engine.training.layers import interact, interact_back
+from engine.training.lookup import localise, look_up, uses
+from engine.training.step import step
+from engine.training.weights import copy, layers, local
 from tests.cases import each
 
 SHAPES = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run
 
-from engine.training import train
+from engine.training.loop import train
 from tests.cases import ASKED, each
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "torch_losses.json").read_text(encoding="utf-8"))["losses"]

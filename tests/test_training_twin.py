@@ -6,8 +6,7 @@ from training_models import model
 
 from engine.errors import CannotRun
 from engine.scenario.scenario import Scenario, with_values
-from engine.training import full, scale_note, scaled
-from engine.training.shape import fold, mlp_size, offsets, row_nbytes, step_flop
+from engine.training.shape import fold, full, mlp_size, offsets, row_nbytes, scale_note, scaled, step_flop
 
 NONE = np.empty(0, np.int64)
 

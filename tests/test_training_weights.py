@@ -8,8 +8,10 @@ from training_models import made_up_run, model, touched
 
 from engine.core.hashing import GOLDEN, mix
 from engine.errors import CannotRun
-from engine.training import copy, initial, layers, local, localise, revert, revert_mlp, step
+from engine.training.lookup import localise
 from engine.training.shape import distinct, mlp_size
+from engine.training.step import step
+from engine.training.weights import copy, initial, layers, local, revert, revert_mlp
 
 
 def test_a_row_starts_the_same_whatever_other_rows_exist():

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from engine.training import Shape, Weights, initial, rows_of
+from engine.training.shape import Shape
+from engine.training.weights import Weights, initial, rows_of
 from engine.workload.batch import Batch
 
 

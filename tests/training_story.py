@@ -2,7 +2,7 @@
 
 from engine.crashcheck import reference_run as of
 from engine.crashcheck.reference_run import BATCH_SIZE, SEED, Configuration, Journal, Size
-from engine.persistence import CrashMedia
+from engine.persistence.crash_media import CrashMedia
 
 __all__ = ["BATCH_SIZE", "SEED", "formatted", "story", "train"]
 

@@ -10,10 +10,11 @@ from struct import unpack_from
 import numpy as np
 
 from ..errors import CannotRun
-from ..persistence import CrashMedia, FunctionalMedia, Power, protocol, records, recover
+from ..persistence import protocol, records
+from ..persistence.crash_media import CrashMedia, Power
 from ..persistence.layout import DATA
-from ..persistence.media import HEALTH, LINE, Media
-from ..persistence.recovery import Recovered, Scan
+from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
+from ..persistence.recovery import Recovered, Scan, recover
 from .reference_run import BATCH_SIZE, SEED, Journal, ReferenceRun, Wrap, attach, train
 from .timeout import BREAKS, OperationLimit, restart_clock
 

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
 from ..persistence import checksums, protocol
-from ..persistence.layout import MediumLayout, layout
+from ..persistence.layout import MediumLayout
+from ..persistence.logs import LOGS
 from ..persistence.media import Media, NearData, octets
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
-from ..persistence.replay import LOGS, BatchChange
+from ..persistence.replay import BatchChange
 
 SEED = (7, 11)
 BATCH_SIZE = 128
@@ -132,7 +133,7 @@ def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size
     for touched in rows:
         tables.append(tables[-1].copy())
         tables[-1][touched] += rng.integers(1, 2**31, (size.touched, columns), np.uint32)
-    place = layout(size.num_rows, columns * FLOAT32, mlps[0].size, size.touched, of.checked)
+    place = MediumLayout(size.num_rows, columns * FLOAT32, mlps[0].size, size.touched, of.checked)
     return ReferenceRun(of, place, tuple(tables), tuple(mlps), tuple(rows))
 
 
@@ -160,7 +161,7 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
 
     The first MLP log of a relaxed run is in one piece, so that an age taken over from recovery never grows.
     """
-    log, place, ahead = LOGS[reference.log], reference.layout, 0 if reference.log == "undo" else 1
+    log, place, ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
     table = checksums.table_digest(octets(reference.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
     mlp_batch, late = first, LateHomeWrites()

@@ -7,9 +7,10 @@ from random import Random
 import numpy as np
 
 from ..errors import CannotRun
-from ..persistence import CrashMedia, recover
+from ..persistence.crash_media import CrashMedia
 from ..persistence.media import HEALTH
 from ..persistence.models import domain
+from ..persistence.recovery import recover
 from . import judge, states
 from .reference_run import Journal, ReferenceRun, Wrap, train
 from .states import Counts, CrashPoint, Observer

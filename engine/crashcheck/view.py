@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import BadInput
-from ..persistence import FunctionalMedia, records
+from ..persistence import records
 from ..persistence.layout import DATA
-from ..persistence.media import LINE
+from ..persistence.media import LINE, FunctionalMedia
 from . import replay_line, states, visit
 from .judge import CrashVerdict
 from .reference_run import Configuration, ReferenceRun, reference_run

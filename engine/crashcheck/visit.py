@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from ..persistence import CrashMedia, FunctionalMedia, Power
+from ..persistence.crash_media import CrashMedia, Power
+from ..persistence.media import FunctionalMedia
 from ..persistence.models import domain
 from . import judge
 from .judge import CrashVerdict

@@ -65,7 +65,7 @@ def _segment(segment: Segment, crash: Crash, again: bool) -> Iterator[Row]:
     """Yield the batches and persists of one segment, times in its own seconds; what the fault cut is torn."""
     line = segment.timeline
     low = 0.0 if again else _ended(segment, crash.begun - 1 - BEFORE)
-    high = min(_ended(segment, crash.embedding_batch + AFTER - 1), segment.length) if again else segment.length
+    high = min(_ended(segment, crash.resumption.embedding_batch + AFTER - 1), segment.length) if again else segment.length
     for n in range(len(line.batch_ends)):
         batch = segment.first + n
         fate = _fate(batch, crash, again)
@@ -91,4 +91,4 @@ def _fate(batch: int, crash: Crash, again: bool) -> str:
     """Return whether a batch counts, is lost, or is run a second time."""
     if again:
         return "run again" if batch < crash.begun else "counts"
-    return "counts" if batch < crash.embedding_batch else "lost"
+    return "counts" if batch < crash.resumption.embedding_batch else "lost"

@@ -85,7 +85,9 @@ class CrashMedia(FunctionalMedia):
             self._stores |= {number: left} if left else {}
 
     def fence(self) -> None:
-        """Make all flushed lines and device writes durable; raises PowerLost at the cut."""
+        """Make all flushed lines and device writes durable, unless they are held; raises PowerLost at the cut."""
+        if self._held:
+            return
         self._check(0, 0)
         self.operations += 1
         self._reach_medium()
@@ -116,7 +118,7 @@ class CrashMedia(FunctionalMedia):
         return after
 
     def hold(self) -> None:
-        """Let all further writes be pending, also under a model that is durable at once, until `tear`."""
+        """Let all further writes be pending until `tear`, behind a fence and under a model that is durable at once too."""
         self._held = True
 
     def tear(self, share: float, rng: np.random.Generator) -> None:

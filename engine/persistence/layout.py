@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..errors import CannotRun
 from .media import LINE, WORD
 
 DATA = 4096  # the table starts on a page of its own
@@ -32,10 +31,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class MediumLayout:
-    """The map of one medium; made by `layout`. All sizes in bytes.
+    """The map of one medium, for a table of `num_rows` rows; sizes in bytes, optimizer state included.
 
-    Rows start on word borders, so that no atomic word ever holds pieces of two rows. With `row_checksums` one word follows
-    the values of each row, at home and in the logs.
+    `max_log_rows` is the largest number of rows that one batch touches. Rows start on word borders, so that no atomic word
+    ever holds pieces of two rows. With `row_checksums` one word follows the values of each row, at home and in the logs.
     """
 
     num_rows: int
@@ -83,18 +82,6 @@ class MediumLayout:
     def row(self, row: int) -> int:
         """Return the address of a table row."""
         return DATA + row * self.row_stride
-
-
-def layout(num_rows: int, row_bytes: int, mlp_bytes: int, max_log_rows: int, row_checksums: bool = False) -> MediumLayout:
-    """Return the map for a table of `num_rows` rows; `row_bytes` and `mlp_bytes` include optimizer state.
-
-    `max_log_rows` is the largest number of rows that one batch touches. Raises CannotRun.
-    """
-    sizes = {"num_rows": num_rows, "row_bytes": row_bytes, "mlp_bytes": mlp_bytes, "max_log_rows": max_log_rows}
-    for name, size in sizes.items():
-        if size < 1:
-            raise CannotRun(f"persistence.{name}={size} must be at least 1; a log needs rows and an MLP to protect.")
-    return MediumLayout(num_rows, row_bytes, mlp_bytes, min(max_log_rows, num_rows), row_checksums)
 
 
 def _slots(start: int, capacity: int, count: int) -> tuple[Slot, ...]:

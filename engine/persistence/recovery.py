@@ -13,13 +13,13 @@ import numpy as np
 from ..errors import CannotRun
 from . import protocol, records
 from .layout import DATA, ROW_ID, MediumLayout, Slot
+from .logs import LOGS
 from .media import Media, Octets, octets
 from .protocol import LogName, Position, Rows
 from .records import Record, RecordKind
 
 CHECKPOINTS = (RecordKind.ROWS_CHECKPOINT, RecordKind.MLP_CHECKPOINT)
 Scan = Literal["dirty", "always"]
-ROW_LOG = {"undo": RecordKind.UNDO_ROWS, "redo": RecordKind.REDO_ROWS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: i
     damaged = [slot for slot, record in found.items() if record is None and records.is_complete(media, slot)]
     if log == "redo":
         report_damaged_logs([slot for slot in damaged if slot in layout.row_slots])
-    rows = survey(found.values(), (ROW_LOG[log], RecordKind.ROWS_CHECKPOINT))
+    rows = survey(found.values(), (LOGS[log].kind, RecordKind.ROWS_CHECKPOINT))
     mlps = survey(found.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
     chosen, mlp = choose(rows, mlps, staleness_bound)
     repair(media, layout, to_replay(rows, chosen.batch, log))

@@ -2,22 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, nearest
-from . import checksums, protocol, redo, undo
+from . import checksums, protocol
 from .crash_media import CrashMedia, Power
 from .layout import MediumLayout
+from .logs import LOGS
 from .media import WORD, Media, octets
 from .models import at_random
 from .protocol import LogName, Position, Rows
 from .records import Pending, Stamp
 
-LOGS: dict[str, ModuleType] = {"undo": undo, "redo": redo}
 OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
 
 
@@ -57,17 +56,6 @@ class Start:
     table: NDArray[Any]
     mlp: NDArray[Any]
     position: Position
-
-
-class Unfenced:
-    """A medium whose fences return at once: all that an operation writes stays pending, in order."""
-
-    def __init__(self, media: Media) -> None:
-        self.load, self.store, self.flush = media.load, media.store, media.flush
-        self.device_write, self.poisoned = media.device_write, media.poisoned
-
-    def fence(self) -> None:
-        """Do nothing: the operation is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +111,10 @@ def survive(
     stamps = Stamps(start, changes)
     written = MediumWrites({})
     for event in events:
-        ended, change = event.done >= 1, changes[event.batch]
-        if not ended:
+        if event.done < 1:
             media.hold()
-        written = carry_out(media if ended else Unfenced(media), layout, log, event, change, stamps, written)
-        if ended:
+        written = carry_out(media, layout, log, event, changes[event.batch], stamps, written)
+        if event.done >= 1:
             media.fence()
         else:
             media.tear(max(event.done, 0.0), rng)
@@ -144,16 +131,18 @@ def carry_out(
     written: MediumWrites,
 ) -> MediumWrites:
     """Carry out one event by the protocol's own operations, and return the logs written by then."""
-    steps, undoing, batch = LOGS[log], log == "undo", event.batch
+    steps, batch = LOGS[log], event.batch
     match event.op:
         case "embedding log":
-            pending = steps.log_rows(media, layout, batch, change.rows, change.before if undoing else change.after)
+            pending = steps.log_rows(media, layout, batch, change.rows, change.after if steps.ahead else change.before)
             return replace(written, rows={**written.rows, batch: pending})
         case "mlp log":
-            pending = steps.log_mlp(media, layout, batch, change.mlp_before if undoing else change.mlp_after)
+            pending = steps.log_mlp(media, layout, batch, change.mlp_after if steps.ahead else change.mlp_before)
             return replace(written, mlp=pending) if event.done >= 1 else written
         case "commit":
-            steps.commit(media, layout, written.rows[batch], written.mlp, stamps.at(batch) if undoing else stamps.after(batch))
+            steps.commit(
+                media, layout, written.rows[batch], written.mlp, stamps.after(batch) if steps.ahead else stamps.at(batch)
+            )
             return replace(written, mlp=None, flagged_mlp=written.mlp)
         case "embedding update" | "home write":
             steps.rewrite(media, layout, written.rows[batch], written.flagged_mlp, change.rows, change.after)

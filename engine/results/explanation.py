@@ -1,12 +1,14 @@
 """A run's result: metrics, tables, warnings, and the finding, which says what sets the pace of a batch and what would help."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import attrgetter
 
 from ..core.arrays import Row
 from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
-from ..schedule.evaluate import Misfit, NotScheduled
+from ..schedule.evaluate import NotScheduled
+from ..schedule.timeline import Line
 from . import tables
 from .metrics import measure, metrics
 from .report import Report
@@ -21,18 +23,25 @@ LISTED = attrgetter(*AT)
 
 def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
     """Return the result of a full run of the scenario as it was asked for."""
+    told = (*notes, *warnings(asked, report, run.completed))
+    found = report_result(asked, report, run.outcome, told, run.planned, run.completed)
+    return replace(found, training=tables.thinned(list(curve)), events=tables.event_rows(run))
+
+
+def report_result(
+    asked: Scenario, report: Report, outcome: str, told: tuple[str, ...], line: Line | None, ran: bool = True
+) -> Result:
+    """Return a report as a result; it has tables if there is a timeline to draw."""
     return Result(
         scenario=asked,
-        ran=run.completed,
-        outcome=run.outcome,
+        ran=ran,
+        outcome=outcome,
         results=measure(report),
-        breakdown=report.steady.rows,
-        devices=tables.device_rows(report),
-        training=tables.thinned(list(curve)),
-        events=tables.event_rows(run),
-        ledger=report.ledger.rows,
-        timeline=tables.timeline_rows(run.planned),
-        warnings=(*notes, *warnings(asked, report, run.completed)),
+        breakdown=report.steady.rows if line else (),
+        devices=tables.device_rows(report) if line else (),
+        ledger=report.ledger.rows if line else (),
+        timeline=tables.timeline_rows(line) if line else (),
+        warnings=told,
         finding=finding(report),
     )
 
@@ -44,9 +53,9 @@ def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[s
 
 def unscheduled_result(one: NotScheduled) -> Result:
     """Return the result of a scenario that never got a schedule; one that is refused has no numbers at all."""
-    if isinstance(one, Misfit):
-        return infeasible_result(one.scenario, one.problems)
-    return Result(one.scenario, ran=False, outcome=str(one.error), results={})
+    if one.error:
+        return Result(one.scenario, ran=False, outcome=str(one.error), results={})
+    return infeasible_result(one.scenario, one.problems)
 
 
 def infeasible_result(asked: Scenario, problems: tuple[str, ...]) -> Result:

@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.arrays import Row
+from ..core.arrays import Floats, Ints, Row
 from ..hardware.device import Device
 from ..run.run import Run
 from ..run.segment import Segment
 from ..schedule.timeline import Timeline, dynamic_joules, fraction_done
 
-Floats = NDArray[np.float64]
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
 RECOVERY = ("detect", "repair", "restart", "restore", "replay")
 DONE, AGAIN, LOST = 0, 1, 2
@@ -47,7 +45,9 @@ def run_ledger(run: Run, checkpoint: float) -> RunLedger:
     """Close the books of a run; `checkpoint` is what checkpoints expose of a batch without faults, in seconds."""
     devices = run.machine.devices
     seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
-    plan = _Plan.of(run, checkpoint)
+    planned, _ = _joules(run.planned, devices, run.planned.makespan)
+    intervals = _intervals(run.planned, run.planned.makespan)
+    plan = _Plan(intervals, np.minimum(checkpoint, intervals), planned)
     for segment, fate in _fates(run):
         _enter(segment, fate, plan, devices, seconds, dynamic)
     for crash in run.crashes:
@@ -67,25 +67,18 @@ class _Plan:
     checkpoint: Floats
     joules: Floats
 
-    @staticmethod
-    def of(run: Run, checkpoint: float) -> "_Plan":
-        """Read it off the run without a fault."""
-        seconds = _intervals(run.planned, run.planned.makespan)
-        joules, _ = _joules(run.planned, run.machine.devices, run.planned.makespan)
-        return _Plan(seconds, np.minimum(checkpoint, seconds), joules)
 
-
-def _fates(run: Run) -> list[tuple[Segment, NDArray[np.int64]]]:
+def _fates(run: Run) -> list[tuple[Segment, Ints]]:
     """Return each segment with the fate of the batches that ended in it, or that the recovery found complete.
 
     The first execution of a batch counts, later ones are replay; batches that the run ends without are lost.
     """
     total = len(run.planned.batch_ends)
-    final = total if run.completed else run.crashes[-1].embedding_batch
-    before, found = np.zeros(total, np.bool_), list[tuple[Segment, NDArray[np.int64]]]()
+    final = total if run.completed else run.crashes[-1].resumption.embedding_batch
+    before, found = np.zeros(total, np.bool_), list[tuple[Segment, Ints]]()
     crashes = iter(run.crashes)
     for segment in run.segments:
-        resumed = next(crashes).embedding_batch if segment.cut else segment.last
+        resumed = next(crashes).resumption.embedding_batch if segment.cut else segment.last
         finished = segment.cut.finished if segment.cut else segment.last - segment.first
         done = max(finished, resumed - segment.first)
         batches = np.arange(segment.first, segment.first + done)
@@ -96,7 +89,7 @@ def _fates(run: Run) -> list[tuple[Segment, NDArray[np.int64]]]:
 
 def _enter(
     segment: Segment,
-    fate: NDArray[np.int64],
+    fate: Ints,
     plan: _Plan,
     devices: Mapping[str, Device],
     seconds: dict[str, float],

@@ -28,10 +28,6 @@ class Metric:
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
 def _mean_of_faults(*phases: str) -> Callable[[Report], float | None]:
     """Return the metric that is the seconds of some accounts, a fault; none without a fault."""
     return lambda r: sum(r.ledger.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
@@ -83,10 +79,10 @@ METRICS: Mapping[str, Metric] = {
         lambda r: r.ledger.seconds["lost"] + r.ledger.seconds["replay"]),
     "rpo-embeddings": Metric("RPO embeddings", "batches", "lower",
         "Most batches of embedding updates that one fault undid.",
-        lambda r: max((float(crash.begun - crash.embedding_batch) for crash in r.crashes), default=None)),
+        lambda r: max((float(crash.begun - crash.resumption.embedding_batch) for crash in r.crashes), default=None)),
     "rpo-mlp": Metric("RPO MLP", "batches", "lower",
         "Most batches of MLP updates that one fault undid.",
-        lambda r: max((float(crash.begun - crash.mlp_batch) for crash in r.crashes), default=None)),
+        lambda r: max((float(crash.begun - crash.resumption.mlp_batch) for crash in r.crashes), default=None)),
     "unrecoverable": Metric("Unrecoverable", "", "lower",
         "1 if the run ended without its result, else 0.", lambda r: float(r.unrecoverable)),
     "undetected-corruptions": Metric("Undetected corruptions", "", "lower",
@@ -105,7 +101,8 @@ METRICS: Mapping[str, Metric] = {
     "replay-time": Metric("Replay time", "s", "lower",
         "Batches that had ended and are run again, mean over faults.", _mean_of_faults("replay")),
     "mlp-staleness": Metric("MLP staleness", "batches", "lower",
-        "Largest age of the newest complete MLP log at a commit.", lambda r: None if r.staleness is None else float(r.staleness)),
+        "Largest age of the newest complete MLP log at a commit.",
+        lambda r: float(r.stale) if r.machine.log_policy.log else None),
     "pmem-written": Metric("PMEM written", "GB", "lower",
         "Bytes stored into persistent memory: updates and logs.",
         lambda r: r.pmem_written / GB if "pmem" in r.machine.devices else None),
@@ -122,16 +119,19 @@ METRICS: Mapping[str, Metric] = {
         "What one GPU holds between batches: rows, index maps and parameters.",
         lambda r: gpu_bytes(r.machine.scenario, r.machine.system) / GiB),
     "cache-hit-rate": Metric("Cache hit rate", "%", "higher",
-        "Lookups whose row the cache held when their batch began.", lambda r: _percent(r.hit_rate)),
+        "Lookups whose row the cache held when their batch began.",
+        lambda r: 100 * r.amounts.hit_rate if r.machine.system.cache else None),
     "rows-from-drives": Metric("Rows from drives", "%", "lower",
-        "Unique rows of a batch that neither HBM, DRAM nor SCM holds.", lambda r: _percent(r.drives_share)),
+        "Unique rows of a batch that neither HBM, DRAM nor SCM holds.",
+        lambda r: 100 * r.amounts.drives_share if r.machine.system.caches else None),
     "capital-cost": Metric("Capital cost", "USD", "lower",
         "Price of every device, at the year its source gives.",
         lambda r: sum(device.price for device in r.machine.devices.values())),
     "loss": Metric("Loss", "", "lower", "Binary cross-entropy on held-out samples after the run.", lambda r: r.scores.loss),
     "auc": Metric("AUC", "", "higher", "Area under the ROC curve on held-out samples after the run.", lambda r: r.scores.auc),
     "accuracy": Metric("Accuracy", "%", "higher",
-        "Held-out samples classified rightly at probability one half.", lambda r: _percent(r.scores.accuracy)),
+        "Held-out samples classified rightly at probability one half.",
+        lambda r: None if r.scores.accuracy is None else 100 * r.scores.accuracy),
     "loss-training": Metric("Loss (training)", "", "lower",
         "Mean loss of the last pass, as it was trained.", lambda r: r.scores.training_loss),
     "auc-training": Metric("AUC (training)", "", "higher",

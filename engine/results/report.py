@@ -10,6 +10,7 @@ from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline, Until, busy_seconds, dynamic_joules, pmem_written
+from ..systems.traffic import Traffic
 from ..training.loop import Scores
 from .ledger import RunLedger, run_ledger
 
@@ -20,13 +21,14 @@ DIGEST = "newest log speaks of"  # as recovery says that the table does not have
 class Report:
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
-    `hit_rate` is the share of lookups that a cache serves, None without one, `drives_share` the share of unique rows that
-    drives serve, None without memories above them; `ledger` says what time and energy went into. `unnoticed` bits flipped
-    and no checksum saw them.
+    `amounts` are what batches asked for, `stale` the largest age of an MLP log at a commit, in batches; `ledger` says what
+    time and energy went into. `unnoticed` bits flipped and no checksum saw them.
     """
 
     machine: Machine
+    amounts: Traffic
     steady: Steady
+    stale: int
     batches: int
     elapsed: float
     static: Mapping[str, float]
@@ -34,15 +36,12 @@ class Report:
     busy: Mapping[str, float]
     pmem_written: float
     pmem_media_written: float
-    staleness: int | None
     ledger: RunLedger
     crashes: tuple[Crash, ...] = ()
     strikes: int = 0
     unnoticed: int = 0
     unrecoverable: bool = False
     scores: Scores = field(default_factory=Scores)
-    hit_rate: float | None = None
-    drives_share: float | None = None
 
     @property
     def joules(self) -> float:
@@ -50,9 +49,7 @@ class Report:
         return sum(self.static.values()) + sum(self.dynamic.values())
 
 
-def report(
-    run: Run, steady: Steady, batches: int, scores: Scores, hit_rate: float | None = None, drives_share: float | None = None
-) -> Report:
+def report(run: Run, steady: Steady, amounts: Traffic, scores: Scores) -> Report:
     """Close the books of a run."""
     devices = run.machine.devices
     joules, seconds, written, media = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0, 0.0
@@ -65,15 +62,16 @@ def report(
         media += pmem_written(line, until, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
     return Report(
         machine=run.machine,
+        amounts=amounts,
         steady=steady,
-        batches=batches if run.completed else run.crashes[-1].embedding_batch,
+        stale=_stale(run),
+        batches=amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch,
         elapsed=run.elapsed,
         static={name: device.idle_watts * run.elapsed for name, device in devices.items()},
         dynamic=joules,
         busy=seconds,
         pmem_written=written,
         pmem_media_written=media,
-        staleness=staleness(run),
         ledger=run_ledger(run, steady.stage("Checkpoint")),
         crashes=run.crashes,
         strikes=sum(len(crash.outage.strikes) for crash in run.crashes)
@@ -81,8 +79,6 @@ def report(
         unnoticed=unnoticed(run),
         unrecoverable=not run.completed,
         scores=scores,
-        hit_rate=hit_rate,
-        drives_share=drives_share,
     )
 
 
@@ -96,10 +92,8 @@ def _worked(run: Run) -> Iterator[tuple[Timeline, Until]]:
         yield crash.outage.restoring, crash.outage.restored
 
 
-def staleness(run: Run) -> int | None:
-    """Return the largest age of the MLP log at any commit that happened, in batches; None without a log."""
-    if not run.machine.log_policy.log:
-        return None
+def _stale(run: Run) -> int:
+    """Return the largest age of the MLP log at any commit that happened, in batches."""
     ages = [0]
     for segment in run.segments:
         commits = segment.cut.committed + 1 if segment.cut else segment.timeline.start.shape[0]

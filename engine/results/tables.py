@@ -11,7 +11,7 @@ from ..run.cut import begun
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.fail_slow import slow_devices
-from ..schedule.timeline import Line, Timeline, batch_ends
+from ..schedule.timeline import Line
 from ..units import MS
 from .report import Report
 
@@ -47,9 +47,9 @@ def device_rows(report: Report) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def timeline_rows(line: Line | Timeline) -> tuple[Row, ...]:
+def timeline_rows(line: Line) -> tuple[Row, ...]:
     """Return what ran during a few steady-state batches, times in ms from the end of the batch before them."""
-    ends = batch_ends(line)
+    ends = line.batch_ends
     first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
     low = float(ends[first - 1]) if first else 0.0
     high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
@@ -71,7 +71,7 @@ def timeline_rows(line: Line | Timeline) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _pieces(line: Line | Timeline, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
+def _pieces(line: Line, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
     """Return when a task ran within the window: a rolling log only beside its gate task, or while waited for."""
     start, end = float(line.start[n, k]), float(line.end[n, k])
     end = np.inf if isnan(end) else end
@@ -93,22 +93,22 @@ def event_rows(run: Run) -> tuple[Row, ...]:
 
 
 def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
-    strict = run.machine.log_policy.strict or not run.machine.log_policy.log
-    again = f" ({crash.again} more during the recovery)" if crash.again else ""
+    strict, found = run.machine.log_policy.strict or not run.machine.log_policy.log, crash.resumption
+    again = f" ({crash.outage.again} more during the recovery)" if crash.outage.again else ""
     what = f"{_where(crash.outage.strikes[0])} in batch {crash.batch}{again}"
-    yield {"Elapsed [s]": crash.at, "Kind": "fault", "Batch": crash.batch, "What": what}
-    if crash.resumption.fatal:
-        yield {"Elapsed [s]": crash.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": crash.resumption.fatal}
+    yield {"Elapsed [s]": crash.outage.at, "Kind": "fault", "Batch": crash.batch, "What": what}
+    if found.fatal:
+        yield {"Elapsed [s]": crash.outage.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": found.fatal}
         return
     state = (
-        f"embeddings and MLP at the start of batch {crash.embedding_batch}"
+        f"embeddings and MLP at the start of batch {found.embedding_batch}"
         if strict
-        else f"embeddings at the start of batch {crash.embedding_batch}, MLP of batch {crash.mlp_batch}, "
-        f"{crash.embedding_batch - crash.mlp_batch} batches older"
+        else f"embeddings at the start of batch {found.embedding_batch}, MLP of batch {found.mlp_batch}, "
+        f"{found.embedding_batch - found.mlp_batch} batches older"
     )
     again = f"{crash.lost} {'batch is' if crash.lost == 1 else 'batches are'} run again"
     what = f"recovered to {state}; {again}, restore took {crash.outage.restore / MS:.3g} ms"
-    yield {"Elapsed [s]": crash.resumed, "Kind": "recovered", "Batch": crash.embedding_batch, "What": what}
+    yield {"Elapsed [s]": crash.outage.resumed, "Kind": "recovered", "Batch": found.embedding_batch, "What": what}
 
 
 def _where(strike: Strike) -> str:

@@ -9,17 +9,10 @@ from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, Whole, plan
 from ..workload.readers.criteo import CriteoFile
-from .explanation import finding, warnings
+from .explanation import report_result, warnings
 from .ledger import undisturbed_ledger
-from .metrics import measure
 from .report import Report
 from .result import Result
-from .tables import device_rows, timeline_rows
-
-
-def is_undisturbed(point: DesignPoint, seen: Observed) -> bool:
-    """Return whether a point's whole run is over before a fault can strike it."""
-    return seen.whole is not None and _first_strike(point.machine.scenario) >= seen.whole.elapsed
 
 
 @remembered()
@@ -37,27 +30,17 @@ def planned(
     return plan(s, system, amounts, amounts)
 
 
-def undisturbed_result(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result:
-    """Return a run as a result, with tables if its timeline was observed."""
-    if seen.whole is None:
-        raise ValueError("a run was observed for its averages alone.")
-    report, line = _report(point, seen, seen.whole), seen.whole.line
-    return Result(
-        point.scenario,
-        ran=True,
-        outcome=UNDISTURBED,
-        results=measure(report),
-        breakdown=report.steady.rows if line else (),
-        devices=device_rows(report) if line else (),
-        ledger=report.ledger.rows if line else (),
-        timeline=timeline_rows(line) if line else (),
-        warnings=(*notes, *warnings(point.scenario, report)),
-        finding=finding(report),
-    )
+def undisturbed_result(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result | None:
+    """Return a run as a result, with tables if its timeline was observed; None if a fault strikes before it is over."""
+    if seen.whole is None or _first_strike(point.machine.scenario) < seen.whole.elapsed:
+        return None
+    report = _report(point, seen, seen.whole)
+    told = (*notes, *warnings(point.scenario, report))
+    return report_result(point.scenario, report, UNDISTURBED, told, seen.whole.line)
 
 
 def _report(point: DesignPoint, seen: Observed, whole: Whole) -> Report:
-    m, amounts, devices = point.machine, point.plan.amounts, point.machine.devices
+    amounts, devices = point.plan.amounts, point.machine.devices
     busy, dynamic, logs = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0
     for (stage, name), (seconds, joules) in zip(point.plan.layout.cells, whole.cells, strict=True):
         busy[name] += seconds
@@ -67,8 +50,10 @@ def _report(point: DesignPoint, seen: Observed, whole: Whole) -> Report:
     watts = sum([device.idle_watts for device in devices.values()])
     every = watts * whole.elapsed + sum(dynamic.values())
     return Report(
-        machine=m,
+        machine=point.machine,
+        amounts=amounts,
         steady=seen.average,
+        stale=seen.stale,
         batches=amounts.batches,
         elapsed=whole.elapsed,
         static=static,
@@ -76,8 +61,5 @@ def _report(point: DesignPoint, seen: Observed, whole: Whole) -> Report:
         busy=busy,
         pmem_written=whole.written,
         pmem_media_written=whole.media,
-        staleness=seen.stale if m.log_policy.log else None,
         ledger=undisturbed_ledger(whole.elapsed, whole.waits, every, watts * whole.waits + logs),
-        hit_rate=amounts.hit_rate if m.system.cache else None,
-        drives_share=amounts.drives_share if m.system.caches else None,
     )

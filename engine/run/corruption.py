@@ -6,14 +6,15 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.arrays import Ints
 from ..faults.fault import Strike, generator
-from ..persistence import CrashMedia, MediumLayout
-from ..persistence.layout import Slot
+from ..persistence.crash_media import CrashMedia
+from ..persistence.layout import MediumLayout
+from ..persistence.logs import LOGS
 from ..persistence.media import LINE, Octets
 from ..persistence.records import read
-from ..persistence.recovery import ROW_LOG, survey
+from ..persistence.recovery import survey
 from ..scenario.scenario import Scenario, per_table
 from ..systems.traffic import INDEX_BYTES
 from .outage import Outage
@@ -66,7 +67,7 @@ def poisoned(scenario: Scenario, strike: Strike, down: Outage) -> Damage:
     return Damage(where, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
 
 
-def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: NDArray[np.int64]) -> None:
+def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints) -> None:
     """Lose the line; a row of the newest log loses one that lies wholly in it, if any of them has such a line."""
     if damage.where == "row log":
         return media.poison(layout.row_slots[damage.turn % len(layout.row_slots)].payload)
@@ -87,15 +88,11 @@ def _line(layout: MediumLayout, row: int) -> int:
 
 def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
     """Flip a bit in the newest row log, where one holds rows."""
-    found = [record for record in survey(map(partial(read, media), layout.row_slots), (ROW_LOG[log],)) if record.payload]
+    found = [record for record in survey(map(partial(read, media), layout.row_slots), (LOGS[log].kind,)) if record.payload]
     if found:
-        flip_bit(media, found[-1].slot, len(found[-1].payload), generator(seed, f"bit of {flip.at!r}"))
-
-
-def flip_bit(media: CrashMedia, slot: Slot, nbytes: int, rng: np.random.Generator) -> None:
-    """Flip a random bit among the first `nbytes` of a log record."""
-    address, bit = slot.payload + int(rng.integers(nbytes)), 1 << int(rng.integers(8))
-    _flip(media, address, bit)
+        newest, rng = found[-1], generator(seed, f"bit of {flip.at!r}")
+        address = newest.slot.payload + int(rng.integers(len(newest.payload)))
+        _flip(media, address, 1 << int(rng.integers(8)))
 
 
 def _flip(media: CrashMedia, address: int, bit: int) -> None:

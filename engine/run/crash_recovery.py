@@ -2,27 +2,18 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import CannotRun
-from ..persistence import (
-    BatchChange,
-    CrashMedia,
-    MediumLayout,
-    PersistEvent,
-    Position,
-    PowerLost,
-    Recovered,
-    Start,
-    recover,
-    survive,
-)
-from ..persistence.media import LINE
+from ..persistence.crash_media import CrashMedia
+from ..persistence.layout import MediumLayout
+from ..persistence.media import LINE, PowerLost
 from ..persistence.models import at_random, domain
-from ..persistence.recovery import Scan
+from ..persistence.protocol import Position
+from ..persistence.recovery import Recovered, Scan, recover
+from ..persistence.replay import BatchChange, PersistEvent, Start, survive
 from ..schedule.machine import Machine
 from .corruption import Bit, flip_log, keep_flipped, poison, poisoned, turned
 from .outage import Outage, persistence_model
@@ -32,22 +23,6 @@ PURPOSE = 102
 MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each leaves what the one before it left
 MOST_FENCED = 2**16  # bytes; a buffer without end loses as much of a small recovery as one of this size
 NO_ROWS = np.empty(0, np.int64)
-Octets = NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class StateBefore:
-    """The state at the start of batch `batch`, whose checkpoint is complete: table (R, row bytes) and MLP bytes.
-
-    `mlp` is what the newest flagged MLP log holds, the parameters at the start of batch `mlp_batch`. `flipped` are the
-    bits of the table that are not as they were written.
-    """
-
-    batch: int
-    table: Octets
-    mlp: Octets
-    mlp_batch: int
-    flipped: tuple[Bit, ...] = ()
 
 
 def events(segment: Segment) -> tuple[PersistEvent, ...]:
@@ -71,9 +46,18 @@ def _needs(m: Machine, op: str) -> frozenset[str]:
 
 
 def recovered_state(
-    m: Machine, segment: Segment, down: Outage, before: StateBefore, changes: Mapping[int, BatchChange], batch_size: int
+    m: Machine,
+    segment: Segment,
+    down: Outage,
+    before: Start,
+    changes: Mapping[int, BatchChange],
+    batch_size: int,
+    flipped: tuple[Bit, ...] = (),
 ) -> Recovered:
-    """Tear and damage what the fault took, then recover; raises CannotRun where nothing can be restored."""
+    """Tear and damage what the fault took, then recover; raises CannotRun where nothing can be restored.
+
+    `before` has table (R, row bytes) and MLP bytes, but not yet reader and seeds; `flipped` bits are not as they were written.
+    """
     if m.log_policy.log == "":
         raise ValueError("a system without a log has nothing to recover from.")
     if any("media" in strike.kind.destroys for strike in down.strikes):
@@ -90,12 +74,12 @@ def recovered_state(
         row_checksums=m.scenario.policy.row_checksums,
     )
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
-    written = turned(before.table, before.flipped)
-    start = Start(written, before.mlp, Position(before.batch, before.mlp_batch, before.batch * batch_size, seeds))
+    written = turned(before.table, flipped)
+    start = Start(written, before.mlp, replace(before.position, reader=before.position.batch * batch_size, seed=seeds))
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, down.strikes[0])
     media = survive(layout, start, surviving_events(m, segment, down), numbered, m.log_policy.log, rng, model, granularity)
-    keep_flipped(media, layout, written, before.table, before.flipped)
+    keep_flipped(media, layout, written, before.table, flipped)
     _damage(m, segment, down, media, layout, changes)
     scan = _scan(m, down)
     for share in down.interrupted[:MOST_REPLAYED]:
@@ -147,6 +131,6 @@ def recovered_batches(m: Machine, segment: Segment, down: Outage) -> tuple[int, 
     change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
     since, flagged = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
     flipped = ((count, 0, 1),) if segment.flipped and m.scenario.faults.silent_corruption_where == "table" else ()
-    before = StateBefore(segment.first + since, rows, mlp, segment.first + flagged, flipped)
-    found = recovered_state(m, segment, down, before, {event.batch: change for event in events(segment)}, 1)
+    before = Start(rows, mlp, Position(segment.first + since, segment.first + flagged))
+    found = recovered_state(m, segment, down, before, {event.batch: change for event in events(segment)}, 1, flipped)
     return found.embedding_batch, found.mlp_batch

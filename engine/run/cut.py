@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..persistence import PersistEvent
+from ..core.arrays import Floats
+from ..persistence.replay import PersistEvent
 from ..schedule.timeline import Timeline
 
 ALMOST = 1 - 2**-20
@@ -50,14 +50,14 @@ def begun_before(timeline: Timeline, at: float) -> int:
     return int(np.searchsorted(begun(timeline), at, side="left"))
 
 
-def begun(timeline: Timeline) -> NDArray[np.float64]:
+def begun(timeline: Timeline) -> Floats:
     """Return when each batch begins, (N,): the first start of work on it that takes time.
 
     Sending is none, nor is the host's training loop, which may run any number of batches ahead of what it launches.
     """
     ahead = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])
     counts = ~ahead & (timeline.template.durations > 0)
-    begun: NDArray[np.float64] = np.nanmin(np.where(counts, timeline.start, np.inf), axis=1)
+    begun: Floats = np.nanmin(np.where(counts, timeline.start, np.inf), axis=1)
     return begun
 
 

@@ -4,19 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.arrays import Singles
 from ..errors import CannotRun
 from ..faults.fault import generator
-from ..persistence import BatchChange
-from ..scenario.scenario import Scenario
+from ..persistence.media import Octets
+from ..persistence.protocol import Position
+from ..persistence.replay import BatchChange, Start
 from ..schedule.machine import Machine
-from ..training import Evaluation, OnBatch, Shape, Trained, Weights, evaluate, initial, joined, localise, train
+from ..training.loop import OnBatch, Trained, joined, train
+from ..training.shape import Shape
+from ..training.weights import Weights
 from ..units import FLOAT32
 from ..workload.batch import Batch
 from ..workload.source import Source
 from .corruption import Bit
-from .crash_recovery import StateBefore, events, recovered_state
+from .crash_recovery import events, recovered_state
 from .outage import Outage
 from .run import Resumption
 from .segment import Flip, Segment
@@ -38,12 +41,6 @@ class Learner:
     first: Weights
     batch: int = 0
     flipped: tuple[Bit, ...] = ()
-
-
-def untrained(shape: Shape, source: Source, held_out: Batch, touched: NDArray[np.int64], scenario: Scenario) -> Learner:
-    """Return an untrained model whose table holds the `touched` rows."""
-    weights = initial(shape, touched, scenario.data.seed)
-    return Learner(shape, source, held_out, weights, weights)
 
 
 def advance(
@@ -137,7 +134,7 @@ def crash(
     learner = remember(learner, m, segment.flips)
     before = _before(learner, done, since, segment.first + cut.since_mlp, changes)
     try:
-        found = recovered_state(m, segment, down, before, changes, m.scenario.data.batch_size)
+        found = recovered_state(m, segment, down, before, changes, m.scenario.data.batch_size, learner.flipped)
     except CannotRun as error:
         return replace(learner, weights=done.weights), Resumption(0, 0, str(error)), done
     weights = _from_bytes(learner.weights, found.table, found.mlp)
@@ -145,18 +142,13 @@ def crash(
     return replace(learner, weights=weights, batch=batch), Resumption(batch, found.mlp_batch), done
 
 
-def evaluate_held_out(learner: Learner) -> Evaluation:
-    """Evaluate the model on the held-out samples."""
-    return evaluate(learner.shape, learner.weights, localise(learner.shape, learner.weights, learner.held_out))
-
-
-def _row_bytes(table: NDArray[np.float32], state: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _row_bytes(table: Singles, state: Singles) -> Octets:
     """Return (rows, row bytes): each vector followed by its optimizer state, where there is one."""
     columns = [table, state[:, None]] if state.size else [table]
     return np.ascontiguousarray(np.concatenate(columns, axis=1)).view(np.uint8)
 
 
-def _mlp_bytes(mlp: NDArray[np.float32], state: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _mlp_bytes(mlp: Singles, state: Singles) -> Octets:
     return np.concatenate([mlp, state]).view(np.uint8)
 
 
@@ -179,16 +171,16 @@ def _mlp_only(done: Trained, n: int, learner: Learner) -> BatchChange:
     return BatchChange(np.empty(0, np.int64), none, none, mlp, mlp)
 
 
-def _before(learner: Learner, done: Trained, since: int, flagged: int, changes: Mapping[int, BatchChange]) -> StateBefore:
+def _before(learner: Learner, done: Trained, since: int, flagged: int, changes: Mapping[int, BatchChange]) -> Start:
     """Return the state at the start of batch `since`: the trained table with the recorded batches taken back."""
     table = _row_bytes(done.weights.table, done.weights.row_state).copy()
     for n in sorted((n for n in changes if n >= since), reverse=True):
         table[changes[n].rows] = changes[n].before
     kept = done.kept.get(flagged, learner.weights)
-    return StateBefore(since, table, _mlp_bytes(kept.mlp, kept.mlp_state), flagged, learner.flipped)
+    return Start(table, _mlp_bytes(kept.mlp, kept.mlp_state), Position(since, flagged))
 
 
-def _from_bytes(like: Weights, table: NDArray[np.uint8], mlp: NDArray[np.uint8]) -> Weights:
+def _from_bytes(like: Weights, table: Octets, mlp: Octets) -> Weights:
     rows = np.ascontiguousarray(table).view(np.float32)
     flat = np.ascontiguousarray(mlp).view(np.float32)
     dim, size = like.table.shape[1], like.mlp.size

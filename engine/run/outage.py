@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.arrays import Floats
 from ..faults.fault import Strike, generator
 from ..persistence.models import domain
 from ..scenario.scenario import Scenario
@@ -54,7 +54,7 @@ class Outage:
         return self.restoring.makespan
 
     @property
-    def restored(self) -> NDArray[np.float64]:
+    def restored(self) -> Floats:
         """Seconds of restore that each attempt got through."""
         return np.array([attempt.restore for attempt in self.attempts])
 
@@ -87,11 +87,6 @@ def outage(m: Machine, traffic: Traffic, segment: Segment, strike: Strike, ahead
         strikes.append(strike)
 
 
-def scans(scenario: Scenario, strike: Strike) -> bool:
-    """Tell whether recovery verifies the tables: where it always does, or where the device counts a dirty shutdown."""
-    return scenario.policy.recovery_scan == "always" or domain(persistence_model(scenario, strike)).announced
-
-
 class _Further:
     """Faults in this recovery: those that come anyway, those listed from its start, and random ones."""
 
@@ -119,9 +114,13 @@ def persistence_model(scenario: Scenario, strike: Strike) -> str:
 
 
 def _recovery(m: Machine, traffic: Traffic, segment: Segment, strike: Strike) -> RecoveryWork:
-    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log."""
+    """Return what recovery reads and writes: the newest committed batch's rows; nothing without a log.
+
+    It verifies the tables where it always does, or where the device counts a dirty shutdown.
+    """
     committed = segment.cut.committed if segment.cut else -1
-    scan = table_bytes(m.scenario) if m.log_policy.log and scans(m.scenario, strike) else 0.0
+    scans = m.scenario.policy.recovery_scan == "always" or domain(persistence_model(m.scenario, strike)).announced
+    scan = table_bytes(m.scenario) if m.log_policy.log and scans else 0.0
     if not m.log_policy.log or committed < 0:
         return RecoveryWork(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
     rows = float(traffic.rows[segment.first + committed])

@@ -41,31 +41,6 @@ class Crash:
     begun: int
 
     @property
-    def at(self) -> float:
-        """When the job stopped, in seconds of the run."""
-        return self.outage.at
-
-    @property
-    def resumed(self) -> float:
-        """When training went on."""
-        return self.outage.resumed
-
-    @property
-    def again(self) -> int:
-        """How often a further fault struck during the recovery."""
-        return self.outage.again
-
-    @property
-    def embedding_batch(self) -> int:
-        """The batch that training resumed at."""
-        return self.resumption.embedding_batch
-
-    @property
-    def mlp_batch(self) -> int:
-        """The batch at whose start the recovered MLPs were."""
-        return self.resumption.mlp_batch
-
-    @property
     def lost(self) -> int:
         """How many batches had begun and are run again."""
         return self.begun - self.resumption.embedding_batch
@@ -122,8 +97,8 @@ def _hopeless(crashes: list[Crash]) -> bool:
     if not crashes:
         return False
     last = crashes[-HOPELESS:]
-    stuck = len(last) == HOPELESS and len({crash.embedding_batch for crash in last}) == 1
-    many = len(crashes) + last[-1].again >= MOST_CRASHES
+    stuck = len(last) == HOPELESS and len({crash.resumption.embedding_batch for crash in last}) == 1
+    many = len(crashes) + last[-1].outage.again >= MOST_CRASHES
     return stuck or many or bool(last[-1].resumption.fatal)
 
 
@@ -149,12 +124,12 @@ def _gave_up(crashes: list[Crash]) -> str:
     last, strikes = crashes[-1], [strike for crash in crashes for strike in crash.outage.strikes]
     if last.resumption.fatal:
         return f"unrecoverable: {last.resumption.fatal}"
-    if last.again >= MOST_ATTEMPTS:
+    if last.outage.again >= MOST_ATTEMPTS:
         return (
-            f"unrecoverable: {last.again} faults struck during one recovery; make faults rarer, "
+            f"unrecoverable: {last.outage.again} faults struck during one recovery; make faults rarer, "
             "or shorten faults.detect_seconds, faults.repair_median_seconds and faults.restart_seconds."
         )
     return (
-        f"unrecoverable: after {_struck(strikes)} training no longer got past batch {last.embedding_batch}; make faults "
-        "rarer, shorten the run, or choose a system that logs every batch."
+        f"unrecoverable: after {_struck(strikes)} training no longer got past batch {last.resumption.embedding_batch}; make "
+        "faults rarer, shorten the run, or choose a system that logs every batch."
     )

@@ -13,7 +13,6 @@ from hashlib import blake2b
 from typing import Protocol
 
 from .. import version
-from ..core.arrays import Row
 from ..errors import BadKnob, CannotRun
 from ..faults.fault import active, strikes
 from ..persistence.models import by_word, domain
@@ -26,9 +25,10 @@ from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..systems.system import LogPolicy, log_policy
 from ..systems.traffic import Traffic
-from ..training import Evaluation, StepResult, boundaries, scale_note, train
 from ..training.lookup import LocalBatch
-from ..training.loop import Scores
+from ..training.loop import Evaluation, Scores, boundaries, train
+from ..training.shape import scale_note
+from ..training.step import StepResult
 from ..workload.readers.criteo import CriteoFile
 from ..workload.source import Source, num_batches, source
 from .crash_recovery import recovered_batches
@@ -39,6 +39,7 @@ from .segment import Segment
 from .training_curve import (
     Prediction,
     TrainingOutcome,
+    curve_row,
     follow,
     initial_state,
     last_pass,
@@ -183,7 +184,7 @@ def shared_outcome(
         found = shelf[one.name] = _trained(one, file, meter, dict(ends))
     if found.refusal:
         raise CannotRun(found.refusal)
-    rows = tuple(_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
+    rows = tuple(curve_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
     return TrainingOutcome(rows, found.scores, found.note)
 
 
@@ -197,13 +198,9 @@ def _ends(done: Run) -> Iterator[tuple[int, float]]:
         ends = segment.timeline.batch_ends
         count = len(ends)
         if segment.cut:
-            count = max(segment.cut.finished, next(crashes).embedding_batch - segment.first)
+            count = max(segment.cut.finished, next(crashes).resumption.embedding_batch - segment.first)
         for index in range(count):
             yield segment.first + index, segment.begin + min(float(ends[index]), segment.length)
-
-
-def _row(n: int, end: float, loss: float, auc: float | None) -> Row:
-    return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": auc}
 
 
 def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: dict[int, float]) -> Training:
@@ -215,7 +212,7 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
     def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= since:
             predictions[n] = step.loss, batch.labels, step.logits
-        meter.rows.append(_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
+        meter.rows.append(curve_row(n, ends[n], step.loss, evaluation.auc if evaluation else None))
         meter.step(f"training batch {n}")
 
     try:
@@ -235,4 +232,4 @@ def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: 
     except CannotRun as error:
         return Training(refusal=str(error))
     aucs = {n: found.auc for n, found in done.evaluations.items()}
-    return Training(done.losses, aucs, scores(done.evaluations[batches], predictions), scale_note(start.shape))
+    return Training(tuple(done.losses), aucs, scores(done.evaluations[batches], predictions), scale_note(start.shape))

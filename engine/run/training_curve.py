@@ -5,22 +5,23 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.arrays import Ints, Row
+from ..core.arrays import Ints, Row, Singles
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
-from ..training import Evaluation, StepResult, auc, boundaries, rows_of, scale_note, scaled
-from ..training.lookup import LocalBatch
-from ..training.loop import Scores
+from ..training.lookup import LocalBatch, localise
+from ..training.loop import Evaluation, Scores, auc, boundaries, evaluate
+from ..training.shape import scale_note, scaled
+from ..training.step import StepResult
+from ..training.weights import initial, rows_of
 from ..workload.source import Source
-from .learner import Learner, advance, crash, evaluate_held_out, untrained
+from .learner import Learner, advance, crash
 from .outage import Outage
 from .progress import Meter
 from .run import Resumption
 from .segment import Segment
 
-Prediction = tuple[float, NDArray[np.float32], NDArray[np.float32]]
+Prediction = tuple[float, Singles, Singles]
 MOST_PREDICTIONS = 10_000
 
 
@@ -49,6 +50,11 @@ class TrainingState:
     predictions: dict[int, Prediction] = field(default_factory=dict)
 
 
+def curve_row(n: int, end: float, loss: float, auc: float | None) -> Row:
+    """Return a row of the training curve: a batch, when it ended, its loss, and the AUC after it, where that is known."""
+    return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": auc}
+
+
 def initial_state(m: Machine, given: Source, batches: int, meter: Meter) -> TrainingState:
     """Return the state before the first batch, with an empty curve."""
     evaluations = boundaries(batches, m.scenario.run.evaluations)
@@ -66,7 +72,9 @@ def scaled_learner(scenario: Scenario, given: Source, batches: int, meter: Meter
         return given.ids(n)
 
     touched = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
-    return untrained(scaled(scenario, touched), given, held_out, touched, scenario)
+    shape = scaled(scenario, touched)
+    weights = initial(shape, touched, scenario.data.seed)
+    return Learner(shape, given, held_out, weights, weights)
 
 
 def last_pass(scenario: Scenario, given: Source, batches: int) -> int:
@@ -87,8 +95,9 @@ def follow(segment: Segment, down: Outage | None, state: TrainingState) -> tuple
 
 def training_outcome(state: TrainingState) -> TrainingOutcome:
     """Return what the model reached, on held-out samples and on the last pass of training."""
-    final, note = evaluate_held_out(state.learner), scale_note(state.learner.shape)
-    return TrainingOutcome(state.rows, scores(final, state.predictions), note)
+    shape, weights = state.learner.shape, state.learner.weights
+    final = evaluate(shape, weights, localise(shape, weights, state.learner.held_out))
+    return TrainingOutcome(state.rows, scores(final, state.predictions), scale_note(shape))
 
 
 def scores(final: Evaluation, predictions: Mapping[int, Prediction]) -> Scores:
@@ -114,7 +123,7 @@ class _SegmentRecord:
         """Note one trained batch, or put it aside if it had not ended before the cut; training's OnBatch."""
         index = n - self.segment.first
         elapsed = self.segment.begin + min(float(self.ends[index]), self.segment.length)
-        row = {"Batch": n, "Elapsed [s]": elapsed, "Loss": step.loss, "AUC": evaluation.auc if evaluation else None}
+        row = curve_row(n, elapsed, step.loss, evaluation.auc if evaluation else None)
         kept = row, (step.loss, batch.labels, step.logits)
         if index < self.finished:
             self._note(*kept)

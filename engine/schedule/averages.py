@@ -58,7 +58,7 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     """
     points, devices = taken.busy_watts.shape
     found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
-    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, _seen(kind), len(whole.makespan) > 0))
+    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, len(whole.makespan) > 0))
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
@@ -70,10 +70,6 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
             break
     _events(template, state, todo, inputs, found, whole)
     return found
-
-
-def _seen(kind: Ints) -> int:
-    return len(kind) - 2 if len(kind) > 2 else len(kind)
 
 
 def _events(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> None:

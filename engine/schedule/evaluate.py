@@ -18,10 +18,10 @@ from ..systems.traffic import Traffic
 from .averages import EXPOSED, observe
 from .kernels.template import Averages, Taken
 from .kernels.totals import Totals, empty_totals
-from .layout import PlanLayout, laid_out, with_log_queued_at
+from .layout import PlanLayout, laid_out
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steadies
-from .timeline import Line, template_of
+from .timeline import Line, template_of, with_log_queued_at
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 
@@ -35,19 +35,12 @@ class PlannedBatches:
 
 
 @dataclass(frozen=True, eq=False)
-class RefusedScenario:
-    """A scenario that is refused, and the error that says why."""
+class NotScheduled:
+    """A scenario that does not fit its machine, and the sentences that say why; or that is refused, and the error."""
 
     scenario: Scenario
-    error: EmberpoolError
-
-
-@dataclass(frozen=True, eq=False)
-class Misfit:
-    """A scenario that does not fit its machine, and the sentences that say why."""
-
-    scenario: Scenario
-    problems: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    error: EmberpoolError | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +74,6 @@ class Observed(NamedTuple):
     whole: Whole | None
 
 
-NotScheduled = Misfit | RefusedScenario
 Rendered = TypeVar("Rendered")
 AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
 
@@ -92,12 +84,12 @@ def design_point(scenario: Scenario, planned: Callable[[Scenario, str], PlannedB
         settled = settle(scenario)
         m = machine_of(settled.scenario)
         if settled.problems:
-            return Misfit(scenario, settled.problems)
+            return NotScheduled(scenario, settled.problems)
         return DesignPoint(scenario, m, planned(settled.scenario, scenario.system))
     except Cancelled:
         raise
     except EmberpoolError as error:
-        return RefusedScenario(scenario, error)
+        return NotScheduled(scenario, error=error)
 
 
 def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> PlannedBatches:
@@ -152,7 +144,8 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         graph = with_log_queued_at(layout.graph, int(demand))
         template = template_of(graph, np.zeros(shape))
         room = empty_totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
-        seen = observe(template, layout.kind, layout.accounts, _of(taken, mine), room)
+        part = taken._replace(row=taken.row[mine], busy_watts=taken.busy_watts[mine], idle_watts=taken.idle_watts[mine])
+        seen = observe(template, layout.kind, layout.accounts, part, room)
         averages = steadies(seen, layout.devices, layout.cells)
         lines: Iterable[Line | None] = starmap(partial(Line, graph, template), zip(room.start, room.end, strict=True))
         runs = _wholes(layout, seen, room, lines if what == TIMELINES else repeat(None)) if what else repeat(None)
@@ -169,11 +162,6 @@ def _wholes(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Li
     waits = np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)).sum(axis=1)
     columns = (room.makespan, room.cells, room.written, room.media, waits)
     return starmap(Whole, zip(*(column.tolist() for column in columns), lines, strict=False))
-
-
-def _of(taken: Taken, machines: Any) -> Taken:
-    """Return what some of the machines take."""
-    return taken._replace(row=taken.row[machines], busy_watts=taken.busy_watts[machines], idle_watts=taken.idle_watts[machines])
 
 
 def _taken(layout: PlanLayout, machines: Sequence[Mapping[str, Device]]) -> Taken:

@@ -128,13 +128,3 @@ def _of(example: Ints, batches: int, demand: Demand) -> Demand:
     short = {name: value[example] for name, value in vars(demand.work).items() if _varies(value, batches)}
     work: Work = replace(demand.work, **short)
     return replace(demand, work=work)
-
-
-def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
-    """Let the rolling log wait in the lane of one of its demands, by number."""
-
-    def queued(task: Task) -> Task:
-        chosen = task.demands[demand]
-        return replace(task, demands=(chosen, *(other for other in task.demands if other is not chosen)))
-
-    return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))

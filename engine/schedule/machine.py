@@ -11,11 +11,10 @@ from ..core.graph import check
 from ..core.memo import Recorder, remembered
 from ..hardware.device import Device, check_assumptions, counted, name_of, within_host
 from ..registry import every, load
-from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ..systems import system
 from ..systems.capacity import Fit, fit
-from ..systems.system import LogPolicy, System, built, powered
+from ..systems.system import LogPolicy, System, powered
 from ..systems.traffic import Traffic
 from .steady_state import steady
 from .timeline import Slow, Timeline, timeline
@@ -42,15 +41,11 @@ def machine_of(scenario: Scenario) -> Machine:
         check_assumptions(scenario.machine, _catalogue())
     parts = powered(scenario.system, scenario.machine)
     behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
-    with_host = not behind_link and {"host", "dram"} <= parts.keys()
     factor = prod([device.drawn_per_joule for device in parts.values()])
-    devices = {name: _device(scenario.machine, name, with_host and name == "dram", factor) for name in parts}
+    if not behind_link and {"host", "dram"} <= parts.keys():
+        parts["dram"] = within_host(parts["dram"])
+    devices = {name: counted(scenario.machine, part, factor) for name, part in parts.items()}
     return Machine(scenario, chosen, system.log_policy(scenario, chosen), devices)
-
-
-def _device(machine: MachineKnobs, name: str, in_host: bool, factor: float) -> Device:
-    device = built(machine, name)
-    return counted(machine, within_host(device) if in_host else device, factor)
 
 
 @cache
@@ -78,11 +73,6 @@ def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ..
     found = _sized(s)
     changes = found.scenario.changes if isinstance(found.scenario, Recorder) else {}
     return changes, found.problems, found.capacity_is_automatic
-
-
-def _throughput(settled: Scenario) -> float:
-    m = machine_of(settled)
-    return settled.data.batch_size / steady(expected_line(m), m.devices).step
 
 
 def expected_line(m: Machine, batches: int | None = None) -> Timeline:
@@ -119,15 +109,17 @@ def _sized(scenario: Scenario) -> Fit:
     A second node can be slower than one alone, because the two have to talk: so counts are tried upwards, one by one
     at first, later in steps of an eighth, within which more nodes are taken to be faster.
     """
-    target, most = scenario.machine.target_throughput, _most(scenario)
+    target = scenario.machine.target_throughput
     if target is None or not load("systems", scenario.system).scales:
         return fit(scenario)
+    most = max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
     first = for_capacity(scenario, most)
     if first is None:
         return fit(on(scenario, most))
 
     def reached(count: int) -> float:
-        return _throughput(fit(on(scenario, count)).scenario)
+        m = machine_of(fit(on(scenario, count)).scenario)
+        return scenario.data.batch_size / steady(expected_line(m), m.devices).step
 
     low, high, best, fastest = first - 1, first, first, 0.0
     while high <= min(most, PATIENCE * best + 1):
@@ -145,10 +137,6 @@ def _least(low: int, high: int, enough: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _most(scenario: Scenario) -> int:
-    return max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
 
 
 def _too_much(scenario: Scenario, nodes: int, fastest: float) -> str:

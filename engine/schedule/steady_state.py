@@ -1,19 +1,17 @@
 """The steady state of a timeline: step time, exposed and busy seconds, and joules, per batch and device."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.arrays import Row
-from ..core.work import Amount, Work, written
+from ..core.arrays import Floats, Row
+from ..core.work import written
 from ..hardware.device import Device, stored
 from .averages import average, empty_averages
 from .kernels.template import Averages
 from .layout import accounts_of
-from .timeline import Timeline, pmem_work
+from .timeline import Timeline
 
 Cell = tuple[str, str, float, float, float]
 
@@ -61,13 +59,15 @@ def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
     accounts, cells = accounts_of(timeline.graph.tasks, tuple(devices))
     mean = np.zeros((4, len(timeline.demands)))
     mean[0], mean[1] = ([_mean(some, batches) for some in each] for each in (timeline.busy, timeline.dynamic))
+    works = [demand.work for task in timeline.graph.tasks for demand in task.demands]
+    for d, (work, (_, name)) in enumerate(zip(works, timeline.demands, strict=True)):
+        if name == "pmem":
+            mean[2:, d] = [_mean(np.atleast_1d(some), batches) for some in (written(work), stored(devices[name], work))]
     found = empty_averages(1, len(shares), len(devices), len(cells))
     found.step[0], found.exposed[0] = (high - low) / batches, timeline.exposed()
     busy_watts = np.array([device.busy_watts for device in devices.values()])
     idle_watts = np.array([device.idle_watts for device in devices.values()])
     average(accounts, mean, np.array(shares), busy_watts, idle_watts, found, 0)
-    found.written[0] = _written(timeline, shares, batches, written)
-    found.media[0] = _written(timeline, shares, batches, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
     return next(steadies(found, tuple(devices), cells))
 
 
@@ -89,7 +89,7 @@ def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str,
     )
 
 
-def _mean(values: NDArray[np.float64], batches: int) -> float:
+def _mean(values: Floats, batches: int) -> float:
     """Return the mean of the last batches; np.mean says the same, but half of its time is spent on getting ready."""
     last = values[-batches:]
     return float(np.add.reduce(last)) / len(last)
@@ -99,7 +99,3 @@ def ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
     """Return the share of batches in which each task ran: 1, but less for a log that spans batches."""
     done = np.mean(~np.isnan(timeline.end[-batches:]), axis=0)
     return tuple(float(x) for x in done)
-
-
-def _written(timeline: Timeline, shares: tuple[float, ...], batches: int, bytes_of: Callable[[Work], Amount]) -> float:
-    return sum(shares[k] * _mean(np.atleast_1d(bytes_of(work)), batches) for k, work in pmem_work(timeline))

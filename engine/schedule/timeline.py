@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,51 +15,28 @@ from .kernels.template import ScheduleState, Template, exposed, stretches
 Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended
 
 
-class Line(NamedTuple):
-    """When the tasks of a graph start and end, (N, K), as in a timeline, without what they cost."""
+@dataclass(frozen=True)
+class Line:
+    """When N batches of the K tasks of a graph start and end, (N, K), in seconds from the line's own start.
+
+    `start` is NaN for a rolling log that was skipped, `end` also for one that had not ended.
+    """
 
     graph: TaskGraph
     template: Template
     start: Floats
     end: Floats
 
-
-def batch_ends(line: "Line | Timeline") -> Floats:
-    """Return when the last foreground task of each batch ends, (N,)."""
-    rolling = np.arange(line.end.shape[1]) == line.template.roll
-    ends: Floats = line.end[:, ~(line.template.background | rolling)].max(axis=1)
-    return ends
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """A scheduled graph: N batches, K tasks, times in seconds from the timeline's own start.
-
-    `busy` has the seconds each demand keeps its device working (0 for work beside the device's own) and
-    `dynamic` its joules, both (N,), in the order of `demands`, which lists (task position, device).
-    """
-
-    graph: TaskGraph
-    template: Template
-    state: ScheduleState
-    demands: tuple[tuple[int, str], ...]
-    busy: tuple[Floats, ...]
-    dynamic: tuple[Floats, ...]
-
-    @property
-    def start(self) -> Floats:
-        """Start of each task, (N, K); NaN for a rolling log that was skipped."""
-        return self.state.start
-
-    @property
-    def end(self) -> Floats:
-        """End of each task, (N, K); NaN for a rolling log that was skipped or had not ended."""
-        return self.state.end
-
     @property
     def batch_ends(self) -> Floats:
         """When the last foreground task of each batch ends, (N,)."""
-        return batch_ends(self)
+        ends: Floats = self.end[:, self.foreground].max(axis=1)
+        return ends
+
+    @property
+    def foreground(self) -> Flags:
+        """Which tasks are neither background work nor a rolling log, (K,)."""
+        return ~self.template.background & self._not_rolling
 
     @property
     def makespan(self) -> float:
@@ -71,6 +47,20 @@ class Timeline:
     def _not_rolling(self) -> Flags:
         return np.array([not task.during for task in self.graph.tasks])
 
+
+@dataclass(frozen=True)
+class Timeline(Line):
+    """A line with what it costs.
+
+    `busy` has the seconds each demand keeps its device working (0 for work beside the device's own) and
+    `dynamic` its joules, both (N,), in the order of `demands`, which lists (task position, device).
+    """
+
+    state: ScheduleState
+    demands: tuple[tuple[int, str], ...]
+    busy: tuple[Floats, ...]
+    dynamic: tuple[Floats, ...]
+
     def window(self) -> tuple[float, float, int]:
         """Return start, end and number of batches of the steady state: all batches after the first two."""
         ends = self.batch_ends
@@ -79,8 +69,7 @@ class Timeline:
     def exposed(self) -> Floats:
         """Return each task's seconds on the critical path of a steady-state batch, (K,); they sum to the step time."""
         low, _, batches = self.window()
-        foreground = np.where(self.template.background | ~self._not_rolling, -np.inf, self.end[-1])
-        last = (self.end.shape[0] - 1) * self.end.shape[1] + int(np.argmax(foreground))
+        last = (self.end.shape[0] - 1) * self.end.shape[1] + int(np.argmax(np.where(self.foreground, self.end[-1], -np.inf)))
         shares: Floats = exposed(self.template, self.state, last, low) / batches
         return shares
 
@@ -100,7 +89,7 @@ def timeline(
 
     A rolling log queues at its slowest device; part of a longer run says by the run's graph, `like`, which one that is.
     """
-    graph = _logs_where_slowest(graph, devices) if like is None else _queued_alike(graph, like)
+    graph = with_log_queued_at(graph, _lane_of_log(graph, devices, like))
     asked = [(k, demand) for k, task in enumerate(graph.tasks) for demand in task.demands]
     demands = tuple((k, demand.device) for k, demand in asked)
     spent = [_seconds(devices, demand, batches, slow) for _, demand in asked]
@@ -110,7 +99,8 @@ def timeline(
         durations[:, k] = np.maximum(durations[:, k], some)
     busy = tuple(np.zeros(batches) if demand.beside else some for (_, demand), some in zip(asked, spent, strict=True))
     template = template_of(graph, durations)
-    return Timeline(graph, template, advance(template), demands, busy, dynamic)
+    state = advance(template)
+    return Timeline(graph, template, state.start, state.end, state, demands, busy, dynamic)
 
 
 def _seconds(devices: Mapping[str, Device], demand: Demand, batches: int, slow: Slow | None) -> Floats:
@@ -120,24 +110,22 @@ def _seconds(devices: Mapping[str, Device], demand: Demand, batches: int, slow: 
     return np.where(slow.batches, seconds(slow.devices[demand.device], demand.work), usual)
 
 
-def _queued_alike(graph: TaskGraph, like: TaskGraph) -> TaskGraph:
-    """Let each rolling log queue where the same log of another graph does."""
-
-    def ordered(task: Task) -> Task:
-        devices = [demand.device for demand in like.tasks[like.index(task.name)].demands]
-        return replace(task, demands=tuple(sorted(task.demands, key=lambda demand: devices.index(demand.device))))
-
-    return TaskGraph(tuple(ordered(task) if task.during else task for task in graph.tasks))
+def _lane_of_log(graph: TaskGraph, devices: Mapping[str, Device], like: TaskGraph | None) -> int:
+    """Return in the lane of which of its demands a rolling log waits: a slow medium is never asked for more than it has."""
+    asked = next((task.demands for task in graph.tasks if task.during), ())
+    if like and asked:
+        return [demand.device for demand in asked].index(next(task.server[0] for task in like.tasks if task.during))
+    return int(np.argmax([np.mean(seconds(devices[demand.device], demand.work)) for demand in asked])) if asked else 0
 
 
-def _logs_where_slowest(graph: TaskGraph, devices: Mapping[str, Device]) -> TaskGraph:
-    """Queue a rolling log at its slowest device, so that a slow medium is never asked for more than it has."""
+def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
+    """Let the rolling log wait in the lane of one of its demands, by number."""
 
-    def slowest_first(task: Task) -> Task:
-        ordered = sorted(task.demands, key=lambda demand: -float(np.mean(seconds(devices[demand.device], demand.work))))
-        return replace(task, demands=tuple(ordered))
+    def queued(task: Task) -> Task:
+        chosen = task.demands[demand]
+        return replace(task, demands=(chosen, *(other for other in task.demands if other is not chosen)))
 
-    return TaskGraph(tuple(slowest_first(task) if task.during else task for task in graph.tasks))
+    return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
 
 
 def template_of(graph: TaskGraph, durations: Floats) -> Template:

@@ -3,8 +3,8 @@
 Evaluation on held-out samples is here too: loss, AUC and accuracy.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..workload.batch import Batch
 from .layers import losses
 from .lookup import LocalBatch, localise, look_up
 from .shape import Shape
-from .step import Early, StepResult, forward_pass, relaxed_allowed, step
+from .step import StepResult, forward_pass, relaxed_allowed, step
 from .weights import Locals, Weights, copy
 
 CHUNK = 2048  # samples at a time: their activations stay near the processor
@@ -72,10 +72,10 @@ class Trained:
     `weights` are as batch `last` would find them.
     """
 
-    losses: tuple[float, ...]
-    evaluations: Mapping[int, Evaluation]
-    kept: Mapping[int, KeptMlp]
-    recorded: Mapping[int, Recorded]
+    losses: list[float]
+    evaluations: dict[int, Evaluation]
+    kept: dict[int, KeptMlp]
+    recorded: dict[int, Recorded]
     weights: Weights
 
 
@@ -95,62 +95,41 @@ def train(
 ) -> Trained:
     """Train batches first..last-1 on a copy of `weights`.
 
-    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed
-    lookup starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only
-    (bit by bit with pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with an optimizer
-    other than SGD.
+    `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed lookup
+    starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only (bit by bit
+    with pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with another optimizer than SGD.
     """
     relaxed_allowed(shape, relaxed)
     mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None
-    notes = _Notes(shape, mine)
-    early: Early | None = None
-    for n, batch, following in _with_next(shape, mine, source_batch, first, last):
-        notes.before(n, batch, n in keep, n in record)
-        done = step(shape, mine, batch, early, following if relaxed else None)
-        early = done.early
-        notes.after(n, done, test if n + 1 in evaluations else None)
-        if on_batch(n, done, batch, notes.evaluations.get(n + 1)):
+    done, early, following = Trained([], {}, {}, {}, mine), None, None
+    for n in range(first, last):
+        batch = following or localise(shape, mine, source_batch(n))
+        following = localise(shape, mine, source_batch(n + 1)) if n + 1 < last else None
+        if n in keep:
+            done.kept[n] = KeptMlp(mine.mlp.copy(), mine.mlp_state.copy())
+        before = _rows_of(mine, np.unique(batch.places)) if n in record else None
+        stepped = step(shape, mine, batch, early, following if relaxed else None)
+        early = stepped.early
+        done.losses.append(_finite(shape, n, stepped.loss))
+        if before:
+            done.recorded[n] = Recorded(*before, *_rows_of(mine, before[0])[1:])
+        if test and n + 1 in evaluations:
+            done.evaluations[n + 1] = evaluate(shape, mine, test)
+            _finite(shape, n, done.evaluations[n + 1].loss)
+        if on_batch(n, stepped, batch, done.evaluations.get(n + 1)):
             raise Cancelled(f"Training was stopped after batch {n}.")
-    return Trained(tuple(notes.losses), notes.evaluations, notes.kept, notes.recorded, mine)
+    return done
 
 
 def joined(parts: Sequence[Trained]) -> Trained:
     """Put stretches of training that follow each other together."""
     return Trained(
-        losses=tuple(loss for part in parts for loss in part.losses),
+        losses=[loss for part in parts for loss in part.losses],
         evaluations={n: found for part in parts for n, found in part.evaluations.items()},
         kept={n: mlp for part in parts for n, mlp in part.kept.items()},
         recorded={n: rows for part in parts for n, rows in part.recorded.items()},
         weights=parts[-1].weights,
     )
-
-
-@dataclass
-class _Notes:
-    """What is noted down while the batches go by."""
-
-    shape: Shape
-    weights: Weights
-    losses: list[float] = field(default_factory=list)
-    evaluations: dict[int, Evaluation] = field(default_factory=dict)
-    kept: dict[int, KeptMlp] = field(default_factory=dict)
-    recorded: dict[int, Recorded] = field(default_factory=dict)
-    rows: tuple[Locals, Singles, Singles] | None = None
-
-    def before(self, n: int, batch: LocalBatch, keep: bool, record: bool) -> None:
-        """Note the MLPs as batch n begins, and the rows that it will update."""
-        if keep:
-            self.kept[n] = KeptMlp(self.weights.mlp.copy(), self.weights.mlp_state.copy())
-        self.rows = _rows_of(self.weights, np.unique(batch.places)) if record else None
-
-    def after(self, n: int, done: StepResult, test: LocalBatch | None) -> None:
-        """Note the loss, the rows as updated, and how well the model does on `test`."""
-        self.losses.append(_finite(self.shape, n, done.loss))
-        if self.rows:
-            self.recorded[n] = Recorded(*self.rows, *_rows_of(self.weights, self.rows[0])[1:])
-        if test:
-            self.evaluations[n + 1] = evaluate(self.shape, self.weights, test)
-            _finite(self.shape, n, self.evaluations[n + 1].loss)
 
 
 def boundaries(batches: int, count: int) -> frozenset[int]:
@@ -161,17 +140,6 @@ def boundaries(batches: int, count: int) -> frozenset[int]:
 def _rows_of(weights: Weights, places: Locals) -> tuple[Locals, Singles, Singles]:
     """Return places with copies of their vectors and Adagrad states."""
     return places, weights.table[places], weights.row_state[places if weights.row_state.size else []]
-
-
-def _with_next(
-    shape: Shape, weights: Weights, source_batch: Callable[[int], Batch], first: int, last: int
-) -> Iterator[tuple[int, LocalBatch, LocalBatch | None]]:
-    """Yield each batch's number, the batch, and the one after it, None at the end."""
-    following = localise(shape, weights, source_batch(first)) if first < last else None
-    for n in range(first, last):
-        batch, following = following, localise(shape, weights, source_batch(n + 1)) if n + 1 < last else None
-        if batch:
-            yield n, batch, following
 
 
 def _finite(shape: Shape, batch: int, loss: float) -> float:

@@ -37,18 +37,18 @@ def _of(scenario: Scenario, share: float) -> PowerLossDetail | str:
 
 def told(found: PowerLossDetail, scenario: Scenario) -> str:
     """Return what happened, as a sentence."""
-    crash = found.crash
-    down = length(crash.resumed - crash.at)
-    if crash.embedding_batch == 0:
+    crash, resumed = found.crash, found.crash.resumption
+    down = length(crash.outage.resumed - crash.outage.at)
+    if resumed.embedding_batch == 0:
         return (
             f"Power fails in batch {crash.batch}: system {scenario.system} keeps no log, and training starts again after {down}"
         )
-    stale = crash.embedding_batch - crash.mlp_batch
+    stale = resumed.embedding_batch - resumed.mlp_batch
     mlps = f", the MLPs {stale} batch{'es' if stale > 1 else ''} older" if stale else ""
     again = "1 batch is" if crash.lost == 1 else f"{crash.lost} batches are"
     return (
-        f"Power fails in batch {crash.batch}: {down} later training goes on at the start of batch {crash.embedding_batch}{mlps}; "
-        f"{again} run again"
+        f"Power fails in batch {crash.batch}: {down} later training goes on at the start of batch "
+        f"{resumed.embedding_batch}{mlps}; {again} run again"
     )
 
 

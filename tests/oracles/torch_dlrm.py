@@ -8,7 +8,8 @@ import torch
 from torch import nn
 from training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run
 
-from engine.training import Shape, layers
+from engine.training.shape import Shape
+from engine.training.weights import layers
 
 
 def torch_losses(name: str) -> list[float]:

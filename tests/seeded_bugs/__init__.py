@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import iter_modules, resolve_name
 from typing import Any
 from unittest.mock import patch
 
@@ -62,7 +62,7 @@ def installed(bug: Bug) -> Iterator[None]:
         return
     module, _, function = bug.seam.rpartition(".")
     place = module if module.startswith("engine.") else f"engine.persistence.{module}"
-    with patch.object(import_module(place), function, bug.broken):
+    with patch.object(resolve_name(place), function, bug.broken):
         yield
 
 

@@ -10,35 +10,35 @@ from engine.persistence.recovery import logged
 from seeded_bugs import bug
 
 
-@bug("undo.log_rows")
-def last_row_is_not_logged(media, layout, batch, rows, values):
+@bug("logs.LogOrder.log_rows")
+def last_row_is_not_logged(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[:-1], values[:-1])
 
 
-@bug("undo.log_rows")
-def last_word_of_each_row_is_not_logged(media, layout, batch, rows, values):
+@bug("logs.LogOrder.log_rows")
+def last_word_of_each_row_is_not_logged(log, media, layout, batch, rows, values):
     short = values.copy()
     short[:, -1] = 0
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, short)
 
 
-@bug("redo.log_rows", on="redo")
-def redo_log_holds_rows_in_another_order(media, layout, batch, rows, values):
+@bug("logs.LogOrder.log_rows", on="redo")
+def redo_log_holds_rows_in_another_order(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, np.roll(values, 1, axis=0))
 
 
-@bug("undo.log_rows")
-def undo_log_holds_values_that_the_update_has_begun_to_change(media, layout, batch, rows, values):
+@bug("logs.LogOrder.log_rows")
+def undo_log_holds_values_that_the_update_has_begun_to_change(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, values + np.asarray([1], values.dtype))
 
 
-@bug("redo.log_rows", on="redo")
-def redo_log_holds_the_old_values(media, layout, batch, rows, values):
+@bug("logs.LogOrder.log_rows", on="redo")
+def redo_log_holds_the_old_values(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, protocol.read_table(media, layout)[rows])
 
 
-@bug("undo.log_rows", on="undo-adagrad")
-def optimizer_state_of_rows_is_not_logged(media, layout, batch, rows, values):
+@bug("logs.LogOrder.log_rows", on="undo-adagrad")
+def optimizer_state_of_rows_is_not_logged(log, media, layout, batch, rows, values):
     plain = values.copy()
     plain[:, -1] = 0
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, plain)
@@ -51,8 +51,8 @@ def optimizer_state_of_the_mlp_is_not_logged(media, layout, batch, mlp, stop=Non
     return log_mlp(media, layout, batch, plain, stop, pending)
 
 
-@bug("undo.log_rows")
-def rows_that_the_batch_before_changed_too_are_not_logged(media, layout, batch, rows, values):
+@bug("logs.LogOrder.log_rows")
+def rows_that_the_batch_before_changed_too_are_not_logged(log, media, layout, batch, rows, values):
     live = [found for slot in layout.row_slots if (found := read(media, slot)) and found.kind == RecordKind.UNDO_ROWS]
     known = np.concatenate([logged(layout, one)[0] for one in live] or [np.empty(0, np.int64)])
     new = ~np.isin(rows, known)

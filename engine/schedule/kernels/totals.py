@@ -21,8 +21,9 @@ class Sums(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def sums_of(taken: Taken, kind: Ints, seen: int, whole: bool) -> Sums:
-    """Average what is taken over the last `seen` batches and, if `whole`, total it over all of them."""
+def sums_of(taken: Taken, kind: Ints, whole: bool) -> Sums:
+    """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
+    seen = len(kind) - 2 if len(kind) > 2 else len(kind)
     weight = np.zeros(taken.seconds.shape[1])
     for n in range(len(kind) - seen, len(kind)):
         weight[kind[n]] += 1.0

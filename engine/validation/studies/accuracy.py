@@ -12,23 +12,10 @@ from ...core.process import single_thread
 from ...errors import BadInput, CannotRun
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
-from ...training import (
-    Evaluation,
-    LocalBatch,
-    Shape,
-    Trained,
-    Weights,
-    copy,
-    evaluate,
-    initial,
-    localise,
-    revert,
-    revert_mlp,
-    rows_of,
-    scale_note,
-    scaled,
-    train,
-)
+from ...training.lookup import LocalBatch, localise
+from ...training.loop import Evaluation, Trained, evaluate, train
+from ...training.shape import Shape, scale_note, scaled
+from ...training.weights import Weights, copy, initial, revert, revert_mlp, rows_of
 from ...workload.source import source
 
 STALENESS = (0, 1, 10, 100, 300, 1000)

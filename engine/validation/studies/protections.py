@@ -17,7 +17,10 @@ import numpy as np
 from ...core.arrays import Singles
 from ...core.process import single_thread
 from ...errors import BadInput
-from ...training import Weights, copy, initial, localise, revert_mlp, rows_of, scale_note, scaled, train
+from ...training.lookup import localise
+from ...training.loop import train
+from ...training.shape import scale_note, scaled
+from ...training.weights import Weights, copy, initial, revert_mlp, rows_of
 from ...workload.source import source
 from .accuracy import Seed, scenario_of, score
 
