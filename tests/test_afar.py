@@ -39,9 +39,7 @@ def owner(**client: object) -> dask_pool.Cluster:
     """The owner's end without a network."""
     there = object.__new__(dask_pool.Cluster)
     there.__dict__.update(address="tcp://x:1", told={}, sent={}, flying={}, answers=SimpleQueue(), numbers=iter(range(99)))
-    there.__dict__.update(
-        client=SimpleNamespace(**{"status": "running"} | client), cores=2, next_look=0.0, heard=time.monotonic()
-    )
+    there.__dict__.update(client=SimpleNamespace(**{"status": "running"} | client), cores=2, heard=time.monotonic())
     return there
 
 
@@ -125,7 +123,6 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
         (first, _) = service.status(store, one.request).running
         assert first.progress and first.progress.share == 0.25
         service.cancel(store, one.request)
-        there.next_look = 0.0
         there.tend(connection)
     (name,) = set(there.sent.values())
     assert runs == [(dask_pool.forget, {(name, key) for key in one.keys})]
@@ -139,7 +136,7 @@ def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Pat
     there = owner(status="connecting")
     with opened(store) as connection:
         there.tend(connection)
-        there.next_look, there.heard = 0.0, time.monotonic() - dask_pool.GONE_SECONDS - 1
+        there.heard = time.monotonic() - dask_pool.GONE_SECONDS - 1
         with pytest.raises(CannotRun, match="finished points are kept"):
             there.tend(connection)
 

@@ -18,7 +18,7 @@ from ..errors import BadInput, CannotRun
 from ..run import progress
 from ..store import trainings
 from . import computations
-from .pool import LOOK_SECONDS, Store
+from .pool import Store
 from .worker import CHANGED, Chunk, ChunkEnd, endings
 
 TOPIC = "emberpool progress"
@@ -88,7 +88,6 @@ class Cluster:
         self.answers: SimpleQueue[Any] = SimpleQueue()  # futures that are done
         self.numbers = count()
         self.cores = 0
-        self.next_look = 0.0
         self.heard = time.monotonic()
 
     @property
@@ -147,11 +146,8 @@ class Cluster:
             self.sent.pop(key, None)
 
     def tend(self, store: Store) -> None:
-        """Now and then: pass progress on to viewers, tell workers what nobody waits for, notice that the scheduler is gone."""
+        """Pass progress on to viewers, tell workers what nobody waits for, notice that the scheduler is gone."""
         now = time.monotonic()
-        if now < self.next_look:
-            return
-        self.next_look = now + LOOK_SECONDS
         with suppress(OSError, TimeoutError):
             if self.client.status == "running":
                 self.cores = sum(self.client.ncores().values())
@@ -164,9 +160,8 @@ class Cluster:
         if unwanted := {(self.sent[key], key) for *_, key in computations.unwanted(store) if key in self.sent}:
             self.client.run(forget, unwanted, wait=False)
 
-    def bury(self, store: Store) -> int:
+    def bury(self, store: Store) -> None:
         """Do nothing: a cluster's deaths are answers."""
-        return 0
 
     def close(self) -> None:
         """Leave the scheduler."""

@@ -23,7 +23,8 @@ from .worker import Chunk, ChunkEnd, compute_chunk, settle
 
 EXIT_SECONDS = 5.0
 IDLE_SECONDS = 300  # after which a worker without work leaves
-PATIENCE_SECONDS, LOOK_SECONDS = 3.0, 0.5
+PATIENCE_SECONDS = 3.0
+MOST_FALSE_STARTS = 5
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")}
 Store = sqlite3.Connection
 
@@ -40,8 +41,7 @@ class LocalPool:
         self.workers: Any = None  # loky's, from the first chunk on
         self.own: Executor | None = None  # a thread of this process
         self.since: dict[int, float] = {}  # by claim, since when nobody has waited for it
-        self.next_look = 0.0
-        self.killed = False
+        self.killed, self.false_starts = False, 0
 
     def send(self, store: Store, chunk: Chunk, beside: bool) -> None:
         """Send a chunk to a worker; what goes beside full runs is computed by a thread of this process."""
@@ -58,16 +58,16 @@ class LocalPool:
 
     def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
         """Return the next answer; its rows are there already."""
-        with suppress(Empty):
-            return self.answers.get(timeout=seconds).result()
-        return None
+        try:
+            ended = self.answers.get(timeout=seconds).result()
+        except Empty:
+            return None
+        self.false_starts = 0
+        return ended
 
     def tend(self, store: Store) -> None:
-        """Look now and then for workers that go on with what nobody waits for, and end those that do so for long."""
+        """Look for workers that go on with what nobody waits for, and end those that do so for long."""
         now = time.monotonic()
-        if now < self.next_look:
-            return
-        self.next_look = now + LOOK_SECONDS
         unwanted = {claim: pid for claim, pid, _ in computations.unwanted(store)}
         self.since = {claim: self.since.get(claim, now) for claim in unwanted}
         for claim, since in self.since.items():
@@ -76,12 +76,17 @@ class LocalPool:
                 with suppress(ProcessLookupError):
                     os.kill(unwanted[claim], signal.SIGKILL)
 
-    def bury(self, store: Store) -> int:
-        """Wait until no worker lives, lest a point of theirs is begun twice; what was killed here has not died of itself."""
+    def bury(self, store: Store) -> None:
+        """Close the claims of workers that died, once none lives, lest a point is begun twice.
+
+        What was killed here has not died of itself. Raises CannotRun if workers die again and again before they begin.
+        """
         self.close()
         await_workers(self.path, EXIT_SECONDS)
         ending, self.killed = "stopped" if self.killed else "died", False
-        return computations.bury(store, ending)
+        self.false_starts = 0 if computations.bury(store, ending) else self.false_starts + 1
+        if self.false_starts > MOST_FALSE_STARTS:
+            raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
 
     def close(self) -> None:
         """End the workers at once, and the thread when it has done; what they answer now is lost."""

@@ -16,7 +16,7 @@ from typing import IO
 from joblib import cpu_count
 
 from .. import version
-from ..errors import BadFile, CannotRun
+from ..errors import BadFile
 from ..store.database import opened, real
 from ..store.owner import AlreadyOwned, await_workers, is_owned, named_owner, owning
 from ..store.quota import Room
@@ -49,7 +49,6 @@ __all__ = [
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
 START_SECONDS = 5.0  # within which a service that was started owns its store, or has failed
-MOST_FALSE_STARTS = 5
 Condition = Callable[[], bool]
 
 
@@ -74,39 +73,28 @@ def serve(
     """
     path = real(path)
     with owning(path), opened(path) as store:
-        leave = _seldom(lambda: until() or queue.serves_others(store))
         await_workers(path, EXIT_SECONDS)
         computations.bury(store, "abandoned")
         queue.take_over(store)
         pool = Cluster(cluster) if cluster else LocalPool(path, n_jobs or cpu_count())
         try:
-            _serve(store, Dispatcher(store, path, compute), pool, idle_exit_seconds, leave)
+            _serve(store, Dispatcher(store, path, compute), pool, idle_exit_seconds, until)
         finally:
             pool.close()
             computations.bury(store, "abandoned")
 
 
-def _seldom(condition: Condition) -> Condition:
-    """Ask the condition, which may have to open the store, only now and then, until it has held once."""
-    next_look, held = 0.0, False
-
-    def asked() -> bool:
-        nonlocal next_look, held
-        if not held and time.monotonic() >= next_look:
-            held = condition()
-            next_look = time.monotonic() + POLL_SECONDS
-        return held
-
-    return asked
-
-
 def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_exit_seconds: float, until: Condition) -> None:
     """Send what is due, wait for an answer, and so on; a few estimates are computed here while nothing else runs."""
-    idle_since, false_starts, room, busy = time.monotonic(), 0, Room(), False
-    while not until():
+    idle_since, next_look, room, busy = time.monotonic(), 0.0, Room(), False
+    while True:
+        if time.monotonic() >= next_look:
+            if until() or queue.serves_others(store):
+                return
+            pool.tend(store)
+            next_look = time.monotonic() + POLL_SECONDS
         tend(store)
         room.tend(store)
-        pool.tend(store)
         if not busy and (chunk := feed.next_here()):
             feed.note(_sound(compute_chunk(chunk)))
             idle_since = time.monotonic()
@@ -119,14 +107,11 @@ def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_
                 return
             if ended := pool.answer(store, POLL_SECONDS):
                 feed.note(_sound(ended))
-                false_starts = 0
         except BrokenProcessPool:
-            false_starts = 0 if pool.bury(store) else false_starts + 1
+            pool.bury(store)
             feed.forget()
         if busy:
             idle_since = time.monotonic()
-        if false_starts > MOST_FALSE_STARTS:
-            raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
 
 
 def _sound(ended: ChunkEnd) -> ChunkEnd:
