@@ -14,8 +14,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.service import service
 from engine.service.dispatch import Dispatcher
-from engine.service.pool import local
-from engine.service.worker import COMPUTE, compute_chunk, nap
+from engine.service.worker import COMPUTE, compute_chunk
 from engine.simulate import simulate
 from engine.store.database import opened
 from engine.store.kept import outcomes, result_text
@@ -43,9 +42,8 @@ def swept(store: Path, points: Sequence[Scenario]) -> None:
     service.submit(store, points, "full")
     with opened(store) as connection:
         feed = Dispatcher(connection, store, COMPUTE)
-        for work, given, _ in feed.tasks(local(store, 1)):
-            if work is not nap:
-                feed.note(compute_chunk(given[0]))
+        for chunk, _ in feed.due(1):
+            feed.note(compute_chunk(chunk))
 
 
 def run() -> tuple[float, float, bool]:

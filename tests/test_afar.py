@@ -5,8 +5,10 @@ import os
 import shutil
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 
 import pytest
@@ -36,20 +38,27 @@ def chunk(store: Path, *seeds: int) -> Chunk:
 def owner(**client: object) -> dask_pool.Cluster:
     """The owner's end without a network."""
     there = object.__new__(dask_pool.Cluster)
-    there.__dict__.update(client=SimpleNamespace(**client), address="tcp://x:1", told={}, sent={}, numbers=iter(range(99)))
-    there.__dict__.update(cores=2, there=2, next=0.0, heard=time.monotonic())
+    there.__dict__.update(address="tcp://x:1", told={}, sent={}, flying={}, answers=SimpleQueue(), numbers=iter(range(99)))
+    there.__dict__.update(client=SimpleNamespace(**{"status": "running"} | client), cores=2, heard=time.monotonic())
     return there
 
 
+def submit(function: Callable[..., ChunkEnd], *words: object, **_: object) -> Future[ChunkEnd]:
+    """Compute at once, as a client that has never heard of other computers."""
+    done: Future[ChunkEnd] = Future()
+    done.set_result(function(*words))
+    return done
+
+
 def test_a_chunk_is_claimed_by_the_owner_computed_without_the_store_and_kept_by_the_owner(store: Path) -> None:
-    one, there = chunk(store, 1, 2, 3), owner()
+    one, there = chunk(store, 1, 2, 3), owner(submit=submit)
     with opened(store) as connection:
         connection.execute("DELETE FROM points WHERE position = 2")  # nobody waits for it any more
-        function, words, _ = there.task(connection, one)
+        there.send(connection, one, False)
         assert ask(store, "SELECT pid, ending FROM claims") == [(os.getpid(), None)] * 2
-        away = function(*words)
         assert ask(store, "SELECT count(*) FROM results") == [(0,)]
-        there.keep(connection, away)
+        away = there.answer(connection, 0.0)
+        assert away and there.answer(connection, 0.0) is None
         there.keep(connection, away)  # an answer that comes twice
     assert (away.keys, away.computed) == (one.keys, 2)
     assert ask(store, "SELECT ending FROM claims") == [("kept",)] * 2
@@ -80,15 +89,14 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
         return tuple((name, "kept", "{}") for name in wanted)
 
     monkeypatch.setattr(dask_pool, "endings", computing)
-    there = owner()
+    there = owner(submit=submit)
     for seed, known in ((1, None), (2, shared_training.Training(losses=(0.5,)))):
         one = chunk(store, seed)
         one = Chunk(**{**vars(one), "functional_class": "class"})
         with opened(store) as connection:
-            function, words, _ = there.task(connection, one)
-            away = function(*words)
-            there.keep(connection, away)
-            assert given[-1] == known and bool(away.training[1]) == (known is None)
+            there.send(connection, one, False)
+            away = there.answer(connection, 0.0)
+            assert away and given[-1] == known and bool(away.training[1]) == (known is None)
             assert trainings.load(connection, "class") == shared_training.Training(losses=(0.5,))
             connection.execute("DELETE FROM points")
 
@@ -105,16 +113,16 @@ def test_what_dask_gives_up_becomes_a_death_a_failure_a_stop_or_a_sentence(store
 def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store: Path) -> None:
     runs: list[object] = []
     one = chunk(store, 1, 2)
-    there = owner(status="running", ncores=lambda: {"w": 2, "v": 2}, run=lambda *words, **_: runs.append(words))
+    client = {"ncores": lambda: {"w": 2, "v": 2}, "run": lambda *words, **_: runs.append(words)}
+    there = owner(submit=lambda *_, **__: Future(), **client)
     with opened(store) as connection:
-        there.task(connection, one)
+        there.send(connection, one, False)
         there.told[one.keys[0]] = {"done": 1, "total": 4, "training": (), "elapsed_simulated": 0.0, "note": ""}
         there.tend(connection)
-        assert runs == [] and there.stale()
+        assert runs == [] and there.slots == 8
         (first, _) = service.status(store, one.request).running
         assert first.progress and first.progress.share == 0.25
         service.cancel(store, one.request)
-        there.next = 0.0
         there.tend(connection)
     (name,) = set(there.sent.values())
     assert runs == [(dask_pool.forget, {(name, key) for key in one.keys})]
@@ -128,7 +136,7 @@ def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Pat
     there = owner(status="connecting")
     with opened(store) as connection:
         there.tend(connection)
-        there.next, there.heard = 0.0, time.monotonic() - dask_pool.GONE_SECONDS - 1
+        there.heard = time.monotonic() - dask_pool.GONE_SECONDS - 1
         with pytest.raises(CannotRun, match="finished points are kept"):
             there.tend(connection)
 
@@ -141,4 +149,4 @@ def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence() -> No
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(BadInput, match=r"requirements-dask\.txt"):
-        dask_pool.cluster("tcp://127.0.0.1:1")
+        dask_pool.Cluster("tcp://127.0.0.1:1")

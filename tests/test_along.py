@@ -92,7 +92,6 @@ def point(number=0, **changes):
 @each(
     ("asked", "changes"),
     [
-        (turn("estimate"), {}),
         (turn(data="ids.tsv"), {}),
         (turn(**{"run.training": "on"}), {}),
         (turn(), {"run.training": "on"}),

@@ -7,9 +7,18 @@ import pytest
 from seeded_bugs import BUGS
 
 from benchmarks.crash_trace import Trace
-from engine.crashcheck import configuration, configurations
 from engine.crashcheck.bugs import broken
-from engine.crashcheck.reference_run import Configuration, Journal, Size, attach, begin, reference_run, train
+from engine.crashcheck.reference_run import (
+    Configuration,
+    Journal,
+    Size,
+    attach,
+    begin,
+    configuration,
+    configurations,
+    reference_run,
+    train,
+)
 from engine.persistence.checksums import table_digest
 from engine.persistence.crash_media import CrashMedia, Power
 from engine.persistence.media import FunctionalMedia, PowerLost

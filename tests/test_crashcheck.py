@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
-from engine.crashcheck import Effort, check, configuration, configurations, explore, read, replay, states
-from engine.crashcheck.reference_run import Configuration, reference_run
+from engine.crashcheck import states
+from engine.crashcheck.exploration import check, explore
+from engine.crashcheck.reference_run import Configuration, configuration, configurations, reference_run
+from engine.crashcheck.replay_line import read, replay
 from engine.crashcheck.states import CrashPoint
-from engine.crashcheck.visit import crash_points
+from engine.crashcheck.visit import Effort, crash_points
 from engine.errors import BadInput
 from tests.cases import each, examples
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from seeded_bugs.broken_media import Through
 
-from engine.crashcheck import Effort, check, configuration, configurations, exploration, explore, judge
-from engine.crashcheck.exploration import safe_models
-from engine.crashcheck.reference_run import reference_run
+from engine.crashcheck import exploration, judge
+from engine.crashcheck.exploration import check, explore, safe_models
+from engine.crashcheck.reference_run import configuration, configurations, reference_run
 from engine.crashcheck.states import random_prefixes
-from engine.crashcheck.visit import crash_points
+from engine.crashcheck.visit import Effort, crash_points
 from engine.persistence import protocol, records
 from engine.persistence.crash_media import CrashMedia
 from engine.persistence.media import HEALTH, FunctionalMedia

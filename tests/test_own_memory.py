@@ -5,12 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from joblib.parallel import BACKENDS
 
 from engine.__main__ import main
 from engine.core import memo, process
@@ -106,22 +104,11 @@ def no_room(*_: object, **more: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def full_now(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(import_module("joblib.externals.loky.backend.synchronize"), "_SemLock", no_room)
-
-
-def full_when_joblib_was_loaded(patch: pytest.MonkeyPatch) -> None:
-    patch.delitem(BACKENDS, "loky")  # it then prefers threads
-
-
-@pytest.mark.parametrize("fill", [full_now, full_when_joblib_was_loaded])
-def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fill: Callable[[pytest.MonkeyPatch], None]
-) -> None:
+def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "store.sqlite"
     request = service.submit(store, scenarios([1, 2, 3]), "full", keeps_on=True)
     with monkeypatch.context() as full:
-        fill(full)
+        full.setattr(import_module("joblib.externals.loky.backend.synchronize"), "_SemLock", no_room)
         with pytest.raises(CannotRun, match=r"Worker processes cannot be started: .*; free some space in /dev/shm and"):
             service.serve(store, 1, 0.0, COMPUTE)
     assert not ask(store, "SELECT 1 FROM claims") and service.status(store, request).state == "queued"

@@ -16,7 +16,7 @@ from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, queue, service
 from engine.service.dispatch import Dispatcher
-from engine.service.pool import Patience, WorkerPool
+from engine.service.pool import LocalPool
 from engine.service.worker import Chunk, ChunkEnd
 from engine.store import requests
 from engine.store.database import opened
@@ -34,13 +34,12 @@ class Fed:
     def __init__(self, store: Path, slots: int) -> None:
         self.opened = opened(store)
         self.feed = Dispatcher(self.opened.__enter__(), store, COMPUTE)
-        self.pool = WorkerPool(lambda: slots, None, lambda _, chunk: chunk, None, None)  # type: ignore[arg-type, return-value]
-        self.tasks = self.feed.tasks(self.pool)
+        self.slots = slots
 
     def next(self) -> Chunk | None:
-        """The next chunk, or None where the feed naps."""
-        task = next(self.tasks)
-        return task if isinstance(task, Chunk) else None
+        """The next chunk, or None where nothing is due."""
+        chunk, _ = next(self.feed.due(self.slots), (None, False))
+        return chunk
 
     def done(self, chunk: Chunk) -> None:
         computations.claim(self.feed.store, chunk.request, chunk.keys)
@@ -54,7 +53,7 @@ def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -
     fed, order = Fed(store, 1), []
     for _ in range(8):
         chunk = fed.next()
-        assert chunk and fed.next() is None  # one slot: it naps while the chunk runs
+        assert chunk and fed.next() is None  # one slot: nothing is due while the chunk runs
         order.append(chunk.request)
         fed.done(chunk)
     assert order == [busy[0], calm, busy[1], calm, busy[2], calm, busy[0], calm]
@@ -202,7 +201,7 @@ def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, 
     request = service.submit(store, scenarios([1]), "full")
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
-    patience = Patience()
+    pool = LocalPool(store, 1)
     with opened(store) as connection:
         computations.claim(connection, request, [key(scenario(1), "full")])
         connection.execute("UPDATE claims SET pid = 1234567")
@@ -210,11 +209,11 @@ def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, 
             if cancelled:
                 service.cancel(store, request)
             monkeypatch.setattr(time, "monotonic", lambda now=now: now)
-            patience.tend(connection)
+            pool.tend(connection)
             assert not killed
         monkeypatch.setattr(time, "monotonic", lambda: 14.1)
-        patience.tend(connection)
-    assert killed == [1234567] and patience.lost
+        pool.tend(connection)
+    assert killed == [1234567] and pool.killed
 
 
 def test_a_few_estimates_are_computed_by_the_owner_and_many_or_suspicious_ones_by_workers(store: Path) -> None:
@@ -231,14 +230,14 @@ def test_a_few_estimates_are_computed_by_the_owner_and_many_or_suspicious_ones_b
 def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_certain(store: Path) -> None:
     request = service.submit(store, [*scenarios(range(300)), scenario(KILLER)], "estimate")
     fed = Fed(store, 2)
-    fed.feed.size = 512
+    fed.feed.along.sizes["estimate"] = 512
     sizes = []
     while chunk := fed.next():
         sizes.append(len(chunk.keys))
         if key(scenario(KILLER), "estimate") in chunk.keys:
             computations.claim(fed.feed.store, request, chunk.keys)
             computations.bury(fed.feed.store, "died")
-            fed.tasks = fed.feed.tasks(fed.pool)
+            fed.feed.forget()
             if service.failures(store, request):
                 break
         else:

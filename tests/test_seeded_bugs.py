@@ -8,9 +8,12 @@ from ladder import RUNGS, ladder, table
 from seeded_bugs import BUGS as ALL
 from seeded_bugs.broken_media import Through
 
-from engine.crashcheck import Effort, explore, hunt, read, replay, timeout
 from engine.crashcheck import exploration as search
-from engine.crashcheck.bugs import broken, seeded
+from engine.crashcheck import timeout
+from engine.crashcheck.bugs import broken, hunt, seeded
+from engine.crashcheck.exploration import explore
+from engine.crashcheck.replay_line import read, replay
+from engine.crashcheck.visit import Effort
 from engine.persistence import records
 from tests.cases import each
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,7 @@ from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service
 from engine.service.dispatch import Dispatcher
-from engine.service.pool import Task, local
-from engine.service.worker import COMPUTE, Chunk, ChunkEnd, compute_chunk, nap
+from engine.service.worker import COMPUTE, Chunk, ChunkEnd, compute_chunk
 from engine.simulate import simulate
 from engine.store import kept
 from engine.store.database import opened
@@ -25,7 +23,7 @@ from engine.store.kept import row_text
 from engine.store.status import seconds_left
 from engine.store.trainings import StoreShelf, load
 
-POOL = replace(local(Path("unused"), 1), slots=lambda: 9)
+SLOTS = 9
 LEARNING = "tests.service_fakes:learning"
 
 
@@ -41,14 +39,9 @@ def points(classes: Sequence[int], machines: int, seconds: float = 0.0) -> list[
     return [with_values(scenario(one, seconds), {"machine.cxl_bandwidth_GBps": rate}) for one in classes for rate in rates]
 
 
-def given(tasks: Iterator[Task]) -> list[Chunk]:
-    """What the feed gives out before it naps."""
-    chunks = []
-    for work, arguments, _ in tasks:
-        if work is nap:
-            return chunks
-        chunks.append(arguments[0])
-    return chunks
+def given(feed: Dispatcher, slots: int = SLOTS) -> list[Chunk]:
+    """What is due."""
+    return [chunk for chunk, _ in feed.due(slots)]
 
 
 def places(chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
@@ -65,12 +58,11 @@ def trainings(store: Path) -> list[str]:
 def test_the_first_point_of_a_class_goes_alone_and_other_classes_and_requests_go_on(store: Path, feed: Dispatcher) -> None:
     service.submit(store, points([1, 2], 3), "full")
     service.submit(store, points([1, 3], 2), "full")
-    tasks = feed.tasks(POOL)
-    first = given(tasks)
+    first = given(feed)
     assert sorted(places(first)) == [("1", "1"), ("2", "1"), ("3", "1")]
-    assert given(tasks) == []
+    assert given(feed) == []
     feed.note(compute_chunk(next(chunk for chunk in first if places([chunk])[0][0] == "1")))
-    assert sorted(set(places(given(tasks)))) == [("1", "2.0"), ("1", "3.0")]
+    assert sorted(set(places(given(feed)))) == [("1", "2.0"), ("1", "3.0")]
     assert len(trainings(store)) == 1
 
 
@@ -81,43 +73,40 @@ def test_a_class_already_trained_is_given_out_at_once_and_a_point_of_two_request
     StoreShelf(feed.store)[one.name] = Training((0.5,))
     for _ in range(2):
         service.submit(store, asked, "full")
-    assert len(given(feed.tasks(POOL))) == 3
+    assert len(given(feed)) == 3
 
 
 def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_again(store: Path, feed: Dispatcher) -> None:
     request = service.submit(store, points([1], 3), "full")
-    (first,) = given(feed.tasks(POOL))
+    (first,) = given(feed)
     feed.store.execute("INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 1, 'died')", (first.points[0][0],))
     again = Dispatcher(feed.store, store, LEARNING)
-    tasks = again.tasks(POOL)
-    assert given(tasks) == [first]
+    assert given(again) == [first]
     again.note(compute_chunk(first))
-    rest = given(tasks)
+    rest = given(again)
     assert len(rest) == 2 and len(trainings(store)) == 1
     for chunk in rest:
         again.note(compute_chunk(chunk))
-    assert service.status(store, request).state == "running" and given(tasks) == []
+    assert service.status(store, request).state == "running" and given(again) == []
     assert service.status(store, request).done == 3
 
 
 def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: Path, feed: Dispatcher) -> None:
     first = service.submit(store, points([1], 1), "full")
     other = service.submit(store, points([1], 3)[1:], "full")
-    tasks = feed.tasks(POOL)
-    (chunk,) = given(tasks)
+    (chunk,) = given(feed)
     service.cancel(store, first)
     feed.note(compute_chunk(chunk))
-    (chunk,) = given(tasks)
+    (chunk,) = given(feed)
     assert chunk.request == other and trainings(store) == []
 
 
 def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher) -> None:
     request = service.submit(store, points([REFUSED], 3), "full")
-    tasks = feed.tasks(POOL)
     for _ in range(3):
-        (chunk,) = given(tasks)
+        (chunk,) = given(feed)
         feed.note(compute_chunk(chunk))
-    assert given(tasks) == [] and service.status(store, request).failed == 3
+    assert given(feed) == [] and service.status(store, request).failed == 3
 
 
 def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
@@ -130,26 +119,24 @@ def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_fo
     store: Path, feed: Dispatcher
 ) -> None:
     service.submit(store, points([1], 4), "full")
-    tasks = feed.tasks(POOL)
-    leave_nothing(store, feed, *given(tasks))
-    (second,) = given(tasks)
+    leave_nothing(store, feed, *given(feed))
+    (second,) = given(feed)
     feed.note(compute_chunk(second))
-    assert len(given(tasks)) == 2 and len(trainings(store)) == 1
+    assert len(given(feed)) == 2 and len(trainings(store)) == 1
 
 
 def test_a_class_of_which_as_many_points_as_run_at_once_leave_nothing_is_set_free(store: Path, feed: Dispatcher) -> None:
     service.submit(store, points([1], 4), "full")
-    tasks = feed.tasks(replace(POOL, slots=lambda: 2))
     for _ in range(2):
-        leave_nothing(store, feed, *given(tasks))
-    assert len(given(tasks)) == 2
+        leave_nothing(store, feed, *given(feed, 2))
+    assert len(given(feed, 2)) == 2
 
 
 def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed: Dispatcher) -> None:
     service.submit(store, points([1], 3), "full", sharing=False)
     service.submit(store, points([1], 3), "estimate")
     assert ask(store, "SELECT DISTINCT class FROM points") == [(None,)]
-    assert all(chunk.functional_class is None for chunk in given(feed.tasks(POOL)))
+    assert all(chunk.functional_class is None for chunk in given(feed))
 
 
 @pytest.mark.parametrize("damage", ["UPDATE trainings SET record = 'x' || record", "UPDATE trainings SET model_version = '0.0'"])
@@ -180,8 +167,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
         service.submit(path, asked, "full", sharing=sharing)
         with opened(path) as connection:
             feed = Dispatcher(connection, path, COMPUTE)
-            tasks = feed.tasks(POOL)
-            while chunks := given(tasks):
+            while chunks := given(feed):
                 for chunk in chunks:
                     feed.note(compute_chunk(chunk))
         tables.append(csv_text([one for _, one in kept.outcomes(path, asked, "full") if one], "full"))

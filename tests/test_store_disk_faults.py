@@ -5,18 +5,20 @@ Viewer, owner and worker run in this process here, so that each of their writes 
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, nullcontext
-from dataclasses import replace
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 import pytest
 
 from engine.errors import BadFile
 from engine.scenario.keys import key
-from engine.service import history, pool, service
-from engine.service.pool import WorkerPool
+from engine.service import history, service
+from engine.service.pool import LocalPool
+from engine.service.worker import Chunk, ChunkEnd, compute_chunk
 from engine.store import kept, quota
 from engine.store.database import opened
 from engine.store.owner import AlreadyOwned
@@ -32,16 +34,14 @@ KINDS = (errno.ENOSPC, errno.EIO)
 
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers of the service are this very process: a task is computed when it is pulled."""
+    """Workers of the service are this very process: a chunk is computed when it is sent."""
 
-    def call(tasks: Iterable[Any]) -> Iterator[Any]:
-        return (function(*given, **named) for function, given, named in tasks)
+    def send(self: LocalPool, store: Connection, chunk: Chunk, beside: bool) -> None:
+        done: Future[ChunkEnd] = Future()
+        done.set_result(compute_chunk(chunk))
+        self.answers.put(done)
 
-    def inline(path: Path, n_jobs: int) -> WorkerPool:
-        given = {"parallel": lambda note: nullcontext(call), "close": lambda: None, "prompt": False}
-        return replace(pool.local(path, n_jobs), **given)
-
-    monkeypatch.setattr(service, "local", inline)
+    monkeypatch.setattr(LocalPool, "send", send)
     monkeypatch.setattr(service.Dispatcher, "next_here", lambda _: None)  # the pool's way is the longer one
 
 

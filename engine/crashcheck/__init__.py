@@ -4,25 +4,3 @@ Reading order: `reference_run` (a small run and its oracle), `states` (what can 
 and what is asked of it), `visit`, `second_crash` and `exploration` (one configuration, then all of them), `replay_line` (one
 line, one state), `bugs` (the checker checked), `timeout` (an end to what has none).
 """
-
-from .bugs import broken, hunt
-from .exploration import check, explore
-from .reference_run import Configuration, configuration, configurations
-from .replay_line import read, replay
-from .report import CrashReport, Inconsistency
-from .visit import Effort
-
-__all__ = [
-    "Configuration",
-    "CrashReport",
-    "Effort",
-    "Inconsistency",
-    "broken",
-    "check",
-    "configuration",
-    "configurations",
-    "explore",
-    "hunt",
-    "read",
-    "replay",
-]

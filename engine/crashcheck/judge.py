@@ -6,6 +6,7 @@ A judge returns a verdict; its `problem` is a sentence on the invariant that bro
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import unpack_from
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,8 @@ def judge(
 def attach_limited(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
     """Attach the medium; a wrapper that never ends is ended."""
     restart_clock()
-    return attach(reference, OperationLimit(media) if wrap else media, wrap)
+    limited: Any = OperationLimit(media) if wrap else media
+    return attach(reference, limited, wrap)
 
 
 def mismatch(reference: ReferenceRun, found: Recovered, acknowledged: int) -> str:

@@ -1,7 +1,7 @@
 """The reference run: a small training whose every state is kept in plain arrays: the oracle of the crash explorer."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -164,7 +164,8 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
     log, place, ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
     table = checksums.table_digest(octets(reference.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
-    mlp_batch, late = first, LateHomeWrites()
+    mlp_batch = first
+    late: BatchChange | None = None  # whose rows are not home yet
     for batch in range(first, min(first + most, reference.batches)):
         change = reference.change(batch)
         rows = log.log_rows(media, place, batch, change.rows, change.after if ahead else change.before)
@@ -178,30 +179,14 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
         log.commit(media, place, rows, kept, Stamp((batch + ahead) * BATCH_SIZE, SEED, after if ahead else table))
         table = after
         journal.acknowledged = batch + ahead
-        if reference.configuration.late_home:
-            late.begin(reference, media, rows, kept, change)
-        else:
+        if not reference.configuration.late_home:
             log.rewrite(media, place, rows, kept, change.rows, change.after)
-    late.end(reference, media)
-    media.fence()
-
-
-@dataclass
-class LateHomeWrites:
-    """Home writes under way: those of one batch end before those of the next begin, with the release of its log."""
-
-    change: BatchChange | None = field(default=None)
-
-    def begin(self, reference: ReferenceRun, media: Media, rows: Pending, mlp: Pending | None, change: BatchChange) -> None:
-        """End the home writes of the batch before, and begin this one's by the release; its rows follow later."""
-        if self.change:
-            self.end(reference, media)
+            continue
+        if late:  # home writes of one batch end before those of the next begin, with the release of its log
+            protocol.write_rows(media, place, late.rows, late.after)
             media.fence()
-        protocol.release(media, reference.layout, rows, mlp)
-        self.change = change
-
-    def end(self, reference: ReferenceRun, media: Media) -> None:
-        """Write the rows home."""
-        if self.change:
-            protocol.write_rows(media, reference.layout, self.change.rows, self.change.after)
-            self.change = None
+        protocol.release(media, place, rows, kept)
+        late = change
+    if late:
+        protocol.write_rows(media, place, late.rows, late.after)
+    media.fence()

@@ -5,7 +5,7 @@ flipped, `resume` to train on to the end. `run` instead of them replays a run th
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import BadInput
@@ -71,10 +71,10 @@ def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
     points, problem = visit.crash_points(reference, asked.model, asked.granularity, wrap)
     if asked.choices[0].run:
         return CrashVerdict(None, problem)
-    point, counts = _chosen(points, asked.operations[0], asked.choices[0])
+    point, counts = chosen(points, asked.operations[0], asked.choices[0])
     if len(asked.operations) == 2:
         inside = second_crash.after_recovery(reference, asked.model, point, counts, asked.granularity, wrap)
-        point, counts = _chosen(inside, asked.operations[1], asked.choices[1])
+        point, counts = chosen(inside, asked.operations[1], asked.choices[1])
     last, image, announced = asked.choices[-1], point.image(counts), domain(asked.model).announced
     if last.resume:
         return judge.judge_resumed(reference, image, point.acknowledged, wrap)
@@ -99,7 +99,8 @@ def _choice(text: str) -> CrashChoice:
     return CrashChoice(None if "all" in names else words, places["p"], places["f"], "resume" in names, "run" in names)
 
 
-def _chosen(points: list[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
+def chosen(points: Sequence[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
+    """Return the point at an operation and what was left there; raises BadInput where there is none."""
     for point in points:
         if point.operation == operation:
             return point, point.sizes if choice.words is None else point.counts(choice.words)

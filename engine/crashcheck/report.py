@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+COUNTS = ("points", "raw_states", "unique_states", "inconsistent", "refused", "resumed", "damaged")
+
 
 @dataclass(frozen=True, slots=True)
 class Inconsistency:
@@ -36,7 +38,7 @@ class CrashReport:
 
     def add(self, other: "CrashReport") -> None:
         """Take in another report."""
-        for name in ("points", "raw_states", "unique_states", "inconsistent", "refused", "resumed", "damaged", "seconds"):
+        for name in (*COUNTS, "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("models", "configurations", "cut_short"):
             getattr(self, name).update(getattr(other, name))
@@ -59,13 +61,7 @@ class CrashReport:
     def as_json(self) -> dict[str, Any]:
         """Return the report for programs."""
         return {
-            "points": self.points,
-            "raw_states": self.raw_states,
-            "unique_states": self.unique_states,
-            "inconsistent": self.inconsistent,
-            "refused": self.refused,
-            "resumed": self.resumed,
-            "damaged": self.damaged,
+            **{name: getattr(self, name) for name in COUNTS},
             "depth": self.depth,
             "models": sorted(self.models),
             "configurations": sorted(self.configurations),

@@ -7,7 +7,6 @@ from random import Random
 import numpy as np
 
 from ..errors import CannotRun
-from ..persistence.crash_media import CrashMedia
 from ..persistence.media import HEALTH
 from ..persistence.models import domain
 from ..persistence.recovery import recover
@@ -40,10 +39,10 @@ def after_recovery(
     What is wrong with that recovery itself has been judged before.
     """
     journal = Journal(0 if domain(model).announced else point.acknowledged)
-    observer = Observer(lambda: journal.acknowledged, counts != point.sizes)
-    media = CrashMedia(np.frombuffer(point.image(counts), np.uint8), power(model, granularity), watch=observer)
+    start = np.frombuffer(point.image(counts), np.uint8)
+    observer = Observer(start, power(model, granularity), journal, counts != point.sizes)
     try:
-        seen = judge.attach_limited(reference, media, wrap)
+        seen = judge.attach_limited(reference, observer.media, wrap)
         found = recover(seen, reference.layout, reference.log, reference.bound)
         journal.acknowledged = found.embedding_batch
         train(reference, seen, found.embedding_batch, journal, AFTERWARDS)
@@ -51,7 +50,7 @@ def after_recovery(
         return []
     except BREAKS:
         return observer.points
-    observer.end(media)
+    observer.end()
     return observer.points
 
 

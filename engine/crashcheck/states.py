@@ -1,12 +1,14 @@
 """Crash states: the points of a run at which power can be lost, and what may be left at each."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
 from random import Random
 
-from ..persistence.crash_media import CrashMedia, announce
+from ..persistence.crash_media import CrashMedia, Power, announce
+from ..persistence.media import Octets
+from .reference_run import Journal
 
 Counts = tuple[int, ...]
 """How many pending words of each stream became durable, in the order of the point's streams."""
@@ -61,43 +63,35 @@ class CrashPoint:
 
 
 class Observer:
-    """Collects the points of a run; to be the `watch` of a crash medium."""
+    """Collects the points of a run on its crash medium, which begins with the bytes `start`."""
 
-    def __init__(self, acknowledged: Callable[[], int], after_loss: bool = False) -> None:
+    def __init__(self, start: Octets, power: Power, journal: Journal, after_loss: bool = False) -> None:
         self.points: list[CrashPoint] = []
-        self._acknowledged, self._after_loss = acknowledged, after_loss
+        self.media = CrashMedia(start, power, watch=self._take)
+        self._journal, self._after_loss = journal, after_loss
 
-    def __call__(self, media: CrashMedia) -> None:
-        """Take a point."""
-        self.points.append(point(media, media.operations, self._acknowledged(), self._after_loss))
+    def _take(self, media: CrashMedia, later: int = 0) -> None:
+        """Take what the medium could be left with now; a shutdown that the device would count is counted."""
+        streams, durable = media.streams(), media.durable.copy()
+        announce(durable, media.domain)
+        words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
+        now = media.operations + later, durable.tobytes(), tuple(streams), words, self._journal.acknowledged
+        self.points.append(CrashPoint(*now, self._after_loss))
 
-    def end(self, media: CrashMedia) -> None:
+    def end(self) -> None:
         """Take the last point, after everything."""
-        self.points.append(point(media, media.operations + 1, self._acknowledged(), self._after_loss))
-
-
-def point(media: CrashMedia, operation: int, acknowledged: int, after_loss: bool) -> CrashPoint:
-    """Return what the medium could be left with now; a shutdown that the device would count is counted."""
-    streams = media.streams()
-    durable = media.durable.copy()
-    announce(durable, media.domain)
-    words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
-    return CrashPoint(operation, durable.tobytes(), tuple(streams), words, acknowledged, after_loss)
+        self._take(self.media, 1)
 
 
 def deviating(sizes: Counts, lines: int) -> Iterator[Counts]:
     """Yield the choices in which exactly `lines` streams differ from all the others, which keep nothing or everything."""
     for rest in (tuple(0 for _ in sizes), sizes):
         for chosen in combinations(range(len(sizes)), lines):
-            for prefixes in product(*(_others(sizes[at], rest[at]) for at in chosen)):
+            for prefixes in product(*([count for count in range(sizes[at] + 1) if count != rest[at]] for at in chosen)):
                 counts = list(rest)
                 for at, count in zip(chosen, prefixes, strict=True):
                     counts[at] = count
                 yield tuple(counts)
-
-
-def _others(size: int, rest: int) -> Sequence[int]:
-    return [count for count in range(size + 1) if count != rest]
 
 
 def count_deviating(sizes: Counts, lines: int) -> int:

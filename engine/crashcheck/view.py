@@ -70,14 +70,9 @@ def view(line: str) -> CrashView:
             "Only a line of one power loss in the unbroken protocol can be looked at; replay others on the command line."
         )
     points = moments(asked.configuration, asked.model, asked.granularity, asked.seed)
-    number = next((n for n, point in enumerate(points) if point.operation == asked.operations[0]), None)
-    if number is None:
-        near = ", ".join(str(point.operation) for point in points[:40])
-        raise BadInput(f"The run cannot lose power with writes pending at operation {asked.operations[0]}; it can at {near}.")
-    reference, point, words = reference_run(asked.configuration, asked.seed), points[number], asked.choices[0].words
-    counts = point.sizes if words is None else point.counts(words)
-    verdict = replay_line.replay(line)
-    return CrashView(line, number, len(points), point.acknowledged, tuple(_cells(reference, point, counts)), verdict)
+    point, counts = replay_line.chosen(points, asked.operations[0], asked.choices[0])
+    cells = tuple(_cells(reference_run(asked.configuration, asked.seed), point, counts))
+    return CrashView(line, points.index(point), len(points), point.acknowledged, cells, replay_line.replay(line))
 
 
 def _cells(reference: ReferenceRun, point: CrashPoint, counts: Counts) -> Iterator[MediumCell]:

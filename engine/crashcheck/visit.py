@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from ..persistence.crash_media import CrashMedia, Power
+from ..persistence.crash_media import Power
 from ..persistence.media import FunctionalMedia
 from ..persistence.models import domain
 from . import judge
@@ -71,14 +71,13 @@ def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wr
     start = FunctionalMedia(reference.layout.nbytes)
     begin(reference, start)
     journal = Journal()
-    observer = Observer(lambda: journal.acknowledged)
-    media = CrashMedia(start.durable, power(model, granularity), watch=observer)
+    observer = Observer(start.durable, power(model, granularity), journal)
     problem = ""
     try:
-        train(reference, judge.attach_limited(reference, media, wrap), 0, journal)
+        train(reference, judge.attach_limited(reference, observer.media, wrap), 0, journal)
     except BREAKS as error:
         problem = f"I1: training ended in {type(error).__name__}: {error}"
-    observer.end(media)
+    observer.end()
     return observer.points, problem
 
 

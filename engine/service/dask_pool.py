@@ -1,33 +1,28 @@
-"""The Dask pool: chunks on other computers, through joblib's Dask backend; workers without a store bring their results back.
+"""The Dask pool: chunks on other computers; workers without a store bring their results back.
 
 The owner claims a chunk's points when it sends it, and keeps what comes back: so whatever dies on the way, a point is kept
 once. A worker is given work only by an owner with the very same engine.
 """
 
-import asyncio
-import concurrent.futures
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import count
+from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
-
-from joblib import Parallel, delayed, parallel_config
-from joblib._dask import DaskDistributedBackend
 
 from .. import version
 from ..errors import BadInput, CannotRun
 from ..run import progress
 from ..store import trainings
 from . import computations
-from .pool import Call, LateDispatch, Note, Store, Task, WorkerPool
+from .pool import Store
 from .worker import CHANGED, Chunk, ChunkEnd, endings
 
 TOPIC = "emberpool progress"
-CONNECT_SECONDS, TELL_SECONDS, LOOK_SECONDS, GONE_SECONDS = 10.0, 2.0, 1.0, 20.0
+CONNECT_SECONDS, TELL_SECONDS, GONE_SECONDS = 10.0, 2.0, 20.0
 KILLER = (
     "The computation killed the cluster's workers again and again; they may have too little memory: "
     "lower data.batch_size, run.batches or run.memory_budget_GiB, or start workers with more."
@@ -79,45 +74,66 @@ async def forget(points: set[tuple[str, str]]) -> None:
 
 
 class Cluster:
-    """The owner's end: the client, what was sent under which name, and what workers have told since the last look."""
+    """The owner's end: the client, what was sent under which name, and what workers have told since the last look.
+
+    Raises BadInput without Dask, CannotRun without a scheduler.
+    """
 
     def __init__(self, address: str) -> None:
         self.client, self.address = _client(address), address
         self.client.subscribe_topic(TOPIC, lambda event: self.told.__setitem__(event[1]["key"], event[1]["progress"]))
         self.told: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, str] = {}
+        self.flying: dict[Any, Chunk] = {}  # by Dask's future
+        self.answers: SimpleQueue[Any] = SimpleQueue()  # futures that are done
         self.numbers = count()
-        self.cores = self.there = 0
-        self.next = 0.0
+        self.cores = 0
         self.heard = time.monotonic()
 
+    @property
     def slots(self) -> int:
-        """Return how many tasks may be under way: two for each core, lest a worker waits for its next."""
+        """How many chunks may be under way: two for each core, lest a worker waits for its next."""
         return max(2, 2 * self.cores)
 
-    @contextmanager
-    def parallel(self, note: Note) -> Iterator[Call]:
-        """Yield joblib's call on the workers that there are now; raises CannotRun if there is none."""
-        self.cores = self.there = sum(self.client.ncores().values())
-        try:
-            backend = DaskBackend(client=self.client)
-            with parallel_config(backend):
-                call = Parallel(-1, pre_dispatch=self.slots() + 1, batch_size=1, return_as="generator_unordered")
-                yield lambda tasks: call(backend.tickets(tasks))
-        except TimeoutError as error:
-            sentence = (
-                f"The scheduler at {self.address} has no worker; start some with `dask worker {self.address} --nthreads 1`."
-            )
-            raise CannotRun(sentence) from error
-
-    def task(self, store: Store, chunk: Chunk) -> Task:
-        """Claim the chunk's points in the owner's name and send those that are wanted."""
+    def send(self, store: Store, chunk: Chunk, beside: bool) -> None:
+        """Claim the chunk's points in the owner's name and send those that are wanted; raises CannotRun if nobody can compute."""
+        if self.client.status not in ("running", "connecting"):
+            raise self._gone()
+        if not self.cores:
+            self._await_worker()
         wanted = tuple(computations.claim(store, chunk.request, chunk.keys))
         name = f"{id(self)}-{next(self.numbers)}"
         self.sent.update(dict.fromkeys(chunk.keys, name))
         found = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
-        task: Task = delayed(compute_afar)(chunk, wanted, trainings.text(found) if found else "", name, code())
-        return task
+        given = (chunk, wanted, trainings.text(found) if found else "", name, code())
+        future = self.client.submit(compute_afar, *given, key=f"emberpool-{name}", pure=False)
+        self.flying[future] = chunk
+        future.add_done_callback(self.answers.put)
+
+    def _gone(self) -> CannotRun:
+        return CannotRun(f"The scheduler at {self.address} is gone; finished points are kept: run the same again to go on.")
+
+    def _await_worker(self) -> None:
+        try:
+            self.client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError as error:
+            remedy = f"start some with `dask worker {self.address} --nthreads 1`"
+            raise CannotRun(f"The scheduler at {self.address} has no worker; {remedy}.") from error
+        self.cores = sum(self.client.ncores().values())
+
+    def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
+        """Return the next answer, and keep what came back, durably; a death is an answer, too."""
+        try:
+            future = self.answers.get(timeout=seconds)
+        except Empty:
+            return None
+        chunk = self.flying.pop(future)
+        try:
+            ended: ChunkEnd = future.result()
+        except Exception as error:
+            ended = lost(chunk, error)
+        self.keep(store, ended)
+        return ended
 
     def keep(self, store: Store, ended: ChunkEnd) -> None:
         """Keep what came back, durably, and count deaths."""
@@ -130,32 +146,26 @@ class Cluster:
             self.sent.pop(key, None)
 
     def tend(self, store: Store) -> None:
-        """Now and then: pass progress on to viewers, tell workers what nobody waits for, notice that the scheduler is gone."""
+        """Pass progress on to viewers, tell workers what nobody waits for, notice that the scheduler is gone."""
         now = time.monotonic()
-        if now < self.next:
-            return
-        self.next = now + LOOK_SECONDS
         with suppress(OSError, TimeoutError):
             if self.client.status == "running":
-                self.there = sum(self.client.ncores().values())
+                self.cores = sum(self.client.ncores().values())
                 self.heard = now
         if now - self.heard > GONE_SECONDS:
-            raise CannotRun(f"The scheduler at {self.address} is gone; finished points are kept: run the same again to go on.")
+            raise self._gone()
         while self.told:
             key, told = self.told.popitem()
             computations.report(store, key, progress.from_json(told))
         if unwanted := {(self.sent[key], key) for *_, key in computations.unwanted(store) if key in self.sent}:
             self.client.run(forget, unwanted, wait=False)
 
-    def stale(self) -> bool:
-        """Whether so many workers have come that it pays to begin a new call with all of them."""
-        return self.there > 1.5 * self.cores
+    def bury(self, store: Store) -> None:
+        """Do nothing: a cluster's deaths are answers."""
 
-
-def cluster(address: str) -> WorkerPool:
-    """Return the pool of the workers at a Dask scheduler; raises BadInput without Dask, CannotRun without scheduler."""
-    there = Cluster(address)
-    return WorkerPool(there.slots, there.parallel, there.task, there.keep, there.client.close, tend=there.tend, stale=there.stale)
+    def close(self) -> None:
+        """Leave the scheduler."""
+        self.client.close()
 
 
 def _client(address: str) -> Any:
@@ -171,55 +181,12 @@ def _client(address: str) -> Any:
         ) from error
 
 
-class DaskBackend(LateDispatch, DaskDistributedBackend):  # type: ignore[misc]
-    """joblib's own, but for four things: tasks are chosen late, naps need no worker, one core counts too, failures are told.
-
-    joblib tells nobody of a failed task when answers come unordered, so its caller would wait for ever.
-    """
-
-    def effective_n_jobs(self, n_jobs: int) -> int:
-        """Return the cores that there are, but never 1, for which joblib would compute in this very process."""
-        return max(2, int(super().effective_n_jobs(n_jobs)))
-
-    def send(self, func: Any, callback: Callable[[Any], Any]) -> Any:
-        """Send a task."""
-        ((_, arguments, _),) = func.items
-        return super().send(func, partial(_answer, callback, arguments[0]))
-
-    def nap(self, seconds: float, callback: Callable[[Any], Any]) -> Any:
-        """Answer nothing after a while."""
-        asleep: Any = concurrent.futures.Future()
-        asleep.get = asleep.result
-        self.client.loop.add_callback(self.client.loop.call_later, seconds, callback, [ChunkEnd()])
-        return asleep
-
-    async def _collect(self) -> None:
-        while self._continue:
-            async for future, result in self.waiting_futures:
-                self._results.pop(future)
-                answer = self._callbacks.pop(future)
-                answer(result if future.status == "finished" else _failed(future.status, result))
-            await asyncio.sleep(0.01)
-
-
-def _failed(status: str, result: Any) -> Exception:
-    error = result[1] if isinstance(result, tuple) else result
-    return error if isinstance(error, Exception) else RuntimeError(status)
-
-
-def _answer(callback: Callable[[Any], Any], chunk: Chunk, result: Any) -> None:
-    """Hand an answer to joblib; a chunk that killed its workers has died, and any other failure troubles all of them."""
-    if isinstance(result, Exception):
-        result = [lost(chunk, result)]
-    callback(result)
-
-
 def lost(chunk: Chunk, error: Exception) -> ChunkEnd:
     """Return the answer for a chunk that Dask gave up: Dask has tried a single point often enough to be sure."""
     if type(error).__name__ == "KilledWorker":
         ending = ("died", "") if len(chunk.points) > 1 else ("bug", KILLER)
         return ChunkEnd(chunk.keys, endings=tuple((key, *ending) for key in chunk.keys))
-    if type(error).__name__ in ("CancelledError", "FutureCancelledError", "RuntimeError"):
+    if type(error).__name__ in ("CancelledError", "FutureCancelledError"):
         return ChunkEnd(chunk.keys, endings=tuple((key, "stopped", "") for key in chunk.keys))
     cause = f"{type(error).__name__}: {error}"
     return ChunkEnd(

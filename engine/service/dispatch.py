@@ -1,10 +1,8 @@
 """The dispatch of points to workers, lazily: sessions and requests in turn, each point once, tasks worth sending.
 
-joblib pulls the tasks one by one as workers become free. A point whose functional class is not trained yet trains it alone;
-the others of its class wait for that, while other classes and requests go on. While some points still run and there is
-nothing to feed, it feeds naps: the pool then stays open for what is asked meanwhile, without ever blocking joblib.
-Undisturbed full runs with like batches go to a worker together, as many as take a moment, which a few of them show; what
-their batches ask for is counted once for all.
+What a worker does next is decided when it is free. A point whose functional class is not trained yet trains it alone; the
+others of its class wait for that, while other classes and requests go on. Undisturbed full runs with like batches go to a
+worker together, as many as take a moment, which a few of them show; what their batches ask for is counted once for all.
 """
 
 import json
@@ -14,19 +12,19 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
-from threading import Lock
 
 from ..scenario.keys import How, texts
 from ..scenario.scenario import Scenario
 from ..store import forecast
 from ..store.trainings import load
 from . import computations
-from .pool import Task, WorkerPool, napping
 from .queue import OpenPoint, Turn, open_points, suspects, turns
 from .worker import Chunk, ChunkEnd
 
 CHUNK_SECONDS = 0.25
 MOST = 64  # so that little is computed again after a crash
+ESTIMATE = "estimate"
+FIRST_CHUNK, SUSPECTED_CHUNK, LARGEST_CHUNK = 64, 64, 4096  # estimates
 OTHERS = ("machine.", "policy.")  # knobs that change no batch
 USUAL = texts(Scenario())
 
@@ -37,6 +35,11 @@ class SharedChunks:
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
         self.flying: dict[tuple[str, ...], str] = {}
+        self.pace = forecast.ESTIMATE_SECONDS  # of an estimate
+
+    def size(self, alike: str) -> int:
+        """Return how many points of a kind go together."""
+        return self.sizes.get(alike, FIRST_CHUNK if alike == ESTIMATE else 1)
 
     def choose(self, turn: Turn, points: Iterable[OpenPoint]) -> list[OpenPoint]:
         """Return the first few of some points, which go together; one, where it goes by itself."""
@@ -44,27 +47,34 @@ class SharedChunks:
         alike = kind(turn, first)
         if not alike:
             return [first]
-        return [first, *takewhile(lambda point: kind(turn, point) == alike, others)][: self.sizes.get(alike, 1)]
+        return [first, *takewhile(lambda point: kind(turn, point) == alike, others)][: self.size(alike)]
 
     def begin(self, turn: Turn, chunk: Chunk) -> None:
-        """Note what kind a chunk of full runs is of."""
+        """Note what kind a chunk is of."""
         self.flying[chunk.keys] = kind(turn, OpenPoint(*chunk.points[0], chunk.functional_class))
 
     def note(self, ended: ChunkEnd) -> None:
         """Learn from an answer how many of its kind go next."""
         alike = self.flying.pop(ended.keys, "")
         if alike and ended.computed and ended.seconds:
-            pace = max(ended.seconds / ended.computed, 1e-6)
-            self.sizes[alike] = max(1, min(int(CHUNK_SECONDS / pace), 4 * self.sizes.get(alike, 1), MOST))
+            pace, most = max(ended.seconds / ended.computed, 1e-6), MOST
+            if alike == ESTIMATE:
+                self.pace, most = pace, LARGEST_CHUNK
+            self.sizes[alike] = max(1, min(int(CHUNK_SECONDS / pace), 4 * self.size(alike), most))
 
 
 def kind(turn: Turn, point: OpenPoint) -> str:
-    """Return what the batches of a calm full run depend on; "" for a run that may train, be struck, or read a file."""
+    """Return what the batches of a calm full run depend on; "" for a run that may train, be struck, or read a file.
+
+    All estimates are of one kind.
+    """
+    if turn.how == ESTIMATE:
+        return ESTIMATE
     known = _unusual(turn.base)
     changes = {path: text for path, text in json.loads(point.changes).items() if path in known or USUAL[path] != text}
     changed = known | changes
     struck = any(path.startswith("faults.") for path in changed)
-    if turn.how != "full" or turn.data or struck or changed.get("run.training") != "off":
+    if turn.data or struck or changed.get("run.training") != "off":
         return ""
     return json.dumps([item for item in sorted(changed.items()) if not item[0].startswith(OTHERS)])
 
@@ -75,17 +85,14 @@ def _unusual(base: str) -> dict[str, str]:
     return {path: text for path, text in json.loads(base).items() if USUAL[path] != text}
 
 
-FIRST_CHUNK, LARGEST_CHUNK = 64, 4096
-SUSPECTED_CHUNK = 64
 HERE_SECONDS = 1.0  # about what it takes to start workers
 
 
 class Dispatcher:
-    """What is in flight, who was served when, and how long an estimate takes; used by the one owner only."""
+    """What is in flight, and who was served when; used by the one owner only."""
 
     def __init__(self, store: sqlite3.Connection, path: Path, compute: str) -> None:
         self.store, self.path, self.compute = store, path, compute
-        self.lock = Lock()
         self.in_flight: dict[tuple[str, ...], How] = {}
         self.taken: set[str] = set()
         self.training: dict[str, str] = {}  # by functional class, the point in flight that trains it for the others
@@ -96,27 +103,25 @@ class Dispatcher:
         self.alone = False
         self.served: dict[str | int, int] = {}
         self.fed: dict[int, int] = {}
-        self.size, self.pace = FIRST_CHUNK, forecast.ESTIMATE_SECONDS
         self.along = SharedChunks()
 
-    def tasks(self, pool: WorkerPool) -> Iterator[Task]:
-        """Yield tasks, one a slot and estimates beside full runs, until nothing runs and no more is to be begun here."""
-        self.forget()
-        while task := self._task(pool):
-            yield task
+    def due(self, slots: int) -> Iterator[tuple[Chunk, bool]]:
+        """Yield what is to be sent now, as far as `slots` are free, then an estimate beside full runs that hold all of them.
 
-    def _task(self, pool: WorkerPool) -> Task | None:
-        with self.lock:
-            self.slots = pool.slots()
-            full = len(self.in_flight) >= self.slots
-            beside = len(self.in_flight) == self.slots and "estimate" not in self.in_flight.values()
-            chunk = self.next(only_estimates=full) if (beside or not full) and not pool.stale() else None
+        Of each chunk, whether it goes beside.
+        """
+        self.slots = slots
+        while (free := len(self.in_flight) < slots) or (len(self.in_flight) == slots and self._none_beside()):
+            chunk = self.next(only_estimates=not free)
             if not chunk:
-                return napping() if self.in_flight else None
+                return
             self.in_flight[chunk.keys] = chunk.how
             self.taken.update(chunk.keys)
             self._train(chunk)
-            return pool.task(self.store, chunk)
+            yield chunk, not free
+
+    def _none_beside(self) -> bool:
+        return ESTIMATE not in self.in_flight.values()
 
     def forget(self) -> None:
         """Nothing is in flight any more."""
@@ -134,7 +139,7 @@ class Dispatcher:
         """
         if self.alone and self.in_flight:
             return None
-        suspected = suspects(self.store, min(self.size, SUSPECTED_CHUNK))
+        suspected = suspects(self.store, min(self.along.size(ESTIMATE), SUSPECTED_CHUNK))
         self.alone = suspected is not None and not self.in_flight
         if suspected:
             return self._chunk(*suspected) if self.alone else None
@@ -146,7 +151,7 @@ class Dispatcher:
 
     def next_here(self) -> Chunk | None:
         """Return what the owner had better compute itself: a few estimates, none of which has ended an owner or a worker."""
-        most, waiting = int(HERE_SECONDS / self.pace), 0
+        most, waiting = int(HERE_SECONDS / self.along.pace), 0
         for turn in turns(self.store, self.served):
             waiting += most + 1 if turn.how == "full" else len(open_points(self.store, turn.request, -1, most + 1 - waiting))
             if waiting > most:
@@ -155,11 +160,7 @@ class Dispatcher:
         return chunk if chunk and not computations.unlucky(self.store, chunk.keys) else None
 
     def note(self, ended: ChunkEnd) -> None:
-        """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks. Threads may call at once."""
-        with self.lock:
-            self._note(ended)
-
-    def _note(self, ended: ChunkEnd) -> None:
+        """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks."""
         self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
             if computations.kept(self.store, self.training.pop(one)):
@@ -168,9 +169,7 @@ class Dispatcher:
         if ended.keys:
             self.dry.clear()
         self.along.note(ended)
-        if self.in_flight.pop(ended.keys, "estimate") == "estimate" and ended.computed and ended.seconds:
-            self.pace = max(ended.seconds / ended.computed, 1e-6)
-            self.size = max(1, min(int(CHUNK_SECONDS / self.pace), 4 * self.size, LARGEST_CHUNK))
+        self.in_flight.pop(ended.keys, None)
 
     def _train(self, chunk: Chunk) -> None:
         """Let a functional class wait for this point, unless it is trained."""
@@ -190,12 +189,12 @@ class Dispatcher:
         """Go on behind what was fed last; at the end of the request begin anew, for what came back unfinished."""
         if turn.request in self.dry:
             return []
-        size = self.size if turn.how == "estimate" else MOST
+        size = self.along.size(ESTIMATE) if turn.how == ESTIMATE else MOST
         for after, more in ((self.fed.get(turn.request, -1), 0), (-1, len(self.taken))):
             rows = open_points(self.store, turn.request, after, size + more, self.training)
             points = list({point.key: point for point in rows if point.key not in self.taken}.values())[:size]
             if points:
-                chosen = points if turn.how == "estimate" else self.along.choose(turn, points)
+                chosen = self.along.choose(turn, points)
                 self.fed[turn.request] = chosen[-1].position
                 return chosen
         if self.training:

@@ -1,4 +1,4 @@
-"""The one owner of every joblib call: takes requests from the store and has their points computed.
+"""The one owner of all workers: takes requests from the store and has their points computed.
 
 Whoever wants results submits a request and follows its status; the one process that holds the store's lock
 computes. It may be killed at any moment: finished points are rows, and the next owner goes on with the rest.
@@ -7,8 +7,8 @@ computes. It may be killed at any moment: finished points are rows, and the next
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from sqlite3 import Connection
 from typing import IO
@@ -16,15 +16,16 @@ from typing import IO
 from joblib import cpu_count
 
 from .. import version
-from ..errors import BadFile, CannotRun
+from ..errors import BadFile
 from ..store.database import opened, real
 from ..store.owner import AlreadyOwned, await_workers, is_owned, named_owner, owning
 from ..store.quota import Room
 from ..store.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
 from ..store.status import FailedPoint, Running, Status, failures, has_ended, status
 from . import computations, queue
+from .dask_pool import Cluster
 from .dispatch import Dispatcher
-from .pool import Patience, WorkerPool, local
+from .pool import EXIT_SECONDS, LocalPool
 from .worker import CHANGED, COMPUTE, ChunkEnd, compute_chunk
 
 __all__ = [
@@ -47,9 +48,7 @@ __all__ = [
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
-EXIT_SECONDS = 5.0
 START_SECONDS = 5.0  # within which a service that was started owns its store, or has failed
-MOST_FALSE_STARTS = 5
 Condition = Callable[[], bool]
 
 
@@ -73,83 +72,46 @@ def serve(
     instead of this computer's. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
     """
     path = real(path)
-    with owning(path), opened(path) as store, opened(path) as feeding:
-        leave = _seldom(lambda: until() or queue.serves_others(store))
+    with owning(path), opened(path) as store:
         await_workers(path, EXIT_SECONDS)
         computations.bury(store, "abandoned")
         queue.take_over(store)
-        pool = _cluster(cluster) if cluster else local(path, n_jobs or cpu_count())
+        pool = Cluster(cluster) if cluster else LocalPool(path, n_jobs or cpu_count())
         try:
-            _serve(store, Dispatcher(feeding, path, compute), pool, idle_exit_seconds, leave)
+            _serve(store, Dispatcher(store, path, compute), pool, idle_exit_seconds, until)
         finally:
             pool.close()
             computations.bury(store, "abandoned")
 
 
-def _seldom(condition: Condition) -> Condition:
-    """Ask the condition, which may have to open the store, only now and then, until it has held once."""
-    next_look, held = 0.0, False
-
-    def asked() -> bool:
-        nonlocal next_look, held
-        if not held and time.monotonic() >= next_look:
-            held = condition()
+def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_exit_seconds: float, until: Condition) -> None:
+    """Send what is due, wait for an answer, and so on; a few estimates are computed here while nothing else runs."""
+    idle_since, next_look, room, busy = time.monotonic(), 0.0, Room(), False
+    while True:
+        if time.monotonic() >= next_look:
+            if until() or queue.serves_others(store):
+                return
+            pool.tend(store)
             next_look = time.monotonic() + POLL_SECONDS
-        return held
-
-    return asked
-
-
-def _cluster(address: str) -> WorkerPool:
-    from .dask_pool import cluster  # imports Dask, which few need
-
-    return cluster(address)
-
-
-def _serve(store: Connection, feed: Dispatcher, pool: WorkerPool, idle_exit_seconds: float, until: Condition) -> None:
-    idle_since, false_starts, room = time.monotonic(), 0, Room()
-    while not until():
         tend(store)
         room.tend(store)
-        if chunk := feed.next_here():
+        if not busy and (chunk := feed.next_here()):
             feed.note(_sound(compute_chunk(chunk)))
-        elif feed.next():
-            false_starts = 0 if _round(store, feed, pool, until) else false_starts + 1
-        elif time.monotonic() - idle_since >= idle_exit_seconds:
-            return
-        else:
-            time.sleep(POLL_SECONDS)
+            idle_since = time.monotonic()
             continue
-        idle_since = time.monotonic()
-        if false_starts > MOST_FALSE_STARTS:
-            raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
-
-
-def _round(store: Connection, feed: Dispatcher, pool: WorkerPool, until: Condition) -> bool:
-    """Feed one pool until there is nothing left or a worker dies; returns whether any point was begun."""
-    with pool.parallel(feed.note) as parallel:
-        answers = parallel(feed.tasks(pool))
-    patience, room = Patience(), Room()
-    try:
-        for ended in answers:
-            pool.keep(store, _sound(ended))
-            if not pool.prompt:
-                feed.note(ended)
-            tend(store)
-            room.tend(store)
-            patience.tend(store)
-            pool.tend(store)
-            if until():
-                break
-    except pool.deaths:
-        await_workers(feed.path, EXIT_SECONDS)  # lest a point of theirs is begun twice
-        pool.rest()
-        return computations.bury(store, "stopped" if patience.lost else "died") > 0
-    finally:
-        with warnings.catch_warnings(action="ignore"):  # joblib warns that tasks are dropped: they are meant to be
-            answers.close()
-        feed.forget()
-    return True
+        try:
+            for chunk, beside in feed.due(pool.slots):
+                pool.send(store, chunk, beside)
+            busy = bool(feed.in_flight)
+            if not busy and time.monotonic() - idle_since >= idle_exit_seconds:
+                return
+            if ended := pool.answer(store, POLL_SECONDS):
+                feed.note(_sound(ended))
+        except BrokenProcessPool:
+            pool.bury(store)
+            feed.forget()
+        if busy:
+            idle_since = time.monotonic()
 
 
 def _sound(ended: ChunkEnd) -> ChunkEnd:

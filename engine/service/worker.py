@@ -41,7 +41,6 @@ NICENESS = 10
 WATCH_SECONDS = 0.5
 _WARM = threading.Event()  # once this process has computed a chunk
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-NAP_SECONDS = 0.1
 BUSY = 8  # as many may share a processor before chunks get smaller
 
 
@@ -116,12 +115,6 @@ def _watch(owner: int) -> None:
     while os.getppid() == owner:
         time.sleep(WATCH_SECONDS)
     os._exit(1)
-
-
-def nap() -> ChunkEnd:
-    """Do nothing for a moment, so that the owner is asked again for work."""
-    time.sleep(NAP_SECONDS)
-    return ChunkEnd()
 
 
 def compute_chunk(chunk: Chunk) -> ChunkEnd:

@@ -1,16 +1,14 @@
 """The forecast of a computation's time on this kind of computer: for buttons, never part of a result."""
 
 from collections.abc import Sequence
-from itertools import pairwise
-from math import prod
 
 from ..run.shared_training import functional_class
-from ..scenario.groups import Model
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario, per_table
+from ..training.shape import full, step_flop
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
-MULTIPLICATIONS_PER_SECOND = 50e9
+STEP_FLOP_PER_SECOND = 300e9  # of a step, forward and backward
 ROWS_PER_SECOND = 20e6
 START_SECONDS = 1.0  # of a worker
 PREPARE_SECONDS = 1.0  # before a training's first batch: its rows, its teacher, held-out samples
@@ -19,17 +17,6 @@ BATCH_SECONDS = 1e-3
 ESTIMATE_SECONDS = 0.5e-3  # of a point, kept in the store
 LAW_SECONDS = 4e-3  # more for the first point of a system, model, data and policy
 SAMPLE = 200
-
-
-def multiplications(model: Model) -> int:
-    """Return the multiplications of one sample's forward pass through both MLPs."""
-    widths = model.bottom_mlp, (_interaction_width(model), *model.top_mlp)
-    return sum(prod(pair) for layers in widths for pair in pairwise(layers))
-
-
-def _interaction_width(model: Model) -> int:
-    vectors = model.num_tables + 1
-    return model.embedding_dim * vectors if model.interaction == "concat" else model.embedding_dim + vectors * (vectors - 1) // 2
 
 
 def seconds(scenario: Scenario) -> float:
@@ -51,8 +38,9 @@ def training_seconds(scenario: Scenario) -> float:
     samples = scenario.data.batch_size * scenario.run.batches
     lookups = sum(per_table(scenario.model, "pooling"))
     held_out = scenario.data.held_out_samples * scenario.run.evaluations
-    step = min(multiplications(scenario.model), scenario.run.step_budget_GFLOP * 1e9 / (6 * scenario.data.batch_size))
-    trained = (3 * samples + held_out) * step / MULTIPLICATIONS_PER_SECOND
+    batch_size = scenario.data.batch_size
+    step = min(step_flop(full(scenario), batch_size), scenario.run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
+    trained = (3 * samples + held_out) * step / STEP_FLOP_PER_SECOND
     return PREPARE_SECONDS + trained + (3 * samples + held_out) * lookups * scenario.model.embedding_dim / 16 / ROWS_PER_SECOND
 
 

@@ -63,14 +63,29 @@ def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None,
     """
     found = store.execute("SELECT result, checksum, used FROM results WHERE key = ? AND code = ?", (name, version.CODE))
     row = found.fetchone()
-    if row is None:
-        return None
-    if not isinstance(row[0], str) or checksum(name, row[0]) != row[1]:
-        _set_aside(store, name)
+    if row is None or not is_whole(store, "results", name, row[0], row[1]):
         return None
     if read is not None and (row[2] or 0.0) < time.time() - USE_SECONDS:
         read.append(name)
     return from_json(json.loads(row[0]), scenario)
+
+
+def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, digest: str) -> bool:
+    """Return whether a text is what was kept under a name; a row of `results` or `trainings` that is not is set aside."""
+    if isinstance(text, str) and checksum(name, text) == digest:
+        return True
+    set_aside(store, table, name)
+    return False
+
+
+def set_aside(store: sqlite3.Connection, table: str, name: str) -> None:
+    """Move a row of `results` or `trainings` to where it can be looked at, so that it is computed anew."""
+    given, kind = ("class, record", "training") if table == "trainings" else ("key, result", "result")
+    these = f"FROM {table} WHERE {given.split(',')[0]} = ?"
+    with transaction(store):
+        copy = f"INSERT INTO set_aside (key, result, checksum, found, kind) SELECT {given}, checksum, ?, ? {these}"
+        store.execute(copy, (time.time(), kind, name))
+        store.execute(f"DELETE {these}", (name,))
 
 
 def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tuple[str, Result | None]]:
@@ -87,13 +102,6 @@ def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tu
 def _failed(store: sqlite3.Connection, name: str, scenario: Scenario) -> Result | None:
     row = store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()
     return Result(scenario, ran=False, outcome=row[0], results={}) if row else None
-
-
-def _set_aside(store: sqlite3.Connection, name: str) -> None:
-    with transaction(store):
-        copy = "INSERT INTO set_aside (key, result, checksum, found) SELECT key, result, checksum, ? FROM results WHERE key = ?"
-        store.execute(copy, (time.time(), name))
-        store.execute("DELETE FROM results WHERE key = ?", (name,))
 
 
 def _number(value: Any) -> Any:

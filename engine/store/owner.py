@@ -20,39 +20,27 @@ class AlreadyOwned(BadFile):
 @contextmanager
 def owning(path: Path) -> Iterator[None]:
     """Own the store at `path` for the block; raises AlreadyOwned, which names the other process."""
-    lock = _lock_file(path)
-    try:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not _locked(lock):
-            if time.monotonic() > deadline:
-                pid, code = _named(lock)
-                other = "" if code == version.CODE else ", which is of another version of Emberpool"
-                raise AlreadyOwned(f"{path} is served by process {pid}{other}; leave it running, or end it first.")
-            time.sleep(0.05)
+    with _opened(path) as lock:
+        if not _locked_within(lock, PATIENCE_SECONDS):
+            pid, code = _named(lock)
+            other = "" if code == version.CODE else ", which is of another version of Emberpool"
+            raise AlreadyOwned(f"{path} is served by process {pid}{other}; leave it running, or end it first.")
         with suppress(OSError):  # a full disk cannot take the number, which only a sentence needs
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()} {version.CODE}".encode(), 0)
         yield
-    finally:
-        os.close(lock)
 
 
 def is_owned(path: Path) -> bool:
     """Return whether a living process owns the store."""
-    lock = _lock_file(path)
-    try:
-        return not _locked(lock)
-    finally:
-        os.close(lock)
+    with _opened(path) as lock:
+        return not _locked_within(lock, 0.0)
 
 
 def named_owner(path: Path) -> tuple[str, str]:
     """Return the process that owns the store, or did last, and the digest of its code, "" where it named none."""
-    lock = _lock_file(path)
-    try:
+    with _opened(path) as lock:
         return _named(lock)
-    finally:
-        os.close(lock)
 
 
 def enlist(path: Path) -> None:
@@ -62,16 +50,21 @@ def enlist(path: Path) -> None:
 
 def await_workers(path: Path, seconds: float) -> None:
     """Wait until no worker for the store lives, whoever started it, but not longer than some seconds."""
-    lock = _lock_file(path, "workers")
+    with _opened(path, "workers") as lock:
+        _locked_within(lock, seconds)
+
+
+@contextmanager
+def _opened(path: Path, what: str = "lock") -> Iterator[int]:
+    """Open a lock file for the block, at whose end the lock is dropped."""
+    lock = _lock_file(path, what)
     try:
-        deadline = time.monotonic() + seconds
-        while not _locked(lock) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        yield lock
     finally:
         os.close(lock)
 
 
-def _lock_file(path: Path, what: str = "lock") -> int:
+def _lock_file(path: Path, what: str) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(f"{path}.{what}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -84,9 +77,13 @@ def _named(lock: int) -> tuple[str, str]:
     return pid or "?", code
 
 
-def _locked(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _locked_within(lock: int, seconds: float) -> bool:
+    """Take the lock for this process alone, if that can be within some seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.02)

@@ -110,7 +110,10 @@ def _listed(
     while some := list(islice(coming, AT_ONCE)):
         work += forecast.sweep_seconds(some, how)
         if work > limit.core_seconds:
-            raise BadInput(_too_much(limit))
+            raise BadInput(
+                f"These points are likely to take more than {limit.core_seconds / HOUR:,.0f} hours of one core, and no more is "
+                "taken at once; take fewer points or batches, or estimates."
+            )
         rows = list(_points(request, position, some, base, how, sharing))
         digest.update("".join(str(row[2]) for row in rows).encode())
         position += len(rows)
@@ -118,13 +121,6 @@ def _listed(
             store.executemany(POINT, rows)
             store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (time.time() + LEASE_SECONDS, request))
     return digest.hexdigest()
-
-
-def _too_much(limit: Limit) -> str:
-    return (
-        f"These points are likely to take more than {limit.core_seconds / HOUR:,.0f} hours of one core, and no more is taken at "
-        "once; take fewer points or batches, or estimates."
-    )
 
 
 def _points(
@@ -190,19 +186,19 @@ def renew(path: Path, request: int) -> None:
 def latest(path: Path, names: Iterable[str]) -> int | None:
     """Return this code's newest request for exactly the points with these keys, in this order, or None."""
     digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
-    with opened(path) as store:
-        query = "SELECT id FROM requests WHERE digest = ? AND code = ? AND state != 'arriving' ORDER BY id DESC LIMIT 1"
-        row = store.execute(query, (digest, version.CODE)).fetchone()
-    return int(row[0]) if row else None
+    return _newest(path, "digest = ?", digest)
 
 
 def by_link(path: Path, link: str, how: How) -> int | None:
     """Return this code's newest request that the link reopens, found without its points' keys, or None."""
+    return _newest(path, "link = ? AND how = ?", link, how) if link else None
+
+
+def _newest(path: Path, such: str, *given: str) -> int | None:
+    query = f"SELECT max(id) FROM requests WHERE {such} AND code = ? AND state != 'arriving'"
     with opened(path) as store:
-        query = """SELECT id FROM requests WHERE link = ? AND how = ? AND code = ? AND state != 'arriving'
-            ORDER BY id DESC LIMIT 1"""
-        row = store.execute(query, (link, how, version.CODE)).fetchone() if link else None
-    return int(row[0]) if row else None
+        found: int | None = store.execute(query, (*given, version.CODE)).fetchone()[0]
+    return found
 
 
 def tend(store: sqlite3.Connection) -> None:

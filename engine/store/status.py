@@ -17,6 +17,7 @@ from .database import OPEN, opened
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 ENDED = ("done", "cancelled", "failed")
+FAILED = "SELECT count(*) FROM failures f CROSS JOIN points p ON p.key = f.key WHERE p.request = ?"
 MOST_SHOWN = 1000  # running points; an estimate is over before anyone has read its line
 
 
@@ -66,7 +67,7 @@ def status(path: Path, request: int) -> Status:
             raise BadInput(f"request={request} is not in {path}; submit it again.")
         # Both counts are of what is in an index of its own: open points, and failures, of which there are few.
         left = store.execute(f"SELECT count(*) FROM points WHERE request = ? AND state = {OPEN}", (request,)).fetchone()[0]
-        failed = _failed(store, request)
+        failed = int(store.execute(FAILED, (request,)).fetchone()[0])
         running = _running(store, request, 1 if row[0] == "estimate" else MOST_SHOWN)
         foreseen = seconds_left(store, request, [(one.seconds, one.progress) for one in running]) if row[0] == "full" else None
     how, state, total, reused, started, note = row
@@ -94,11 +95,6 @@ def failures(path: Path, request: int) -> tuple[FailedPoint, ...]:
         return tuple(FailedPoint(name, sentence, bool(bug)) for name, sentence, bug in store.execute(query, (request,)))
 
 
-def _failed(store: sqlite3.Connection, request: int) -> int:
-    query = "SELECT count(*) FROM failures f CROSS JOIN points p ON p.key = f.key WHERE p.request = ?"
-    return int(store.execute(query, (request,)).fetchone()[0])
-
-
 def _running(store: sqlite3.Connection, request: int, most: int) -> tuple[Running, ...]:
     rows = store.execute(
         """SELECT c.key, c.started, g.snapshot FROM claims c LEFT JOIN progress g ON g.key = c.key
@@ -116,26 +112,11 @@ def _eta(total: int, done: int, reused: int, started: float) -> float | None:
 
 LOOKED_AT = 256  # newest claims, of all requests
 RECENT = 16  # points whose pace goes on
+# Unfinished points, and those that will train: one of each class not yet trained; one without a class shares nothing.
+LEFT = f"""SELECT count(*), count(*) - count(class) + count(DISTINCT class) - count(DISTINCT t)
+    FROM (SELECT p.class, (SELECT t.class FROM trainings t WHERE t.class = p.class AND t.code = ?) AS t FROM points p
+        WHERE p.request = ? AND p.state = {OPEN})"""
 FORESEEABLE = 0.03  # the share from which on a running point's end is more than a guess
-
-
-@dataclass(frozen=True)
-class Left:
-    """Unfinished points: `all` of them, and those of them that will train, one for each functional class not yet trained."""
-
-    all: int
-    training: int
-
-
-def left(store: sqlite3.Connection, request: int) -> Left:
-    """Count a request's unfinished points; one without a class trains by itself, or not at all: it shares nothing."""
-    row = store.execute(
-        f"""SELECT count(*), count(*) - count(class), count(DISTINCT class) - count(DISTINCT t)
-        FROM (SELECT p.class, (SELECT t.class FROM trainings t WHERE t.class = p.class AND t.code = ?) AS t FROM points p
-            WHERE p.request = ? AND p.state = {OPEN})""",
-        (version.CODE, request),
-    ).fetchone()
-    return Left(row[0], row[1] + row[2])
 
 
 def seconds_left(store: sqlite3.Connection, request: int, now: Sequence[tuple[float, Progress | None]]) -> float | None:
@@ -144,15 +125,15 @@ def seconds_left(store: sqlite3.Connection, request: int, now: Sequence[tuple[fl
     Of each point that runs `now`: for how many seconds, and how far it is. Trainings are judged by how long they take,
     the others by how fast they end, since they are over before anyone looks.
     """
-    unfinished, finished = left(store, request), _finished(store, request)
+    left, training = map(int, store.execute(LEFT, (version.CODE, request)).fetchone())
+    finished, others = _finished(store, request), left - training
     trained = [ended - begun for begun, ended, alone in finished if alone]
-    trained += [took / told.share for took, told in now if told and told.share >= FORESEEABLE] if unfinished.training else []
-    others = unfinished.all - unfinished.training
+    trained += [took / told.share for took, told in now if told and told.share >= FORESEEABLE] if training else []
     quick = [(begun, ended) for begun, ended, alone in finished if not alone][:RECENT]
-    if (unfinished.training and not trained) or (others and not quick):
+    if (training and not trained) or (others and not quick):
         return None
     pace = (max(ended for _, ended in quick) - min(begun for begun, _ in quick)) / len(quick) if quick else 0.0
-    work = unfinished.training * mean(trained or [0.0]) - sum(took for took, _ in now)
+    work = training * mean(trained or [0.0]) - sum(took for took, _ in now)
     return max(work, 0.0) / max(len(now), 1) + others * pace
 
 

@@ -11,7 +11,7 @@ from .. import version
 from ..run.shared_training import Training
 from ..training.loop import Scores
 from .database import transaction
-from .kept import checksum
+from .kept import checksum, is_whole, set_aside
 
 
 class StoreShelf:
@@ -42,10 +42,10 @@ def load(store: sqlite3.Connection, name: str) -> Training | None:
     row = store.execute(query, (name, version.CODE)).fetchone()
     if row is None:
         return None
-    if not isinstance(row[0], str) or checksum(name, row[0]) != row[1] or row[2] != version.MODEL:
-        _set_aside(store, name)
+    if row[2] != version.MODEL:
+        set_aside(store, "trainings", name)
         return None
-    return from_text(row[0])
+    return from_text(row[0]) if is_whole(store, "trainings", name, row[0], row[1]) else None
 
 
 def text(training: Training) -> str:
@@ -58,11 +58,3 @@ def from_text(written: str) -> Training:
     content: dict[str, Any] = json.loads(written)
     aucs = {int(batches): value for batches, value in content["aucs"].items()}
     return Training(**{**content, "losses": tuple(content["losses"]), "aucs": aucs, "scores": Scores(**content["scores"])})
-
-
-def _set_aside(store: sqlite3.Connection, name: str) -> None:
-    with transaction(store):
-        columns = "set_aside (key, result, checksum, found, kind)"
-        copy = f"INSERT INTO {columns} SELECT class, record, checksum, ?, 'training' FROM trainings WHERE class = ?"
-        store.execute(copy, (time.time(), name))
-        store.execute("DELETE FROM trainings WHERE class = ?", (name,))
