@@ -108,7 +108,7 @@ def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(tmp_path: 
     store = tmp_path / "store.sqlite"
     request = service.submit(store, scenarios([1, 2, 3]), "full", keeps_on=True)
     with monkeypatch.context() as full:
-        full.setattr(import_module("joblib.externals.loky.backend.synchronize"), "_SemLock", no_room)
+        full.setattr(import_module("loky.backend.synchronize"), "_SemLock", no_room)
         with pytest.raises(CannotRun, match=r"Worker processes cannot be started: .*; free some space in /dev/shm and"):
             service.serve(store, 1, 0.0, COMPUTE)
     assert not ask(store, "SELECT 1 FROM claims") and service.status(store, request).state == "queued"

@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from joblib.externals.loky import ProcessPoolExecutor
+from loky import ProcessPoolExecutor
 
 from ..errors import CannotRun
 from ..store.owner import await_workers
@@ -25,7 +25,8 @@ EXIT_SECONDS = 5.0
 IDLE_SECONDS = 300  # after which a worker without work leaves
 PATIENCE_SECONDS = 3.0
 MOST_FALSE_STARTS = 5
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")}
+LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM", "NUMEXPR_NUM")
+ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
 Store = sqlite3.Connection
 
 

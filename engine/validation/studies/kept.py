@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
-from joblib.externals.loky import get_reusable_executor
+from loky import ProcessPoolExecutor, as_completed
 
 from ... import version
 from ...errors import BadFile
 from ...results.csv_table import write_atomically
+from ...service.pool import ONE_THREAD
 from ...service.worker import polite
 from . import accuracy, protections
 from .accuracy import Score, Seed
@@ -112,16 +112,14 @@ def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterat
     At the end the lines are put in the order of their seeds: the file does not depend on the number of processes.
     """
     missing = [seed for seed in seeds if seed not in study.seeds]
-    with parallel_config("loky", initializer=polite, initargs=(os.getpid(),), inner_max_num_threads=1):
-        pool = Parallel(jobs, pre_dispatch=jobs, batch_size=1, return_as="generator_unordered")
-        finished = pool(delayed(KINDS[study.which].one_seed)(study.plan, seed) for seed in missing)
+    pool = ProcessPoolExecutor(jobs, initializer=polite, initargs=(os.getpid(),), env=ONE_THREAD)
     try:
-        for seed in finished:
-            _append(path, seed)
+        for ended in as_completed([pool.submit(KINDS[study.which].one_seed, study.plan, seed) for seed in missing]):
+            _append(path, seed := ended.result())
             yield seed
         write_atomically(path, _text(read(path)))
     finally:
-        get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+        pool.shutdown(wait=True, kill_workers=True)
 
 
 def _append(path: Path, seed: Seed) -> None:
