@@ -25,7 +25,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service
 from engine.store import kept, owner
-from tests.service_fakes import COMPUTE, ROOT, ask, lives, scenarios, until
+from tests import ROOT
+from tests.service_fakes import COMPUTE, ask, lives, scenarios, until
 
 REAL = "engine.service.worker:computed"
 MARK = "EMBERPOOL_STORM"

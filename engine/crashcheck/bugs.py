@@ -62,9 +62,9 @@ def of_checkout(name: str) -> Any:
     """Return a module of the checkout's tests folder; raises BadInput where there is none."""
     if not (TESTS / "seeded_bugs").is_dir():
         raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
-    if str(TESTS) not in sys.path:
-        sys.path.insert(0, str(TESTS))
-    return import_module(name)
+    if str(TESTS.parent) not in sys.path:
+        sys.path.insert(0, str(TESTS.parent))
+    return import_module(f"tests.{name}")
 
 
 def hunt(

@@ -1,6 +1,6 @@
 """Bugs of the books: seconds and joules entered twice or never, and faults that come at the wrong rate or not at all.
 
-`tests/test_seeded_books.py` is their check; the crash explorer knows nothing of them.
+`tests/run/test_seeded_books.py` is their check; the crash explorer knows nothing of them.
 """
 
 from dataclasses import replace
@@ -8,7 +8,7 @@ from dataclasses import replace
 from engine.faults.fault import strikes
 from engine.results.ledger import _enter
 from engine.run.outage import outage
-from seeded_bugs import bug
+from tests.seeded_bugs import bug
 
 
 @bug("engine.results.ledger._enter", check="books")
