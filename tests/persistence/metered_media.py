@@ -6,7 +6,7 @@ from collections.abc import Callable
 from engine.core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
 from engine.hardware.device import Device, joules, seconds, stored
 from engine.persistence.layout import DATA, MediumLayout
-from engine.persistence.media import LINE, Media, Octets
+from engine.persistence.media import LINE, Octets
 from engine.persistence.protocol import LogName
 
 
@@ -19,37 +19,6 @@ def region(layout: MediumLayout, address: int) -> str:
     if any(slot.header <= address < slot.payload for slot in layout.slots):
         return "flags"
     return "row log" if address < layout.mlp_slots[0].header else "mlp log"
-
-
-class CountingMedia:
-    """Passes everything on, and keeps the bytes written and flushed per region, and the number of fences."""
-
-    def __init__(self, media: Media, layout: MediumLayout) -> None:
-        self.load, self.poisoned = media.load, media.poisoned
-        self._media, self._layout = media, layout
-        self.written: Counter[str] = Counter()
-        self.flushed: Counter[str] = Counter()
-        self.fences = 0
-
-    def store(self, address: int, data: Octets) -> None:
-        """Store and count the bytes."""
-        self.written[region(self._layout, address)] += data.size
-        self._media.store(address, data)
-
-    def device_write(self, address: int, data: Octets) -> None:
-        """Write from the device and count the bytes."""
-        self.written[region(self._layout, address)] += data.size
-        self._media.device_write(address, data)
-
-    def flush(self, address: int, nbytes: int) -> None:
-        """Flush and count the bytes asked for."""
-        self.flushed[region(self._layout, address)] += nbytes
-        self._media.flush(address, nbytes)
-
-    def fence(self) -> None:
-        """Fence and count it."""
-        self.fences += 1
-        self._media.fence()
 
 
 class TimedMedia:

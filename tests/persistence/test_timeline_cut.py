@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.crashcheck.judge import judge, judge_resumed
 from engine.errors import BadInput
 from engine.persistence import PersistEvent, Position, Start, recover, survive
 from tests.cases import examples
-from tests.persistence.crash_states import recovery_failure, second_crashes
 from tests.persistence.training_story import SEED, story
 
 
@@ -32,7 +32,8 @@ def test_what_survives_a_cut_timeline_recovers_to_its_last_commit(cut, done, see
     media = survive(tale.layout, start, events, changes, log, np.random.default_rng(seed))
     ahead = 1 if log == "redo" else 0
     committed = [event.batch + ahead for event in events if event.op == "commit" and event.done == 1]
-    assert list(second_crashes(tale, media, max(committed, default=0))) == []
+    image, acknowledged = media.durable.tobytes(), max(committed, default=0)
+    assert judge(tale, image, acknowledged).problem == judge_resumed(tale, image, acknowledged).problem == ""
 
 
 def test_operations_under_way_together_are_each_torn_on_their_own():
@@ -44,7 +45,7 @@ def test_operations_under_way_together_are_each_torn_on_their_own():
     for seed in range(20):
         media = survive(tale.layout, start, done + under_way, changes, "redo", np.random.default_rng(seed))
         seen.add(media.durable.tobytes())
-        assert recovery_failure(tale, media.survivor(), 2) is None
+        assert judge(tale, media.durable.tobytes(), 2).problem == ""
     assert len(seen) > 5
     assert all(not np.array_equal(before, after) for before, after in pairwise(tale.tables))
 

@@ -1,10 +1,10 @@
-"""The crash explorer's story, with the keywords that the durability tests use."""
+"""The crash explorer's reference run, with the keywords that the tests of persistence use."""
 
 from engine.crashcheck import reference_run as of
-from engine.crashcheck.reference_run import BATCH_SIZE, SEED, Configuration, Journal, Size
+from engine.crashcheck.reference_run import SEED, Configuration, Journal, Size
 from engine.persistence import CrashMedia
 
-__all__ = ["BATCH_SIZE", "SEED", "formatted", "story", "train"]
+__all__ = ["SEED", "Journal", "formatted", "story", "train"]
 
 
 def story(
@@ -16,26 +16,13 @@ def story(
     )
 
 
-def formatted(tale, batch=0):
-    """Return a medium that holds the state at the start of `batch`."""
+def formatted(tale):
+    """Return a medium that holds the state at the start of the first batch."""
     media = CrashMedia(tale.layout.nbytes)
-    of.begin(tale, media, batch)
+    of.begin(tale, media)
     return media
 
 
-class Boundaries(Journal):
-    """A journal that appends each acknowledged boundary to a list."""
-
-    def __init__(self, seen):
-        super().__init__()
-        self.__dict__["seen"] = seen
-
-    def __setattr__(self, name, value):
-        if "seen" in self.__dict__:
-            self.seen.append(value)
-        super().__setattr__(name, value)
-
-
-def train(tale, media, first, acknowledged):
-    """Run batches from `first`; append each boundary acknowledged as durable."""
-    of.train(tale, of.attach(tale, media), first, Boundaries(acknowledged))
+def train(tale, media, first=0, journal=None):
+    """Run batches from `first`; the journal keeps the newest boundary acknowledged as durable."""
+    of.train(tale, of.attach(tale, media), first, journal or Journal())
