@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pytest
 
 from engine.run.run import run
 from engine.run.shared_training import untrained
@@ -40,16 +39,6 @@ def instants(system, count, seed=1):
     return np.random.default_rng(seed).uniform(0, quiet(system).results["Elapsed [s]"], count)
 
 
-@optimizers
-@each("system", STRICT, few=3)
-def test_a_power_loss_at_any_instant_leaves_the_model_of_a_run_without(system, optimizer):
-    undisturbed = learned(quiet(system, optimizer))
-    for at in instants(system, 7):
-        result = simulate(tiny(system, optimizer, [at]))
-        assert result.ran and len(recoveries(result)) == 1
-        assert learned(result) == undisturbed, at
-
-
 @each("system", STRICT, few=2)
 def test_whether_or_not_flags_under_way_survive_the_model_is_that_of_a_run_without(system):
     line = schedule(ready(tiny(system)), counted(tiny(system), 40))
@@ -73,28 +62,6 @@ def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer
         result = simulate(tiny(system, optimizer, at))
         assert result.ran and 1 <= len(recoveries(result)) <= count
         assert learned(result) == undisturbed, at
-
-
-@each("system", STRICT, few=2)
-def test_a_power_loss_during_recovery_only_starts_the_recovery_over(system):
-    at = float(instants(system, 1)[0])
-    once, twice = simulate(tiny(system, at=[at])), simulate(tiny(system, at=[at, at + 0.0015]))
-    assert learned(twice) == learned(once) == learned(quiet(system))
-    assert recoveries(twice) == recoveries(once)
-    assert twice.results["Elapsed [s]"] == pytest.approx(once.results["Elapsed [s]"] + 0.0015, rel=1e-12)
-    assert "1 more during the recovery" in twice.events[0]["What"]
-
-
-@each("system", STRICT, few=2)
-def test_power_can_fail_at_the_very_start_at_a_batchs_very_end_and_after_the_last_commit(system):
-    line = schedule(ready(tiny(system)), counted(tiny(system), 40))
-    ends, commit = line.batch_ends, line.graph.index("Commit")
-    after_last_commit = (line.end[-1, commit] + line.makespan) / 2
-    for at in (0.0, ends[0], ends[17], np.nextafter(ends[17], 0), line.end[-1, commit], after_last_commit):
-        result = simulate(tiny(system, at=[float(at)]))
-        assert result.ran
-        assert learned(result) == learned(quiet(system)), at
-        assert len(recoveries(result)) == (at < line.makespan)
 
 
 @optimizers

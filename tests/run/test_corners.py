@@ -34,14 +34,6 @@ def test_power_that_always_fails_during_the_recovery_is_given_up_with_a_sentence
     assert "10000 faults struck during one recovery" in result.outcome
 
 
-def test_power_losses_during_the_recovery_start_it_over_and_are_counted():
-    at = (0.001, 100.0, 200.0, 1e6)
-    result = simulate(tiny(**{"faults.power_loss_at_seconds": at}))
-    assert result.ran
-    assert "2 more during the recovery" in result.events[0]["What"]
-    assert result.results["Recovery time [s]"] == pytest.approx(200 - 0.001 + 30 + 120, abs=0.01)
-
-
 @pytest.mark.parametrize("system", ["pmem", "cxl-d", "cxl-b", "cxl"])
 def test_a_recovery_pays_for_the_rows_it_puts_back_and_for_the_log_it_reads(system):
     wait = {"faults.detect_seconds": 0.0, "faults.restart_seconds": 0.0}

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from engine.__main__ import main
 from engine.amounts.counted import counted_traffic
 from engine.registry import every, load, names
 from engine.results.csv_table import csv_text
@@ -58,12 +59,25 @@ def test_every_task_of_a_system_starts_and_ends_as_in_the_independent_model(syst
 
 
 @each("system", names("systems"))
-def test_every_second_and_joule_of_a_systems_run_is_booked_once(system):
-    result = quiet(system)
-    assert result.ran, result.outcome
-    for column, whole in (("Time [s]", "Elapsed [s]"), ("Energy [J]", "Energy [J]")):
-        assert sum(row[column] for row in result.ledger) == pytest.approx(result.results[whole], rel=1e-9)
-    assert sum(row["Energy [J]"] for row in result.devices) == pytest.approx(result.results["Energy [J]"], rel=1e-9)
+def test_every_second_and_joule_of_a_systems_run_is_booked_once_struck_or_not(system):
+    for result in (quiet(system), struck_once(system)):
+        assert result.ran, result.outcome
+        for column, whole in (("Time [s]", "Elapsed [s]"), ("Energy [J]", "Energy [J]")):
+            assert sum(row[column] for row in result.ledger) == pytest.approx(result.results[whole], rel=1e-9)
+        assert sum(row["Energy [J]"] for row in result.devices) == pytest.approx(result.results["Energy [J]"], rel=1e-9)
+
+
+@each("system", names("systems"))
+def test_where_rows_are_kept_changes_no_loss_and_a_system_without_a_log_starts_again(system):
+    assert learned(struck_once(system)) == learned(quiet(system)) == learned(quiet("all-hbm"))
+    again = struck_once(system).events[1]["Batch"] == 0
+    assert again == (load("systems", system).log_policy.log == "")
+
+
+def test_a_system_known_by_its_headline_alone_says_so_where_systems_are_listed(capsys):
+    assert main(["list", "systems"]) == 0
+    said = {line.split()[0] for line in capsys.readouterr().out.splitlines() if "headline only" in line}
+    assert said == {"cold-in-dram", "hotline", "mtrains", "proactive", "scratchpipe"}
 
 
 @each("system", names("systems"), few=5)

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.__main__ import main
-from engine.core.graph import check
 from engine.core.work import HostEmbedding, TopPart
 from engine.estimate import estimate
-from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
@@ -48,9 +45,8 @@ def seconds(m, graph):
 @each("system", FAMILY)
 @each("gpus", [1, 4])
 @each("popular", [0.0, 0.7, 1.0])
-def test_every_graph_keeps_the_grammar_and_its_energy_books_balance(system, gpus, popular) -> None:
-    m, graph, line = planned(kaggle(system, **{"machine.num_gpus": gpus}), popular)
-    check(graph, frozenset(m.devices))
+def test_energy_and_exposed_seconds_of_an_average_batch_are_sums_over_its_tasks(system, gpus, popular) -> None:
+    m, _, line = planned(kaggle(system, **{"machine.num_gpus": gpus}), popular)
     average = steady(line, m.devices)
     assert sum(row["Energy [J]"] for row in average.rows) == pytest.approx(average.energy, rel=1e-9)
     assert sum(row["Exposed [s]"] for row in average.rows) == pytest.approx(average.step, rel=1e-9)
@@ -87,23 +83,11 @@ def test_cpu_only_needs_no_gpu_and_pays_for_none() -> None:
 
 
 @each(("system", "hot"), [("cpu-only", 1.0), ("cpu-gpu", 1.0), ("fae", 0.01), ("hotline", 0.01), ("hotline", 1.0)])
-def test_a_full_run_agrees_with_its_estimate_and_its_losses_are_those_of_any_system(system, hot) -> None:
-    knobs = {"run.batches": 60, "machine.gpu": "v100", "policy.hot_rows_MiB": hot, "data.batch_size": 64}
+def test_a_full_run_agrees_with_its_estimate(system, hot) -> None:
+    knobs = {"run.batches": 60, "run.training": False, "machine.gpu": "v100", "policy.hot_rows_MiB": hot, "data.batch_size": 64}
     asked = with_values(preset("tiny").scenario, {"system": system, **knobs})
     ran, said = simulate(asked), estimate(asked)
     assert ran.results["Step time [ms]"] == pytest.approx(said.results["Step time [ms]"], rel=0.05)
-    plain = simulate(with_values(asked, {"system": "all-hbm"}))
-    assert [row["Loss"] for row in ran.training] == [row["Loss"] for row in plain.training]
-
-
-@pytest.mark.parametrize("system", FAMILY)
-def test_without_a_log_a_power_loss_starts_training_again(system) -> None:
-    knobs = {"system": system, "run.batches": 30, "run.training": False}
-    whole = simulate(with_values(preset("tiny").scenario, knobs))
-    at = whole.results["Elapsed [s]"] / 2
-    struck = simulate(with_values(preset("tiny").scenario, {**knobs, "faults.power_loss_at_seconds": (at,)}))
-    assert load("systems", system).log_policy.log == "" and struck.events[1]["Batch"] == 0
-    assert struck.results["Elapsed [s]"] > whole.results["Elapsed [s]"] + at + 150
 
 
 @pytest.mark.parametrize("framework", ["lean", "pytorch"])
@@ -168,12 +152,6 @@ def test_a_micro_batch_without_samples_costs_nothing_and_samples_may_differ_by_b
     shape = ((383, 512, 256, 1), 27, 16)
     one_by_one = [float(cost(TopPart(samples, *shape))) for samples in (0, 1, 700, 1024)]
     assert cost(TopPart(np.array([0.0, 1.0, 700.0, 1024.0]), *shape)).tolist() == one_by_one
-
-
-def test_a_system_known_by_its_headline_alone_says_so_where_systems_are_listed(capsys) -> None:
-    assert main(["list", "systems"]) == 0
-    said = {line.split()[0]: "headline only" in line for line in capsys.readouterr().out.splitlines()}
-    assert said["hotline"] and not any(said[name] for name in FAMILY[:3])
 
 
 def test_a_bench_that_powers_everything_has_no_parts_of_other_families() -> None:

@@ -5,13 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from engine.__main__ import main
 from engine.amounts.expected import expected_amounts
-from engine.core.graph import check
 from engine.core.work import Copy, Direct, Fetch, HostRows
 from engine.estimate import estimate
 from engine.hardware.device import seconds
-from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
@@ -21,7 +18,6 @@ from engine.systems.traffic import steady
 from engine.workload.batch import recent, tally
 from engine.workload.expected_cache import expected_unique, look_ahead_rows, spread
 from engine.workload.source import source
-from tests.cases import each
 
 SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")
 SMALL = {
@@ -69,16 +65,6 @@ def moved(asked, kind, *names):
     _, _, graph = planned(asked)
     works = [d.work for name in names for d in graph.tasks[graph.index(name)].demands if isinstance(d.work, kind)]
     return sum(float(np.sum(getattr(work, "nbytes", 0) if kind is not HostRows else work.rows)) for work in works)
-
-
-@each("system", SYSTEMS)
-@each("gpus", [1, 4])
-def test_graphs_keep_the_grammar_on_one_gpu_and_on_several(system, gpus):
-    if gpus > 1 and not load("systems", system).scales:
-        assert "trains on one GPU" in estimate(small(system, **SEVERAL)).outcome
-        return
-    m, _, graph = planned(small(system, **(SEVERAL if gpus > 1 else {})))
-    check(graph, frozenset(m.devices))
 
 
 def test_what_crosses_the_link_is_misses_in_and_evictions_out():
@@ -189,28 +175,6 @@ def test_estimate_and_full_run_agree(system):
         assert ours["Cache hit rate [%]"] == pytest.approx(long["Cache hit rate [%]"], abs=2)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_energy_of_a_run_is_the_sum_over_its_devices(system):
-    result = simulate(small(system))
-    assert sum(row["Energy [J]"] for row in result.devices) == pytest.approx(result.results["Energy [J]"])
-    assert set(load("systems", system).devices) == {row["Device"] for row in result.devices}
-
-
-@each("system", [*SYSTEMS, "cached-embedding"])
-def test_where_rows_are_kept_changes_no_loss(system):
-    trained = {"run.training": True, "run.batches": 6, "run.evaluations": 3, "data.held_out_samples": 100, "data.batch_size": 32}
-    losses = [simulate(small(name, **trained)).results["Loss"] for name in (system, "all-hbm")]
-    assert losses[0] == losses[1] and losses[0] > 0
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_power_loss_without_a_log_starts_training_again(system):
-    asked = small(system, **{"run.batches": 20})
-    late = 0.9 * simulate(asked).results["Elapsed [s]"]
-    result = simulate(with_values(asked, {"faults.power_loss_at_seconds": (late,)}))
-    assert result.ran and result.results["Lost batches"] >= 15
-
-
 def test_a_scratchpad_smaller_than_its_window_is_refused_with_its_size():
     refused = estimate(small("scratchpipe", **{"policy.cache_load_factor": 0.02}))
     need = expected_unique(small("scratchpipe"), 6)
@@ -229,10 +193,3 @@ def test_servers_of_their_own_are_paid_for_only_by_systems_that_use_them():
     powered = {"machine.all_powered": True}
     assert "remote" not in {row["Device"] for row in estimate(small("scratchpipe", **powered)).devices}
     assert "remote" in {row["Device"] for row in estimate(small("bagpipe", **powered)).devices}
-
-
-def test_a_system_known_by_its_headline_alone_says_so_where_it_is_listed(capsys):
-    assert main(["list", "systems"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
-    assert "ScratchPipe (headline only)" in lines["scratchpipe"]
-    assert "headline only" not in lines["bagpipe"]
