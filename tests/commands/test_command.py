@@ -198,14 +198,6 @@ def test_a_sweep_with_failed_points_still_writes_the_table_and_says_so(store: Pa
     assert main([*words, *seeds(TOO_BIG)]) == 3
 
 
-@pytest.mark.slow
-def test_a_row_damaged_on_disk_is_computed_anew(store: Path) -> None:
-    first = sweep(store, *seeds(1, 2), "--csv", "-").communicate()[0]
-    ask(store, "UPDATE results SET result = replace(result, 'completed', 'exploded') WHERE rowid = 1")
-    assert sweep(store, *seeds(1, 2), "--csv", "-").communicate() == (first, "")
-    assert ask(store, "SELECT count(*) FROM set_aside") == [(1,)]
-
-
 @pytest.mark.parametrize(("seconds", "text"), [(None, "unknown"), (3.2, "3 s left"), (600, "10 min left"), (9000, "2.5 h left")])
 def test_time_left_is_said_as_people_say_it(seconds: float | None, text: str) -> None:
     assert text in progress_bar.duration(seconds)

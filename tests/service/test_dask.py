@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,29 +123,3 @@ def test_a_scheduler_that_dies_ends_the_sweep_with_a_sentence_and_it_goes_on_loc
     assert service.status(store, request).state == "done"
     assert set(before) <= set(ask(store, "SELECT key, created FROM results"))
     assert ask(store, "SELECT 1 FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1") == []
-
-
-def test_a_cancel_reaches_a_worker_within_five_seconds_and_its_progress_reaches_viewers(dask: Dask, store: Path) -> None:
-    dask.work()
-    request = service.submit(store, [scenario(1, 60.0)], "full", keeps_on=True)
-    asked: list[float] = []
-
-    def cancel() -> None:
-        asked.append(time.monotonic())
-        service.cancel(store, request)
-
-    killing = later(lambda: any(point.progress for point in service.status(store, request).running), cancel)
-    service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
-    killing.join()
-    assert time.monotonic() - asked[0] < 5.0
-    assert ask(store, "SELECT ending FROM claims") == [("cancelled",)]
-
-
-def test_no_worker_and_no_scheduler_are_sentences(dask: Dask, store: Path) -> None:
-    service.submit(store, scenarios([1], 0.2), "full", keeps_on=True)
-    time.sleep(3)
-    with pytest.raises(CannotRun, match="has no worker; start some with `dask worker"):
-        service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
-    dask.processes[0].kill()
-    with pytest.raises(CannotRun, match="No Dask scheduler answers at"):
-        service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)

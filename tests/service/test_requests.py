@@ -22,7 +22,7 @@ from engine.store import requests
 from engine.store.database import opened
 from engine.store.requests import AT_ONCE, Limit
 from tests import ROOT
-from tests.service_fakes import COMPUTE, KILLER, ask, lives, open_pids, owner, scenario, scenarios, until
+from tests.service_fakes import COMPUTE, KILLER, ask, scenario, scenarios
 
 
 def serve(store: Path, jobs: int = 2) -> None:
@@ -181,22 +181,6 @@ def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: 
         computations.close(connection, [(name, "kept", "{}")])
     assert ask(store, "SELECT count(*) FROM results") == [(0,)]
     assert ask(store, "SELECT ending FROM claims ORDER BY id") == [("abandoned",), (None,)]
-
-
-@pytest.mark.slow
-def test_a_stopped_worker_is_killed_soon_after_a_cancel_and_blames_no_other_point(store: Path) -> None:
-    gone = service.submit(store, [scenario(1, 60.0)], "full")
-    with owner(store):
-        until(lambda: open_pids(store))
-        (deaf,) = open_pids(store)
-        os.kill(deaf, signal.SIGSTOP)
-        other = service.submit(store, [scenario(2, 60.0)], "full")
-        until(lambda: len(open_pids(store)) == 2)
-        service.cancel(store, gone)
-        until(lambda: not lives(deaf))
-        until(lambda: open_pids(store) and deaf not in open_pids(store))
-    assert not service.status(store, other).ended
-    assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'died'") == [(0,)]
 
 
 def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,7 @@
 """Is what the store has acknowledged safe, and is a bad store refused with a sentence?"""
 
 import json
-import resource
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,8 +16,7 @@ from engine.service import computations, service
 from engine.service.worker import COMPUTE, _changed, _scenario
 from engine.store import kept
 from engine.store.database import opened, transaction
-from tests import ROOT, strategies
-from tests.service_fakes import COMPUTE as FAKE
+from tests import strategies
 from tests.service_fakes import ask, kept_result, scenario, scenarios
 
 
@@ -129,25 +126,6 @@ def test_a_place_that_cannot_hold_a_store_is_a_sentence(where: str) -> None:
         ask(Path(where), "SELECT 1")
 
 
-@pytest.mark.slow
-def test_a_full_disk_is_a_sentence_and_keeps_what_is_finished(path: Path) -> None:
-    asked = scenarios(range(120))
-    service.submit(path, asked, "full", sharing=False)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 400_000, before[1]))
-    try:
-        with pytest.raises(BadFile, match=r"the disk is full or failing .*; free some space and start again"):
-            service.serve(path, 2, 0.0, FAKE)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    finished = {row[0] for row in ask(path, "SELECT key FROM results")}
-    assert 0 < len(finished) < 120
-    service.serve(path, 2, 0.0, FAKE)
-    assert all(result and result.ran for _, result in kept.outcomes(path, asked, "full"))
-    again = ask(path, "SELECT count(*) FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
-    assert again == [(0,)]
-
-
 def test_a_full_database_is_a_sentence(path: Path) -> None:
     with pytest.raises(BadFile, match="the disk is full"), opened(path) as store:
         store.execute("PRAGMA max_page_count = 1")
@@ -160,14 +138,6 @@ def test_keys_tell_scenarios_versions_and_kinds_apart_but_not_spellings(monkeypa
     names = {key(same, "full"), key(same, "estimate"), key(Scenario(), "full"), key(scenario(2), "full")}
     monkeypatch.setattr("engine.version.MODEL", "another")
     assert len(names | {key(same, "full")}) == 5
-
-
-@pytest.mark.slow
-def test_a_key_is_the_same_in_every_process() -> None:
-    code = "from engine.scenario.keys import key; from engine.scenario.scenario import Scenario; print(key(Scenario(), 'full'))"
-    run = [sys.executable, "-c", code]
-    found = {subprocess.check_output(run, cwd=ROOT, env={"PYTHONHASHSEED": seed}) for seed in ("1", "2")}
-    assert found == {f"{key(Scenario(), 'full')}\n".encode()}
 
 
 def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) -> None:
