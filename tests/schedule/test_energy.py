@@ -160,16 +160,6 @@ def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
     assert spent[20] / spent[-1] == pytest.approx(0.5, abs=0.1)
 
 
-@pytest.mark.parametrize(("system", "logs"), [("cxl-d", 1), ("cxl-b", 1), ("pmem", 1), ("dram", 0)])
-def test_pmem_is_written_with_updates_logs_and_flags(system, logs):
-    asked = scenario("trainingcxl-rm1", system)
-    machine, amounts = ready(asked), flow(asked, BATCHES)
-    line = schedule(machine, amounts)
-    rows, row = amounts.rows.sum(), amounts.row_bytes
-    expected = logs * (rows * row + rows * (row + 8) + BATCHES * (amounts.mlp_bytes + 4 * 64))
-    assert timeline.pmem_written(line, line.makespan) == pytest.approx(expected, **same)
-
-
 @each("answer", [estimate, simulate])
 @each(("writers", "share"), [(1, 1), (4, 1), (8, 0.78), (12, 0.56), (24, 0.56)])
 def test_the_media_stores_whole_lines_for_rows_in_place_and_more_where_writers_crowd(answer, writers, share):

@@ -1,7 +1,5 @@
 """Do expected accesses agree with those counted from real ids, and with published figures?"""
 
-from collections import OrderedDict
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -83,27 +81,6 @@ def test_counting_needs_memory_for_two_batches_whatever_the_tables_hold() -> Non
     assert memory.rows.nbytes + memory.again.nbytes < 64 * 128 * 26
     first = batch.tally(memory, source.source(scenario).ids(0))
     assert first[1].sum() == first[2].sum() == 0
-
-
-def _lru_by_dict(batches: Iterable[np.ndarray], capacity: int) -> list[int]:
-    held: OrderedDict[int, None] = OrderedDict()
-    misses = []
-    for ids in batches:
-        misses.append(0)
-        for row in ids.tolist():
-            misses[-1] += row not in held
-            held[row] = None
-            held.move_to_end(row)
-            if len(held) > capacity:
-                held.popitem(last=False)
-    return misses
-
-
-@each("capacity", [0, 1, 2, 13, 700, 1500, 5000, 10**12])
-def test_the_lru_cache_misses_what_an_ordered_dict_misses(capacity: int) -> None:
-    origin = source.source(_scenario({"data.batch_size": 40}))
-    batches = [origin.ids(n) for n in range(12)]
-    assert cache_misses(batches, capacity).tolist() == _lru_by_dict(batches, capacity)
 
 
 @pytest.mark.parametrize("kind", ["kaggle", "zipf"])
