@@ -55,7 +55,7 @@ check: $(READY) # format, lint, types, import layers, budgets
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/test_house.py
+	@$(BIN)/python -m pytest tests/fences/test_house.py
 
 slow: $(SLOW_READY) $(COMPILED) # long suites, all cases, new examples (SEED= repeats them); installs PyTorch, libCacheSim, Dask
 	@sh scripts/chromium.sh

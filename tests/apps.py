@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-APP = Path(__file__).parent.parent / "app.py"
+from tests import ROOT
+
+APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests import ROOT
+
 CEILINGS = Path(__file__).parent / "house.toml"
 PARTS = ("engine", "pages", "tests")
 KNOBS = ("cxl_bandwidth_GBps", "pmem_capacity_GiB", "mlp_staleness_bound_batches")

@@ -1,6 +1,6 @@
 """Kills workers, services and apps at random while they compute a long sweep, then compares with an undisturbed run.
 
-    python -m tests.kill_storm --kills 1000 [--seed 0] [--real]
+    python -m tests.kill_storm --kills 1000 [--seed 0]
 
 Three kinds of victims run on one store: services, apps that ask, wait and renew as pages do, and sweeps of the command
 line, which compute themselves when no one else does. Any of their children can be hit as well. What must hold: no
@@ -21,13 +21,12 @@ from pathlib import Path
 
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import How
-from engine.scenario.presets import preset
-from engine.scenario.scenario import Scenario, with_values
+from engine.scenario.scenario import Scenario
 from engine.service import service
 from engine.store import kept, owner
-from tests.service_fakes import COMPUTE, ROOT, ask, lives, scenarios, until
+from tests import ROOT
+from tests.service_fakes import COMPUTE, ask, lives, scenarios, until
 
-REAL = "engine.service.worker:computed"
 MARK = "EMBERPOOL_STORM"
 FULL_SECONDS = 0.02
 SLICES: dict[How, int] = {"full": 200, "estimate": 400}
@@ -41,39 +40,32 @@ while True:
 """
 APP = """
 import sys, time; from pathlib import Path; from engine.service import service; from tests.kill_storm import asked
-store, how, number, real = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "real"
-request = service.submit(store, asked(how, number, real), how, session=f"app {how}")
+store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+request = service.submit(store, asked(how, number), how, session=f"app {how}")
 while not service.status(store, request).ended:
     service.renew(store, request); time.sleep(0.3)
 """
 COMMAND = """
 import sys; from pathlib import Path; from engine.service import service; from engine.commands import sweep
 from tests.kill_storm import asked
-store, how, number, real = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "real"
-import functools; service.serve = functools.partial(service.serve, compute=sys.argv[5])
-request = service.submit(store, asked(how, number, real), how, session="command")
+store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+import functools; service.serve = functools.partial(service.serve, compute=sys.argv[4])
+request = service.submit(store, asked(how, number), how, session="command")
 sweep._until_ended(store, request, 2)
 """
 
 
-def asked(how: How, number: int, real: bool = False) -> Sequence[Scenario]:
+def asked(how: How, number: int) -> Sequence[Scenario]:
     """The points of one slice of the sweep."""
-    size = SLICES[how]
-    if not real:
-        first = FIRST_SEED + number * size
-        return scenarios(range(first, first + size), FULL_SECONDS if how == "full" else 0.0)
-    base = preset("dlrm-kaggle").scenario
-    if how == "full":
-        base = with_values(base, {"run.batches": 3, "run.training": False, "data.batch_size": 32})
-    return [with_values(base, {"data.seed": FIRST_SEED + number * size + i}) for i in range(size)]
+    first = FIRST_SEED + number * SLICES[how]
+    return scenarios(range(first, first + SLICES[how]), FULL_SECONDS if how == "full" else 0.0)
 
 
 class Storm:
     """The processes, how many were killed of each kind, and what had been finished when."""
 
-    def __init__(self, store: Path, seed: int, real: bool) -> None:
-        self.store, self.random, self.real = store, random.Random(seed), real
-        self.compute = REAL if real else COMPUTE
+    def __init__(self, store: Path, seed: int) -> None:
+        self.store, self.random = store, random.Random(seed)
         self.living: dict[str, subprocess.Popen[bytes]] = {}
         self.killed: Counter[str] = Counter()
         self.slice: dict[How, int] = dict.fromkeys(SLICES, 0)
@@ -90,12 +82,11 @@ class Storm:
 
     def tend(self) -> None:
         """Have every kind running, on the first slice that is not finished."""
-        self.start("service", OWNER, self.compute)
-        real = "real" if self.real else "fake"
+        self.start("service", OWNER, COMPUTE)
         for kind, code, how in (("app", APP, "full"), ("command", COMMAND, "estimate")):
             if kind in self.living and self.living[kind].poll() == 0:
                 self.slice[how] += 1
-            self.start(kind, code, how, str(self.slice[how]), real, self.compute)
+            self.start(kind, code, how, str(self.slice[how]), COMPUTE)
 
     def kill(self) -> None:
         """Kill a random process, half of the time a worker; those that a killed one leaves must go by themselves."""
@@ -180,33 +171,33 @@ def left_over(store: Path) -> list[int]:
     return found
 
 
-def tables(store: Path, slices: dict[How, int], real: bool, compute: str) -> list[str]:
+def tables(store: Path, slices: dict[How, int]) -> list[str]:
     """Ask for every slice once more, compute what is missing, and return the tables."""
     found = []
     for how, number in slices.items():
         for one in range(number + 1):
-            points = asked(how, one, real)
+            points = asked(how, one)
             service.submit(store, points, how, keeps_on=True)
-            service.serve(store, 2, 0.0, compute)
+            service.serve(store, 2, 0.0, COMPUTE)
             found.append(csv_text([result for _, result in kept.outcomes(store, points, how) if result], how))
     return found
 
 
-def storm(folder: Path, kills: int, seed: int = 0, real: bool = False) -> dict[str, object]:
+def storm(folder: Path, kills: int, seed: int = 0) -> dict[str, object]:
     """Blow, check and return the figures."""
     store, start = folder / "store.sqlite", time.monotonic()
-    blown = Storm(store, seed, real)
+    blown = Storm(store, seed)
     blown.blow(kills)
     until(lambda: not left_over(store), GONE_SECONDS)
     blown.look()
     blamed = len(ask(store, "SELECT 1 FROM failures"))
-    disturbed = tables(store, blown.slice, real, blown.compute)
+    disturbed = tables(store, blown.slice)
     blown.look()
     twice = ask(store, "SELECT key FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1")
     late = ask(store, "SELECT 1 FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
     assert not twice and not late and not ask(store, "SELECT 1 FROM set_aside")
     assert ask(store, "PRAGMA integrity_check") == [("ok",)]
-    assert disturbed == tables(folder / "calm.sqlite", blown.slice, real, blown.compute), "the tables differ"
+    assert disturbed == tables(folder / "calm.sqlite", blown.slice), "the tables differ"
     begun = ask(store, "SELECT count(*), count(DISTINCT key) FROM claims")[0]
     assert not owner.is_owned(store)
     return {**blown.killed, "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed,
@@ -218,7 +209,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--real", action="store_true", help="real estimates and tiny full runs instead of stand-ins")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(storm(Path(folder), arguments.kills, arguments.seed, arguments.real))
+        print(storm(Path(folder), arguments.kills, arguments.seed))

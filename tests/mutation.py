@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests import ROOT
 from tests.mutants import Place, draw, mutate, places
 
-ROOT = Path(__file__).parent.parent
-UNRUN = {"test_house.py", "test_acceptance.py", "house.py"}  # they judge the text of files, not what it does
+UNRUN = {"test_house.py", "test_acceptance.py"}  # they judge the text of files, not what it does
 FIRST_TIER = "not slow and not browser"
 
 
@@ -42,17 +42,31 @@ def related(tree: Path, at: Place, measured: dict[str, Any]) -> list[str]:
     return sorted((test for test in cost if test in exact or not exact), key=cost.__getitem__)
 
 
+def files_of_tests(tree: Path) -> list[str]:
+    """Return the test files that mutants are shown to, in whatever folder; none drives a browser."""
+    found = (path.relative_to(tree) for path in (tree / "tests").rglob("test_*.py") if path.name not in UNRUN)
+    return sorted(str(path) for path in found if "browser" not in path.parts)
+
+
+def noted(tree: Path, out: Path) -> dict[str, Any]:
+    """Return what was measured, by where each test file lies today: one that has moved is known by its name."""
+    known: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
+    moved = {Path(test).name: of for test, of in known.items()}
+    found = {test: known.get(test) or moved.get(Path(test).name) for test in files_of_tests(tree)}
+    return {test: of for test, of in found.items() if of}
+
+
 def measure(tree: Path, out: Path, limit: float) -> None:
     """Run each test file alone, for at most `limit` seconds, and note its time and the functions of the engine that it calls."""
-    measured: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
-    for path in sorted((tree / "tests").glob("test_*.py")):
-        if path.name not in UNRUN and str(path.relative_to(tree)) not in measured:
+    measured = noted(tree, out)
+    for test in files_of_tests(tree):
+        if test not in measured:
             calls = out.with_suffix(".calls")
             calls.unlink(missing_ok=True)
             began = time.monotonic()
-            _pytest(tree, [str(path.relative_to(tree)), "-p", "tests.mutation"], limit, {"MUTATION_CALLS": str(calls)})
+            _pytest(tree, [test, "-p", "tests.mutation"], limit, {"MUTATION_CALLS": str(calls)})
             seen = calls.read_text().split("\n") if calls.exists() else []
-            measured[str(path.relative_to(tree))] = {"seconds": round(time.monotonic() - began, 1), "calls": seen}
+            measured[test] = {"seconds": round(time.monotonic() - began, 1), "calls": seen}
             out.write_text(json.dumps(measured, indent=0))
 
 
@@ -137,7 +151,7 @@ def main() -> None:
     if a.list:
         print("\n".join(names))
         return
-    measured = json.loads(a.calls.read_text())
+    measured = noted(a.tree, a.calls)
     results = []
     for name in names:
         results.append(judge(a.tree, known[name.rsplit(":", 2)[0]], name, measured, a.budget, a.tests))

@@ -24,8 +24,8 @@ from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
 from engine.store.database import opened
 from engine.store.kept import outcomes
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 COMPUTE = "tests.service_fakes:compute"
 KILLER, BUGGY, REFUSED, TOO_BIG, HUNGRY = 666, 667, 668, 669, 670
 OWNER = """

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from machines import SYSTEMS, flow, line, ready, scenario, uneven
 
 from engine.core.work import BottomMLP, HomeWrites, RowLog, RowReads, TopPart
 from engine.faults.fault import Strike
@@ -39,6 +38,7 @@ from engine.systems.system import RecoveryWork, log_policy
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
 from engine.training.shape import scaled
 from engine.workload.source import source
+from tests.machines import SYSTEMS, flow, line, ready, scenario, uneven
 
 REDO = [name for name in SYSTEMS if load("systems", name).log_policy.log == "redo"]
 LOGGING = [name for name in SYSTEMS if load("systems", name).log_policy.log]

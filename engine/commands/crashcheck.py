@@ -94,7 +94,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 
 def _ladder(arguments: argparse.Namespace) -> int:
-    ladder = bugs.of_checkout("ladder")
+    ladder = bugs.of_checkout("crashcheck.ladder")
     rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
     progress_bar.wipe()
     if arguments.json:

@@ -54,7 +54,6 @@ def seeded() -> Mapping[str, Broken]:
     return {
         bug.name: Broken(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),))
         for bug in module.BUGS.values()
-        if bug.check == "crash"
     }
 
 
@@ -62,9 +61,9 @@ def of_checkout(name: str) -> Any:
     """Return a module of the checkout's tests folder; raises BadInput where there is none."""
     if not (TESTS / "seeded_bugs").is_dir():
         raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
-    if str(TESTS) not in sys.path:
-        sys.path.insert(0, str(TESTS))
-    return import_module(name)
+    if str(TESTS.parent) not in sys.path:
+        sys.path.insert(0, str(TESTS.parent))
+    return import_module(f"tests.{name}")
 
 
 def hunt(

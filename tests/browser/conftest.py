@@ -14,7 +14,8 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-ROOT = Path(__file__).parent.parent.parent
+from tests import ROOT
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
 WINDOWS = [("dark", 420), ("dark", 1400), ("light", 420)]  # the narrow dark one breaks first

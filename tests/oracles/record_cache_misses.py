@@ -9,8 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.libcachesim_peer import POLICIES, misses, write, zipf
+from tests import ROOT
 
-FILE = Path(__file__).parent.parent / "data" / "libcachesim_misses.json"
+FILE = ROOT / "tests/data/libcachesim_misses.json"
 TRACE = {"number": 50_000, "rows": 20_000, "exponent": 1.05, "seed": 7}
 CAPACITIES = (1, 2, 10, 100, 1000, 5000, 15_000)
 

@@ -1,15 +1,15 @@
 """PyTorch's DLRM, trained on the weights and batches of the tests: what the engine's losses are held to.
 
-`python tests/oracles/record_torch_training.py`, in an environment with torch, writes them to tests/data.
+`python -m tests.oracles.record_torch_training`, in an environment with torch, writes them to tests/data.
 """
 
 import numpy as np
 import torch
 from torch import nn
-from training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run
 
 from engine.training.shape import Shape
 from engine.training.weights import layers
+from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run
 
 
 def torch_losses(name: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""Protocols broken on purpose; each bug must be caught by the check that it names.
+"""Protocols broken on purpose; the crash explorer must catch each of them.
 
 To add one, write a function of the seam's signature under `@bug("module.function")` in the file of its group, or under
 `@media_bug()` a function that takes a medium and returns a broken one.
@@ -17,10 +17,7 @@ BUGS: dict[str, "Bug"] = {}
 
 @dataclass(frozen=True)
 class Bug:
-    """A broken function and where it goes, or a broken medium; the configuration on which it must show, and the check.
-
-    `check` is "crash" for the crash explorer; other checks, such as "books", are those of the test that runs them.
-    """
+    """A broken function and where it goes, or a broken medium, and the configuration on which it must show."""
 
     name: str
     group: str
@@ -28,17 +25,16 @@ class Bug:
     broken: Callable[..., Any] | None = None
     wrap: Callable[[Any], Any] | None = None
     on: str = "undo"
-    check: str = "crash"
 
 
-def bug(seam: str, on: str = "undo", check: str = "crash") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def bug(seam: str, on: str = "undo") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as a bug named after it, at a seam such as `records.checksum`.
 
-    A seam outside the log protocol is written whole, such as `engine.results.report.report`.
+    A seam outside the log protocol is written whole, such as `engine.crashcheck.judge.recover`.
     """
 
     def register(broken: Callable[..., Any]) -> Callable[..., Any]:
-        BUGS[broken.__name__] = Bug(broken.__name__, broken.__module__.rpartition(".")[2], seam, broken, None, on, check)
+        BUGS[broken.__name__] = Bug(broken.__name__, broken.__module__.rpartition(".")[2], seam, broken, None, on)
         return broken
 
     return register

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.persistence.media import LINE, WORD
-from seeded_bugs import media_bug
+from tests.seeded_bugs import media_bug
 
 
 class Through:

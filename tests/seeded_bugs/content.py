@@ -7,7 +7,7 @@ from engine.persistence.media import octets
 from engine.persistence.protocol import log_mlp
 from engine.persistence.records import RecordKind, read
 from engine.persistence.recovery import logged
-from seeded_bugs import bug
+from tests.seeded_bugs import bug
 
 
 @bug("logs.LogOrder.log_rows")

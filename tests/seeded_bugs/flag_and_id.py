@@ -18,7 +18,7 @@ from engine.persistence.records import (
     read,
     seal,
 )
-from seeded_bugs import bug
+from tests.seeded_bugs import bug
 
 
 @bug("records.checksum")

@@ -4,7 +4,7 @@ from engine.persistence import protocol, records
 from engine.persistence.media import LINE
 from engine.persistence.protocol import write_rows
 from engine.persistence.recovery import logged
-from seeded_bugs import bug
+from tests.seeded_bugs import bug
 
 
 @bug("records.put")

@@ -2,7 +2,7 @@
 
 from engine.persistence import protocol, records
 from engine.persistence.protocol import commit, release, write_rows
-from seeded_bugs import bug
+from tests.seeded_bugs import bug
 
 
 @bug("logs.LogOrder.commit")

@@ -8,7 +8,7 @@ from engine.errors import CannotRun
 from engine.persistence import protocol
 from engine.persistence.media import HEALTH, WORD
 from engine.persistence.recovery import Recovered, choose, logged, recover, settle, survey
-from seeded_bugs import bug
+from tests.seeded_bugs import bug
 
 
 @bug("recovery.to_replay")

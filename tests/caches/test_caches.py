@@ -1,0 +1,102 @@
+"""Do the compiled caches do what each policy's definition says, batch by batch?"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.__main__ import main
+from engine.caches import row_index
+from engine.caches.policies import set_associative
+from engine.caches.policy import POLICIES, kept_by, systems_with
+from engine.registry import every
+from engine.workload.expected_cache import STAYS
+from tests.caches import reference_caches as by_hand
+from tests.caches.reference_caches import cache_misses, lfu, lfu_in_sets, lru_in_sets
+
+
+def zipf(seed, batches=30, size=60, rows=200):
+    share = 1 / np.arange(1, rows + 1)
+    draws = np.random.default_rng(seed).choice(rows, (batches, size), p=share / share.sum())
+    return [np.ascontiguousarray(ids) for ids in draws.astype(np.int64)]
+
+
+def few(batches):
+    return [np.array(ids, dtype=np.int64) for ids in batches]
+
+
+BATCHES = st.lists(st.lists(st.integers(0, 12), max_size=6), max_size=25)
+
+
+def test_every_policy_is_one_that_a_system_can_have_and_that_an_estimate_expects():
+    kept = {policy for one in every("systems").values() if one.cache for policy in kept_by(one.cache)}
+    assert kept == set(POLICIES) == set(STAYS)
+
+
+def test_the_command_lists_every_policy_with_the_systems_that_can_have_it(capsys):
+    assert main(["list", "caches"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [POLICIES[name].name for name in sorted(POLICIES)]
+    assert all(system in line for line, name in zip(lines, sorted(POLICIES), strict=True) for system in systems_with(name))
+
+
+@given(batches=BATCHES, rows=st.integers(6, 14))
+def test_small_batches_move_rows_as_the_definition_of_lfu_says(batches, rows):
+    assert lfu(few(batches), rows) == by_hand.served(by_hand.Lfu(rows), batches)
+
+
+@pytest.mark.parametrize("rows", [45, 60, 100, 150, 250])
+def test_skewed_batches_move_rows_as_the_definition_of_lfu_says(rows):
+    batches = zipf(rows)
+    found = lfu(batches, rows)
+    assert found == by_hand.served(by_hand.Lfu(rows), [ids.tolist() for ids in batches])
+    assert np.cumsum([row[2] - row[3] for row in found]).tolist() == [row[4] for row in found]
+
+
+@given(batches=BATCHES, rows=st.integers(6, 14))
+def test_ids_far_apart_move_as_ids_close_together_do(batches, rows):
+    assert lfu([ids * 2**40 for ids in few(batches)], rows) == lfu(few(batches), rows)
+
+
+def test_a_batch_larger_than_the_cache_says_so_and_takes_nothing_in():
+    assert [row[:3] for row in lfu(few([[1, 2], [1, 2, 3, 3], [1, 2]]), 2)] == [[2, 2, 2], [3, 2, 1], [2, 0, 0]]
+
+
+@pytest.mark.parametrize("rows", [64, 320, 1000])
+@pytest.mark.parametrize("ways", [4, 32])
+def test_a_set_associative_cache_is_an_lru_in_each_set_of_the_split_trace(rows, ways):
+    ids, number = np.concatenate(zipf(7, rows=3000)), rows // ways
+    own = np.array([set_associative.set_of(row, number) for row in ids])
+    assert len(np.unique(own)) >= 0.9 * number
+    wanted = sum(cache_misses([ids[own == one]], ways)[0] for one in range(number))
+    assert sum(row[2] for row in lru_in_sets(ids[:, None], rows, ways)) == wanted
+
+
+def test_a_set_full_of_the_present_batch_serves_a_conflict_without_keeping_it():
+    ids = np.arange(200)
+    own = np.array([set_associative.set_of(row, 2) for row in ids])
+    one_set = ids[own == 0][:7]
+    found = lru_in_sets([one_set, one_set, one_set[4:]], 8, 4)
+    assert [row[2:] for row in found] == [[7, 3, 4, 3], [3, 3, 4, 3], [3, 3, 4, 0]]
+
+
+@pytest.mark.parametrize(("rows", "ways"), [(8, 8), (12, 4), (40, 4), (128, 32), (150, 10)])
+@pytest.mark.parametrize("size", [1, 60])
+def test_a_set_by_count_keeps_the_rows_looked_up_most_and_refuses_others(rows, ways, size):
+    batches, number = zipf(rows, batches=30 * 60 // size, size=size, rows=300), rows // ways
+    found = lfu_in_sets(batches, rows, ways)
+    assert found == by_hand.counted_in_sets(
+        [ids.tolist() for ids in batches], ways, number, lambda row: set_associative.set_of(row, number)
+    )
+    assert 0 < sum(row[5] for row in found) < sum(row[2] for row in found)
+
+
+def test_without_conflicts_a_set_serves_batches_as_lru_does():
+    batches = zipf(8, size=10)
+    by_age = by_hand.served(by_hand.Lru(32), [ids.tolist() for ids in batches])
+    assert lru_in_sets(batches, 32, 32) == [[*row, 0] for row in by_age]
+
+
+def test_a_huge_cache_takes_memory_for_the_rows_it_holds():
+    held = row_index.with_room(row_index.empty(10**12, 2, ()), 5000)
+    assert len(held.cell) < 20_000 and len(held.bucket) < 100_000

@@ -1,0 +1,196 @@
+"""Does the crash explorer visit what it says, replay what it finds, and refuse what is no replay line?"""
+
+import json
+from itertools import product
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.__main__ import main
+from engine.crashcheck import states
+from engine.crashcheck.exploration import check, explore
+from engine.crashcheck.reference_run import Configuration, configuration, configurations, reference_run
+from engine.crashcheck.replay_line import read, replay
+from engine.crashcheck.states import CrashPoint
+from engine.crashcheck.visit import Effort, crash_points
+from engine.errors import BadInput
+from tests import ROOT
+from tests.cases import each, examples
+
+REGRESSIONS = [
+    line
+    for line in (ROOT / "tests/crash_regressions.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+@each("line", REGRESSIONS)
+def test_a_state_that_failed_once_is_consistent_now(line):
+    assert replay(line).problem == ""
+
+
+def test_every_configuration_has_a_name_that_reads_back():
+    assert len(configurations()) == 48
+    assert all(configuration(one.name) == one for one in configurations())
+    assert configuration("redo-near-late-tiny") == Configuration("redo", near_data=True, late_home=True, size="tiny")
+    with pytest.raises(BadInput, match="undo-relaxed"):
+        configuration("undo-relaxd")
+
+
+def test_the_volatile_control_fails_in_every_configuration():
+    for of in configurations():
+        assert explore(of, models=("volatile",), effort=Effort(40, 1, 0, 0, 0)).inconsistent
+
+
+def brute(sizes):
+    return set(product(*(range(size + 1) for size in sizes)))
+
+
+@examples(30)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple), st.integers(0, 2))
+def test_the_choices_of_a_level_are_all_those_that_differ_from_none_or_all_in_so_many_streams(sizes, lines):
+    found = list(states.deviating(sizes, lines))
+    nothing = (0,) * len(sizes)
+    apart = [sum(a != b for a, b in zip(one, rest, strict=True)) for rest in (nothing, sizes) for one in brute(sizes)]
+    assert len(found) == states.count_deviating(sizes, lines) == apart.count(lines)
+    assert set(found) <= brute(sizes)
+    assert set(states.all_prefixes(sizes)) == brute(sizes)
+    assert states.random_prefixes(sizes, Random(1)) in brute(sizes)
+
+
+def test_an_image_holds_the_durable_bytes_and_a_prefix_of_each_stream():
+    point = CrashPoint(3, bytes(8), (5, -1), (((0, b"ab"), (2, b"c")), ((4, b"x"),)), 0)
+    assert point.image((1, 1)) == b"ab\0\0x\0\0\0"
+    assert point.name((1, 0)) == "5=1" and point.name((2, 1)) == "all" and point.name((0, 0)) == "none"
+    assert point.counts({5: 9, 7: 1}) == (2, 0)
+
+
+def test_exploring_twice_finds_the_same_and_another_seed_something_else():
+    first, again, other = (explore("undo", effort=Effort(150, 2, 1, 2, 0), seed=seed) for seed in (0, 0, 1))
+    assert (first.raw_states, first.unique_states) == (again.raw_states, again.unique_states)
+    assert first.raw_states != other.raw_states
+
+
+def test_a_tiny_run_is_explored_to_the_last_combination():
+    report = explore("undo-tiny", models=("adr",), effort=Effort(100_000, None, 0, 0, 0))
+    points, _ = crash_points(reference_run(configuration("undo-tiny")), "adr", 8, None)
+    assert not report.cut_short
+    assert report.unique_states == len(
+        {bytes(point.image(counts)) for point in points for counts in states.all_prefixes(point.sizes)}
+    )
+
+
+@pytest.mark.parametrize("granularity", [64, 256])
+def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
+    fine = explore("undo", models=("adr",), effort=Effort(10_000, 1, 0, 0, 0))
+    coarse = explore("undo", models=("adr",), effort=Effort(10_000, 1, 1, 2, 0, granularity))
+    assert coarse.inconsistent == 0 and coarse.unique_states < fine.unique_states
+
+
+@each(
+    ("line", "sentence"),
+    [
+        ("", "is not a replay line"),
+        ("v1:undo~adr:0:37", "is not a replay line"),
+        ("v2:undo~adr:0:37:none", "is not a replay line"),
+        ("v1:undo~adr:0:37:none\n<script>", "is not a replay line"),
+        ("v1:undo~adr:0:37:" + "1=1," * 4000, "is not a replay line"),
+        ("v1:undo~adr:0:37:x", "is not a replay line|is no choice"),
+        ("v1:undo~adr:0:37:1=", "is no choice"),
+        ("v1:undo~adr:0:37/4:none", "names 2 power losses and 1 choices"),
+        ("v1:undo~adr:0:9999999:none", "cannot lose power with writes pending at operation 9999999"),
+        ("v1:undo~adrr:0:37:none", "persistence model 'adrr' is not known"),
+        ("v1:undo-huge~adr:0:37:none", "configuration 'undo-huge' is not known"),
+        ("v1:undo-tiny~adr:0:10:all,p999999999", "lies outside the medium"),
+        ("v1:undo-tiny~adr:0:10:all,f999999999", "lies outside the medium"),
+        ("v1:../../etc~adr:0:8:all", "is not a replay line"),
+    ],
+)
+def test_what_is_no_replay_line_is_refused_with_a_sentence(line, sentence):
+    with pytest.raises(BadInput, match=sentence) as refusal:
+        replay(line)
+    assert len(str(refusal.value)) < 400
+
+
+@examples(60)
+@given(st.text(max_size=80) | st.from_regex(r"v1:(undo|redo)~adr:0:\d{1,2}:[a-z0-9=,/-]{1,20}", fullmatch=True))
+def test_any_text_is_read_or_refused(text):
+    try:
+        read(text)
+    except BadInput as refusal:
+        assert str(refusal).endswith(".") or "?" in str(refusal)
+
+
+def told(capsys, *words):
+    """Run the command and return its exit status and what it wrote as JSON."""
+    status = main(["crashcheck", *words, "--json", "-"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_the_command_reports_what_interface_and_exit_status_promise(capsys):
+    status, report = told(capsys, "--states", "10", "--model", "eadr")
+    assert status == 0 and report["inconsistent"] == 0 and report["models"] == ["eadr"]
+    keys = {"points", "raw_states", "unique_states", "inconsistent", "depth", "models", "seconds", "failures", "not_explored"}
+    assert keys <= set(report)
+    assert report["depth"] == 2 and report["unique_states"] <= report["raw_states"]
+
+
+def test_the_command_fails_with_a_broken_protocol_and_its_line_replays(capsys):
+    status, report = told(capsys, "--broken", "rows_are_never_flushed")
+    assert status == 3 and report["caught"] is True
+    status, verdict = told(capsys, "--replay", report["failures"][0])
+    assert status == 3 and verdict["problem"] == report["problems"][0]
+    assert main(["crashcheck", "--replay", report["failures"][0]]) == 3
+    assert capsys.readouterr().out == f"{report['problems'][0]}\n"
+
+
+BROKEN = """
+class Forgets:
+    def __init__(self, media):
+        self.load, self.store, self.flush = media.load, media.store, media.flush
+        self.device_write, self.poisoned = media.device_write, media.poisoned
+
+    def fence(self):
+        pass
+"""
+
+
+def test_a_medium_of_ones_own_is_hunted_from_its_file_and_replayed_with_it(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(BROKEN)
+    status, report = told(capsys, "--broken", f"{path}:Forgets")
+    assert status == 3 and report["caught"] is True and report["broken"] == "Forgets"
+    status, verdict = told(capsys, "--broken", f"{path}:Forgets", "--replay", report["failures"][0])
+    assert status == 3 and verdict["problem"] == report["problems"][0]
+    assert main(["crashcheck", "--broken", f"{path}:Missing"]) == 2
+    assert main(["crashcheck", "--broken", f"{tmp_path}/none.py:Forgets"]) == 2
+    assert main(["crashcheck", "--broken", "no_such_bug"]) == 2
+    path.write_text("raise OSError(1)")
+    assert main(["crashcheck", "--broken", f"{path}:Forgets"]) == 2
+    complaints = capsys.readouterr().err.splitlines()
+    assert (
+        len(complaints) == 4
+        and "cannot be imported: OSError" in complaints[3]
+        and "'Missing'" in complaints[0]
+        and "names no Python file" in complaints[1]
+    )
+
+
+def test_without_a_checkout_the_seeded_bugs_are_refused_with_a_sentence(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("engine.crashcheck.bugs.TESTS", tmp_path)
+    assert main(["crashcheck", "--broken", "rows_are_never_flushed"]) == 2
+    assert "checkout" in capsys.readouterr().err
+
+
+def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
+    def interrupted(share, what):
+        if share > 0.05:
+            raise KeyboardInterrupt
+
+    report = check(300, ("adr",), on_progress=interrupted)
+    assert report.interrupted and 0 < len(report.configurations) < 96
+    monkeypatch.setattr("engine.commands.crashcheck.progress_bar.draw", interrupted)
+    assert main(["crashcheck", "--states", "300", "--model", "adr"]) == 130
+    assert "Interrupted" in capsys.readouterr().out

@@ -1,0 +1,94 @@
+"""Does the drawing of mutants do what a mutation score needs: the same draw wherever files lie, one change at a time?"""
+
+import ast
+import json
+from pathlib import Path
+
+from tests import ROOT
+from tests.mutants import draw, mutate, places
+from tests.mutation import noted
+
+SOURCE = '''"""A made-up module."""
+
+LIMIT = 3
+
+
+@njit(cache=True)
+def within(x: int = 1, most: float = 2.0) -> bool:
+    """Return whether x is small enough."""
+    return x + 1 <= min(most, LIMIT)
+
+
+def add(items, x):
+    if not within(x):
+        raise ValueError(f"{x + 1} is too much.")
+    items.append(x)
+    return items
+'''
+OTHER = """@njit
+def outer(x):
+    return within(x)
+"""
+
+
+def checkout(folder: Path, where: str) -> Path:
+    path = folder / "engine" / where
+    path.mkdir(parents=True)
+    (path / "one.py").write_text(SOURCE)
+    (path / "two.py").write_text(OTHER)
+    for cache in ("one.within-7.py311.nbi", "two.outer-2.py311.nbi", "three.other-2.py311.nbi"):
+        (path / "__pycache__").mkdir(exist_ok=True)
+        (path / "__pycache__" / cache).touch()
+    return folder
+
+
+def test_a_draw_is_the_same_when_files_have_moved(tmp_path: Path) -> None:
+    here, there = checkout(tmp_path / "a", ""), checkout(tmp_path / "b", "core")
+    assert draw([places(here)], 7, 8) == draw([places(there)], 7, 8) == draw([places(there), places(here)], 7, 8)
+
+
+def test_each_operator_finds_its_places_and_no_text_or_annotation_is_one(tmp_path: Path) -> None:
+    known = places(checkout(tmp_path, ""))
+    found = {f"{name}:{op}": [new for _, new in sites] for name, at in known.items() for op, sites in at.sites.items()}
+    assert found == {
+        "LIMIT:constant": ["4"],
+        "within:constant": ["2", "4.0", "2"],
+        "within:strictness": ["(x + 1 < min(most, LIMIT))"],
+        "within:direction": ["(x + 1 >= min(most, LIMIT))"],
+        "within:arithmetic": ["(x - 1)"],
+        "within:term": ["(x)", "(1)"],
+        "within:extreme": ["max(most, LIMIT)"],
+        "within:arguments": ["min(LIMIT, most)"],
+        "add:condition": ["(not (not within(x)))"],
+        "add:statement": ["pass"],
+    }
+
+
+def test_a_mutant_is_one_change_and_forgets_the_kernels_that_hold_it(tmp_path: Path) -> None:
+    tree = checkout(tmp_path, "")
+    said = mutate(tree, places(tree)["within"], "strictness", 0)
+    assert (tree / "engine/one.py").read_text() == SOURCE.replace("x + 1 <= min(most, LIMIT)", "(x + 1 < min(most, LIMIT))")
+    assert said == "engine/one.py:9  x + 1 <= min(most, LIMIT)  ->  (x + 1 < min(most, LIMIT))"
+    assert [left.name for left in (tree / "engine/__pycache__").iterdir()] == ["three.other-2.py311.nbi"]
+
+
+def test_every_mutant_of_a_file_of_the_engine_is_a_program() -> None:
+    known = [at for at in places(ROOT).values() if at.path.endswith(("events.py", "pareto.py"))]
+    text = {at.path: (ROOT / at.path).read_text(encoding="utf-8").splitlines() for at in known}
+    sites = [(at.path, node, new) for at in known for some in at.sites.values() for node, new in some]
+    assert len(sites) > 100
+    for path, node, new in sites:
+        if node.lineno == node.end_lineno:  # type: ignore[attr-defined]
+            line = text[path][node.lineno - 1].encode()  # type: ignore[attr-defined]
+            changed = line[: node.col_offset] + new.encode() + line[node.end_col_offset :]  # type: ignore[attr-defined]
+            lines = [*text[path][: node.lineno - 1], changed.decode(), *text[path][node.lineno :]]  # type: ignore[attr-defined]
+            ast.parse("\n".join(lines))
+
+
+def test_what_was_measured_is_found_again_where_a_test_file_has_moved_to(tmp_path: Path) -> None:
+    for name in ("tests/one/test_a.py", "tests/test_b.py", "tests/browser/test_c.py", "tests/one/test_new.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "calls.json").write_text(json.dumps({f"tests/test_{letter}.py": {"seconds": letter} for letter in "abcd"}))
+    found = {name: of["seconds"] for name, of in noted(tmp_path, tmp_path / "calls.json").items()}
+    assert found == {"tests/one/test_a.py": "a", "tests/test_b.py": "b"}

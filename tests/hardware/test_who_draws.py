@@ -1,0 +1,62 @@
+"""Does everything that is powered draw power, and everything that is done cost energy? What does not says why."""
+
+import numpy as np
+
+from engine.hardware.device import joules
+from engine.scenario.scenario import KNOBS
+from engine.schedule.machine import schedule
+from tests.cases import each
+from tests.machines import SYSTEMS, flow, ready, scenario
+
+# Work that costs nothing where it is done, and who pays for it.
+FREE = {
+    ("pmem", "HomeWrites"): "the update paid for its write when it put the new rows into the volatile buffer",
+    ("pcie", "Copy without bytes"): "a hand-off is a thread of the host that waits; no source says what one thread draws",
+    ("gpu trainingcxl", "Stream"): "the copy engine's shadow copy; the replayed GPU has watts for layers, no joules per byte",
+}
+# What draws nothing when idle, and where its static power is.
+WITHOUT_IDLE_POWER = {
+    "pcie": "both of its ends are in the idle power of host and GPU or card",
+    "dram": "the host's idle power was measured with its memory; behind a link it draws its own",
+}
+PARTS = {"machine.gpu": "gpu", "machine.pmem": "pmem", "machine.ssd": "ssd", "machine.host": "host"}
+MACHINES = [
+    (system, {path: part, "machine.near_data_compute": near})
+    for system in SYSTEMS
+    for near in (True, False)
+    for path in PARTS
+    for part in KNOBS[path].allowed
+]
+
+
+def free_work(asked):
+    """Yield (device, kind of work) for each demand of the schedule that costs neither joules nor busy watts."""
+    machine = ready(asked)
+    line = schedule(machine, flow(asked, 4))
+    for task in line.graph.tasks:
+        for demand in task.demands:
+            device = machine.devices[demand.device]
+            watts = 0.0 if demand.beside else device.busy_watts
+            if watts == 0 and not np.any(joules(device, demand.work) > 0):
+                part = f" {asked.machine.gpu}" if demand.device == "gpu" else ""
+                empty = " without bytes" if not np.any(getattr(demand.work, "nbytes", 1)) else ""
+                yield demand.device + part, type(demand.work).__name__ + empty
+
+
+@each(("system", "knobs"), MACHINES, few=40)
+def test_all_work_costs_joules_or_busy_watts_but_what_somebody_else_pays_for(system, knobs):
+    assert set(free_work(scenario("optane-rm4", system, **knobs))) <= set(FREE)
+
+
+def test_the_list_of_free_work_is_no_longer_than_it_must_be():
+    found = {pair for system, knobs in MACHINES for pair in free_work(scenario("optane-rm4", system, **knobs))}
+    assert found == set(FREE)
+
+
+@each(("system", "knobs"), MACHINES)
+def test_all_that_is_powered_draws_static_power_but_what_stands_in_anothers(system, knobs):
+    for everything in (False, True):
+        devices = ready(scenario("optane-rm4", system, **knobs, **{"machine.all_powered": everything})).devices
+        silent = {name for name, device in devices.items() if device.idle_watts == 0}
+        assert silent <= set(WITHOUT_IDLE_POWER)
+        assert "dram" not in silent or system != "dram"

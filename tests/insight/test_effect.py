@@ -1,0 +1,214 @@
+"""Effect: does every knob change some result somewhere, and does one that changes none here say so, and why?"""
+
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from itertools import chain, product
+
+from engine.estimate import estimate
+from engine.insight.knob_effect import NOTHING, STUCK, KnobEffect, effect, moved, same
+from engine.registry import load, names
+from engine.scenario.knobs import knob, typed
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import KNOBS, Scenario, values, with_values
+from engine.schedule.machine import schedule
+from engine.simulate import simulate
+from engine.systems.system import readers
+from pages.faults import campaigns
+from tests import ROOT
+from tests.cases import each
+from tests.machines import counted, ready
+from tests.systems.test_scale_out import small
+
+SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
+PLACES = (
+    {},
+    {"data.popularity": "zipf"},
+    {"model.interaction": "concat"},
+    {"model.num_embeddings": (1000,), "model.pooling": (1,)},
+)
+# A short run in which everything happens: it trains on few rows, loses power, and starts again.
+EVENTFUL = {
+    "system": "cxl",
+    "run.batches": 12,
+    "run.training": True,
+    "run.evaluations": 2,
+    "data.held_out_samples": 200,
+    "faults.power_loss_at_seconds": (0.0005,),
+    "faults.power_loss_mtbf_hours": 0.1,
+}
+LONG_ROWS = {"model.interaction": "concat", "model.embedding_dim": 4096}  # more than the smallest memory budget
+READS_FILE = with_values(preset("dlrm-kaggle").scenario, {"run.batches": 3, "data.batch_size": 16, "data.held_out_samples": 20})
+FILE = ROOT / "tests/data/made_up_criteo.csv"
+
+
+def shows_in_an_estimate(path, wrap=lambda scenario: scenario):
+    """Return whether the knob changes a result of some preset under some system."""
+    changed = product(("tiny", "trainingcxl-rm1", "dlrm-terabyte"), PLACES, SYSTEMS)
+    bases = chain(
+        (with_values(preset(name).scenario, {**changes, "system": system}) for name, changes, system in changed),
+        (preset(name).scenario for name in preset_names()),
+    )
+    return any(effect(wrap(base), path) == KnobEffect(True) for base in bases)
+
+
+@cache
+def full(scenario, with_file=False):
+    """Return all that a full run tells, the question aside."""
+    return replace(simulate(scenario, FILE if with_file else None), scenario=Scenario())
+
+
+def struck(path):
+    """Return what else must be set for a fault's knob to show: its own class strikes, the knob that it needs is not 0."""
+    knob, own = KNOBS[path], EVENTFUL["faults.power_loss_at_seconds"]
+    if path in SHOWS:
+        return SHOWS[path]
+    if path.endswith("_at_seconds"):
+        return {path: own}
+    if path.endswith("_mtbf_hours"):
+        return {path: 2e-7, "faults.detect_seconds": 0.0, "faults.restart_seconds": 0.0, "faults.power_loss_at_seconds": ()}
+    return {f"faults.{knob.needs.replace('-', '_')}_at_seconds": own} if knob.needs in names("faults") else {}
+
+
+SLOW = {"faults.fail_slow_at_seconds": (0.0,), "faults.fail_slow_device": "gpu"}
+# What shows only together with another knob, or where power is lost at the right moment.
+SHOWS = {
+    "faults.repair_sigma": {"faults.repair_median_seconds": 1.0},
+    "faults.late_detection_seconds": {"faults.late_detection_share": 1.0},
+    "faults.correlated_shock_nodes": {
+        "faults.correlated_shock_at_seconds": (0.0003,),
+        "faults.repair_median_seconds": 10.0,
+        "faults.repair_sigma": 1.0,
+    },
+    "faults.lemon_factor": {"faults.gpu_crash_mtbf_hours": 0.1},
+    "faults.weibull_shape": {"faults.gpu_crash_mtbf_hours": 0.1},
+    "faults.rates": {"faults.lemon_factor": 300.0, "faults.detect_seconds": 1e5, "faults.power_loss_mtbf_hours": None},
+    "faults.machines": {
+        "faults.machines": 300,
+        "faults.rates": "llama3",
+        "faults.detect_seconds": 1e5,
+        "faults.power_loss_mtbf_hours": None,
+    },
+    "faults.fault_in_recovery_at_seconds": {"faults.fault_in_recovery_at_seconds": (20.0,)},
+    "faults.fail_slow_bandwidth": SLOW,
+    "faults.fail_slow_latency": SLOW,
+}
+
+
+def in_a_commit():
+    """Yield runs that lose power while a commit is under way, torn by different seeds."""
+    base = with_values(preset("tiny").scenario, {"system": "cxl-b", "run.training": False})
+    line = schedule(ready(base), counted(base, 40))
+    commit = line.graph.index("Commit")
+    for n in range(4, 36, 2):
+        at = float(line.start[n, commit] + line.end[n, commit]) / 2
+        yield with_values(base, {"faults.power_loss_at_seconds": (at,)})
+
+
+def shows_in_a_full_run(path):
+    """Return whether the knob, moved, changes anything that a full run tells."""
+    if path == "data.digest":
+        return full(READS_FILE, True) != full(READS_FILE)
+    if KNOBS[path].acts == "campaign":
+        asked = with_values(preset("tiny").scenario, {"run.batches": 10, "faults.power_loss_mtbf_hours": 10.0})
+        return any(campaigns.of(other).protected != campaigns.of(asked).protected for other in moved(asked, KNOBS[path]))
+    if path == "faults.trace":
+        return full(with_values(READS_FILE, {path: "0.0001 gpu-crash"})) != full(READS_FILE)
+    if KNOBS[path].acts == "memories":
+        return full(small("mtrains")) != full(small("mtrains", **{path: False}))
+    if KNOBS[path].acts == "file":
+        return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
+    bases = (with_values(preset("tiny").scenario, {**EVENTFUL, **struck(path), **changes}) for changes in ({}, LONG_ROWS))
+    return any(full(other) != full(base) for base in chain(bases, in_a_commit()) for other in moved(base, KNOBS[path]))
+
+
+@each("path", [path for path in KNOBS if KNOBS[path].acts == "always"], few=16)
+def test_no_knob_is_dead_everywhere(path):
+    assert shows_in_an_estimate(path)
+
+
+@each("path", [path for path in KNOBS if KNOBS[path].acts != "always"], few=16)
+def test_a_knob_that_acts_in_a_full_run_changes_what_some_full_run_tells(path):
+    assert shows_in_a_full_run(path)
+
+
+@each("name", preset_names(), few=8)
+def test_knobs_that_act_in_a_full_run_move_no_estimate(name):
+    """All are moved at once, each as far as it goes, since one estimate tells as much as a hundred."""
+    base = other = preset(name).scenario
+    for path in (path for path in KNOBS if KNOBS[path].acts != "always"):
+        ways = [with_values(other, {path: "ab" * 32})] if path == "data.digest" else moved(other, KNOBS[path])
+        *_, other = (other, *ways)
+    assert values(other)["faults.seed"] != values(base)["faults.seed"]
+    assert same(estimate(other).results, estimate(base).results)
+
+
+@each("all_powered", [False, True], few=4)
+@each("system", SYSTEMS)
+def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
+    base = with_values(preset("tiny").scenario, {"system": system, "machine.all_powered": all_powered})
+    unused = [path for path in KNOBS if readers(path) and not effect(base, path).acts]
+    assert unused
+    for path in unused:
+        assert effect(base, path).sentence.startswith(NOTHING)
+        assert all(same(estimate(other).results, estimate(base).results) for other in moved(base, KNOBS[path]))
+
+
+@each(
+    ("changes", "path", "sentence"),
+    [
+        ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),
+        ({"system": "cxl"}, "policy.warm_caches", f"{NOTHING}: system cxl has no cache that a run could begin with filled."),
+        ({"system": "cxl"}, "machine.ssd", f"{NOTHING}: system cxl uses no SSD."),
+        ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NOTHING}: near-data compute is off."),
+        (
+            {"system": "pmem", "machine.all_powered": True},
+            "machine.cxl_latency_ns",
+            f"{NOTHING}: CXL link is powered and paid for, but system pmem does not use it.",
+        ),
+        (
+            {},
+            "data.zipf_exponent",
+            f"{NOTHING}: neither half, double nor the ends of its range change a result of the estimate.",
+        ),
+        ({"run.training": False}, "model.learning_rate", f"{NOTHING}: functional training is off."),
+        ({}, "faults.detect_seconds", f"{NOTHING}: no fault is asked for."),
+        ({}, "run.passes", f"{NOTHING}: it counts passes over a data file, and there is none."),
+    ],
+)
+def test_a_knob_without_effect_says_why(changes, path, sentence):
+    assert effect(with_values(preset("tiny").scenario, changes), path) == KnobEffect(False, sentence)
+
+
+def test_a_knob_that_only_refuses_says_with_which_words():
+    found = effect(with_values(preset("tiny").scenario, {"system": "pcie"}), "policy.relaxed_lookup")
+    assert found.sentence.startswith(f"{NOTHING}: policy.relaxed_lookup=on is not possible: system=pcie")
+    adagrad = effect(with_values(preset("tiny").scenario, {"system": "cxl"}), "model.optimizer")
+    assert not adagrad.acts and adagrad.sentence.startswith(f"{STUCK}: policy.relaxed_lookup=auto")
+
+
+def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
+    assert effect(preset("tiny").scenario, "model.embedding_dim").acts
+
+
+def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
+    small = with_values(preset("tiny").scenario, {"system": "pmem", "machine.pmem_capacity_GiB": 1e6})
+    assert effect(small, "model.num_embeddings") == KnobEffect(True)
+
+
+@dataclass(frozen=True)
+class Wider(Scenario):
+    """A scenario with one knob more, which nothing reads."""
+
+    unread: float = knob(1.0, "Unread", "Nobody reads it.", low=0.0, high=9.0)
+
+
+def test_a_knob_that_nothing_reads_is_found_dead(monkeypatch):
+    monkeypatch.setattr(Scenario, "unread", 1.0, raising=False)
+    monkeypatch.setitem(KNOBS, "unread", typed(Wider.__dataclass_fields__["unread"].metadata["knob"], "unread", float))
+
+    def wider(scenario):
+        return Wider(*(getattr(scenario, field.name) for field in fields(Scenario)))
+
+    assert [other.unread for other in moved(wider(Scenario()), KNOBS["unread"])] == [2.0, 0.5, 0.0, 9.0]
+    assert not shows_in_an_estimate("unread", wider)
+    assert shows_in_an_estimate("run.batches", wider)

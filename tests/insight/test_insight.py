@@ -1,0 +1,232 @@
+"""Insights: do the steps add up, does the log need what a formula and a full run say, and where does the link stop to matter?"""
+
+from functools import cache
+from itertools import pairwise
+from math import ceil, prod
+
+import pytest
+
+from engine.core.work import Persist, RowLog, RowReads, TopPart
+from engine.errors import CannotRun
+from engine.estimate import estimate
+from engine.hardware.device import seconds
+from engine.insight import sentences
+from engine.insight.cost import cost
+from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way
+from engine.insight.relaxation import LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
+from engine.insight.saturation import saturation
+from engine.scenario.scenario import with_values
+from engine.simulate import simulate
+from engine.systems.traffic import mlp_bytes, top_widths
+from engine.workload.accesses import expected
+from tests.cases import each
+from tests.machines import PRESETS, ready, scenario
+
+STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
+LADDER = ["pcie", "cxl-d", "cxl-b", "cxl", "cxl"]
+VARIED = [*((name, {}) for name in PRESETS), ("tiny", {NEAR: False}), ("optane-rm2", {"machine.pmem": "cxl-flash", BOUND: 3})]
+steps_of, relaxation_of, saturation_of = cache(decomposition), cache(relaxation), cache(saturation)
+
+
+def steps(name, **knobs):
+    return steps_of(scenario(name, "cxl", **knobs))
+
+
+@each(("name", "knobs"), VARIED)
+def test_the_steps_sum_to_the_difference_and_multiply_to_the_speed_up(name, knobs):
+    found = steps(name, **knobs)
+    asked = {path: value for path, value in knobs.items() if path != BOUND}
+    first, last = estimate(scenario(name, "pmem", **asked)).results, estimate(scenario(name, "cxl", **knobs)).results
+    assert [step.scenario.system for step in found.steps] == LADDER and not any(step.refused for step in found.steps)
+    assert 1e3 * sum(step.saved.seconds for step in found.steps) == pytest.approx(first[STEP] - last[STEP], abs=1e-9)
+    assert sum(step.saved.joules for step in found.steps) == pytest.approx(first[JOULES] - last[JOULES], abs=1e-9)
+    assert prod(step.factor for step in found.steps) == pytest.approx(first[STEP] / last[STEP], rel=1e-12)
+    assert found.speedup == pytest.approx(first[STEP] / last[STEP], rel=1e-12)
+    for step in found.steps:
+        assert sum(step.saved.stages) == pytest.approx(step.saved.seconds, abs=1e-12)
+
+
+@each("name", PRESETS)
+def test_cxl_without_any_relaxation_is_cxl_b(name):
+    strict = estimate(scenario(name, "cxl", **{BOUND: 0, RELAXED: False})).results
+    undo = steps(name).steps[2]
+    assert undo.scenario.system == "cxl-b"
+    assert (1e3 * undo.after.seconds, undo.after.joules) == pytest.approx((strict[STEP], strict[JOULES]), rel=1e-12)
+
+
+@each("name", PRESETS)
+def test_both_orders_of_a_pair_save_the_same_together(name):
+    found = steps(name).steps
+    assert [step.swapped is not None for step in found] == [True, True, False, True, True]
+    for one, two in (found[:2], found[3:]):
+        both = one.saved.seconds + two.saved.seconds
+        assert one.swapped.saved.seconds + two.swapped.saved.seconds == pytest.approx(both, abs=1e-12)
+        assert one.mean.seconds + two.mean.seconds == pytest.approx(both, abs=1e-12)
+        assert one.mean.joules + two.mean.joules == pytest.approx(one.saved.joules + two.saved.joules, abs=1e-12)
+    middle = estimate(scenario(name, "cxl-d", **{NEAR: False})).results[STEP]
+    assert 1e3 * found[0].swapped.before.seconds == pytest.approx(middle, rel=1e-12)
+    for way in (steps(name), other_way(steps(name))):
+        assert all(one.after == two.before for one, two in pairwise(way.steps))
+        assert (way.steps[0].before, way.steps[-1].after) == (way.start, way.end)
+        assert all(cost(step.scenario) == step.after for step in way.steps)
+    assert other_way(other_way(steps(name))) == steps(name)
+    lookup_last = estimate(scenario(name, "cxl", **{RELAXED: False})).results[STEP]
+    assert 1e3 * found[3].swapped.before.seconds == pytest.approx(lookup_last, rel=1e-12)
+
+
+REFUSED = [
+    ({"model.optimizer": "adagrad"}, "Relaxed lookup", "exact only for plain SGD"),
+    ({RELAXED: False}, "Relaxed lookup", "set it to on or auto"),
+    ({BOUND: 0}, "Relaxed MLP log", "raise it or set it to auto"),
+]
+
+
+@pytest.mark.parametrize(("knobs", "name", "sentence"), REFUSED)
+def test_a_step_that_cannot_be_taken_says_why_and_the_others_go_on(knobs, name, sentence):
+    found = steps("dlrm-kaggle", **knobs)
+    refused = [step for step in found.steps if step.refused]
+    assert [step.name for step in refused] == [name] and sentence in refused[0].refused
+    assert refused[0].saved.seconds == 0 and refused[0].factor == 1
+    whole = {RELAXED: False, **knobs} if "model.optimizer" in knobs else knobs
+    assert 1e3 * found.end.seconds == pytest.approx(estimate(scenario("dlrm-kaggle", "cxl", **whole)).results[STEP], rel=1e-12)
+
+
+def test_without_near_data_logic_the_first_step_pools_on_the_gpu_and_has_no_other_order():
+    found = steps("trainingcxl-rm1", **{NEAR: False})
+    assert found.steps[0].name == "Pooling on the GPU" and [step.swapped for step in found.steps[:2]] == [None, None]
+
+
+def test_tables_that_do_not_fit_leave_nothing_to_take_apart():
+    small = scenario("dlrm-kaggle", "cxl", **{"machine.pmem_capacity_GiB": 1.0})
+    for insight in (decomposition, relaxation, saturation):
+        with pytest.raises(CannotRun, match="cannot hold"):
+            insight(small)
+
+
+def test_a_step_that_costs_time_is_told_with_the_stages_that_grow():
+    found = steps("trainingcxl-rm1")
+    assert found.steps[3].saved.seconds < 0 < found.steps[3].swapped.saved.seconds
+    (told,) = sentences.costs(found)
+    assert told.startswith("Relaxed lookup costs 0.137 ms") and "exposed Checkpoint grows by 0.391 ms" in told
+    assert sentences.costs(steps("optane-rm1")) == ()
+
+
+def test_the_findings_name_the_step_that_saves_most_and_whether_order_matters():
+    one, four = steps("trainingcxl-rm1"), steps("optane-rm4")
+    assert (
+        sentences.headline(one)
+        == "CXL is 4.3× faster than PMEM; largest saving: near-data processing and hardware hand-offs, 13.9 ms of 20.6 ms"
+    )
+    assert "12.1 ms before hardware hand-offs, but 56 µs after" in sentences.order_matters(one)
+    assert "by more than 0.5% of the pmem step" in sentences.order_matters(four)
+    assert "largest saving: relaxed MLP log, 60.8 ms of 66 ms" in sentences.headline(four)
+
+
+def gate_left(base, medium):
+    """Return the seconds that a top MLP leaves of PMEM, or of a link: from the devices alone, nothing scheduled."""
+    m, s = ready(base), base
+    rows, r = expected(s).unique_rows.sum(), 4 * s.model.embedding_dim
+    top = seconds(m.devices["gpu"], TopPart(s.data.batch_size, top_widths(s), s.model.num_tables + 1, s.model.embedding_dim))
+    others = (RowLog(rows, r, r + 8), RowReads(rows, r), Persist(4))
+    return float(top - sum(seconds(m.devices["pmem"], work) for work in others) if medium == "pmem" else top)
+
+
+SLOWER = [(f"trainingcxl-rm{n}", "pmem", factor) for n in (1, 2, 3, 4) for factor in (10, 30, 100)]
+SLOWER += [("trainingcxl-rm4", "cxl", 1), ("trainingcxl-rm3", "cxl", 1), ("trainingcxl-rm1", "pmem", 1000)]
+
+
+@each(("name", "limit", "factor"), SLOWER)
+def test_the_log_needs_the_staleness_of_the_closed_form(name, limit, factor):
+    base = relaxable(scenario(name, "cxl"))
+    rate = 67.3e9 / factor
+    found = log(at(base, limit, rate / 1e9), 100)
+    gate = gate_left(base, limit)
+    assert found.limit == limit and found.rate == pytest.approx(rate)
+    assert found.gate == pytest.approx(gate, rel=1e-3)
+    assert found.batches == pytest.approx(mlp_bytes(base) / (rate * gate), rel=2e-3)
+    bound = ceil(2 * mlp_bytes(base) / rate / (gate + 0.01 * found.unlimited)) - 1
+    assert found.needed == pytest.approx(bound, abs=1 + 0.005 * bound)
+
+
+@each(("name", "factor"), [("trainingcxl-rm4", 1), ("trainingcxl-rm4", 10), ("trainingcxl-rm3", 10)], few=1)
+def test_a_full_run_without_a_bound_has_an_mlp_log_twice_as_old_as_its_writing_takes(name, factor):
+    knobs = {BOUND: UNLIMITED, "run.training": False, "run.batches": 160}
+    base = relaxable(scenario(name, "cxl"))
+    slow = at(base, "pmem" if factor > 1 else "cxl", 67.3 / factor)
+    gate = gate_left(base, "pmem" if factor > 1 else "cxl")
+    age = simulate(with_values(slow, knobs)).results["MLP staleness [batches]"]
+    assert abs(age - 2 * mlp_bytes(base) / (67.3e9 / factor) / gate) <= 2
+    assert log(slow, 100).needed <= age
+
+
+@each("name", ["trainingcxl-rm3", "dlrm-kaggle", "optane-rm2"], few=1)
+def test_the_needed_bound_is_the_smallest_that_hides_the_log(name):
+    found, base = relaxation_of(scenario(name, "cxl")), relaxable(scenario(name, "cxl"))
+    enough, short = (estimate(with_values(base, {BOUND: found.now.needed - less})).results[STEP] for less in (0, 1))
+    assert enough <= 1.01e3 * found.now.unlimited < short
+
+
+@pytest.mark.parametrize("name", ["trainingcxl-rm2", "optane-rm2"])
+def test_relaxing_pays_up_to_a_log_bandwidth_and_not_beyond(name):
+    found, base = relaxation_of(scenario(name, "cxl")), relaxable(scenario(name, "cxl"))
+    assert log(at(base, found.now.limit, 0.95 * found.enough / 1e9), 0).pays
+    assert not log(at(base, found.now.limit, 1.02 * found.enough / 1e9), 0).pays
+    assert log(at(base, found.now.limit, 0.9 * found.hundreds_below / 1e9), 0).needed >= 100
+    assert log(at(base, found.now.limit, 1.1 * found.hundreds_below / 1e9), 0).needed <= 100
+
+
+@each("name", ["trainingcxl-rm1", "optane-rm4", "dlrm-terabyte"], few=1)
+def test_a_slower_medium_never_needs_less_staleness(name):
+    found = relaxation_of(scenario(name, "cxl"))
+    needs = [one.needed for one in found.curves if one.limit == "pmem"]
+    assert needs == sorted(needs, reverse=True) and needs[0] > 100
+    assert all(one.unlimited <= 1.005 * one.own for one in found.curves)
+
+
+def test_relaxation_is_told_with_what_it_needs_and_saves():
+    told = " ".join(sentences.relaxation_sentence(relaxation_of(scenario("trainingcxl-rm3", "cxl"))))
+    assert "gets 1.27 ms of each batch: it needs a staleness of 3 batches. The bound of 100 batches saves 1.62 ms (22%)" in told
+    busy = " ".join(sentences.relaxation_sentence(relaxation_of(scenario("optane-rm4", "cxl"))))
+    assert "gets no time beside the top MLP" in busy and "Even at 400 GB/s a strict log costs" in busy
+    assert "pays nothing" in sentences.relaxation_sentence(relaxation_of(scenario("tiny", "cxl")))[0]
+
+
+@each("name", ["trainingcxl-rm1", "trainingcxl-rm4", "optane-rm3", "dlrm-kaggle"], few=1)
+def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
+    for found in saturation_of(scenario(name, "cxl")):
+
+        def saves(bandwidth, system=found.system):
+            one, two = (estimate(scenario(name, system, **{LINK: b})).results[STEP] for b in (bandwidth, 2 * bandwidth))
+            return 1 - two / one
+
+        assert saves(found.enough) < 0.01 <= saves(found.enough / 1.04)
+        assert all(saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.enough <= bandwidth <= WIDEST / 2)
+
+
+def test_a_log_on_slow_memory_wants_no_link_faster_than_the_memory():
+    redo, undo, _ = saturation_of(scenario("optane-rm3", "cxl"))
+    assert (redo.enough, undo.enough) == pytest.approx((2.28, 2.28), rel=0.03)
+
+
+def test_relaxation_saves_link_bandwidth():
+    for number in (1, 2, 3, 4):
+        redo, undo, relaxed = saturation_of(scenario(f"trainingcxl-rm{number}", "cxl"))
+        assert relaxed.enough < 5 < 50 < undo.enough < (redo.enough or WIDEST)
+
+
+def test_the_links_work_adds_up_to_its_busy_time_and_something_hides_it():
+    for found in saturation_of(scenario("trainingcxl-rm1", "cxl")):
+        doubled = estimate(scenario("trainingcxl-rm1", found.system, **{LINK: 2 * found.enough}))
+        busy = next(row["Busy [%]"] for row in doubled.devices if row["Device"] == "cxl")
+        assert 100 * found.busy / found.step == pytest.approx(busy, rel=0.02)
+        assert found.waits + sum(one.busy - one.exposed for one in found.carried) == pytest.approx(found.busy, rel=1e-9)
+    assert "1.09 ms of MLP log beside Top MLP" in sentences.saturation_sentence(found)
+
+
+def test_links_of_several_expanders_count_as_one_of_their_joint_bandwidth():
+    one = scenario("trainingcxl-rm2", "cxl", **{"machine.cxl_bandwidth_GBps": 20.0})
+    four = with_values(one, {"machine.cxl_bandwidth_GBps": 5.0, "machine.num_expanders": 4})
+    automatic = with_values(one, {"machine.cxl_bandwidth_GBps": None, "machine.cxl_lanes": 8, "machine.num_expanders": 2})
+    assert ends(relaxable(four)) == ends(relaxable(one)) and relaxation(four).now == relaxation(one).now
+    assert ends(relaxable(automatic))["cxl"] == pytest.approx(16 * 63e9 / 16 * 0.82)
+    assert [found.enough for found in saturation(four)] == [found.enough for found in saturation(one)]

@@ -1,0 +1,127 @@
+"""The page Faults: does it open by link, keep to the campaigns' numbers, and say in a sentence what it cannot show?"""
+
+from functools import cache
+
+import pytest
+
+from engine.campaign.accounts import BUCKETS
+from engine.campaign.fault_stream import hazards_of
+from engine.faults.fault import Hazard
+from engine.insight.power_loss_detail import power_loss_detail
+from engine.units import DAY, HOUR
+from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
+from tests import apps
+from tests.apps import fields, text
+from tests.machines import scenario
+
+DAILY = {"faults.power_loss_mtbf_hours": 24.0}
+of = cache(lambda name, system, *knobs: campaigns.of(scenario(name, system, **dict(knobs))))
+
+
+def opened(**query):
+    return apps.opened("faults", {key.replace("__", "."): value for key, value in query.items()})
+
+
+def test_a_link_opens_the_page_with_the_protections_best_first():
+    app = opened(preset="trainingcxl-rm1", faults__power_loss_mtbf_hours="24.0", policy__protection="relaxed")
+    assert not app.exception and not app.error
+    assert "A fault every 24 h: relaxed undo log keeps 99.8" in text(app.header)
+    table = app.dataframe[0].value
+    shares = table["Effective training time ratio"].dropna()
+    assert list(shares) == sorted(shares, reverse=True) and table["Protection"][0] == "Relaxed undo log"
+    assert "Power fails in batch 6" in text(app.markdown)
+
+
+@pytest.mark.slow
+def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_the_link():
+    app = opened(preset="trainingcxl-rm1")
+    assert "No fault is asked for" in text(app.header)
+    next(one for one in app.button if one.label == "Llama 3's rates, 2,048 machines").click().run()
+    app.selectbox(key=fault_settings.CHOSEN).set_value("undo").run()
+    assert not app.exception and "A fault every 7" in text(app.header) and "undo log keeps" in text(app.header)
+    held = {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
+    assert held["faults.rates"] == "llama3" and held["faults.machines"] == "2048" and held["policy.protection"] == "undo"
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({"faults__power_loss_mtbf_hours": "0.01"}, "72,000 faults are to be expected in 30 days"),
+        ({"machine__pmem_capacity_GiB": "1"}, "cannot hold"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told_in_a_sentence(query, sentence):
+    app = opened(preset="dlrm-kaggle", **query)
+    assert not app.exception and sentence in text(app.header) and not app.dataframe
+
+
+def test_a_protection_that_is_not_possible_says_why_and_the_others_are_drawn():
+    app = opened(preset="dlrm-kaggle", policy__protection="cpr", faults__power_loss_mtbf_hours="24.0")
+    assert not app.exception and "needs tables in at least 2 parts" in text(app.warning) and len(app.dataframe) == 3
+
+
+@pytest.mark.parametrize("name", fault_tables.OF)
+def test_the_bars_of_each_protection_sum_to_everything(name):
+    found = of("trainingcxl-rm1", "cxl", *DAILY.items())
+    bars = fault_tables.spent(found, name, "undo")
+    assert bars.groupby("protection")["share"].sum().tolist() == pytest.approx([100.0] * bars["protection"].nunique(), abs=1e-9)
+    assert set(bars["part"]) == set(BUCKETS) and set(bars[bars.chosen]["protection"]) == {"Undo log"}
+
+
+def test_hazards_are_those_of_all_machines_together():
+    one = scenario("dlrm-kaggle", "cxl", **{"faults.rates": "llama3"})
+    many = scenario("dlrm-kaggle", "cxl", **{"faults.rates": "llama3", "faults.machines": 1000})
+    own, all_of_them = hazards_of(one), hazards_of(many)
+    assert own["gpu-crash"].mtbf == pytest.approx(16384 * 54 * DAY / 262)
+    assert own.keys() == all_of_them.keys() and all(
+        all_of_them[name].mtbf == pytest.approx(own[name].mtbf / 1000) for name in own
+    )
+
+
+def test_a_share_of_power_losses_in_which_the_flush_fails_is_taken_from_the_others():
+    asked = scenario("dlrm-kaggle", "cxl", **DAILY, **{"faults.flush_failure_share": 0.25})
+    assert hazards_of(asked) == {
+        "power-loss": Hazard(pytest.approx(32 * HOUR)),
+        "flush-failure": Hazard(pytest.approx(96 * HOUR)),
+    }
+
+
+def test_the_best_period_is_drawn_where_the_formula_says():
+    asked = scenario("trainingcxl-rm1", "cxl", **DAILY)
+    curve = campaigns.curve(asked, "periodic-full")
+    best = min(curve.points, key=lambda one: 1 - one.simulated)
+    assert 0.5 < best.period / curve.daly < 2
+    low = fault_tables.lowest(fault_tables.periods(curve))
+    spec = fault_charts.periods(fault_tables.best(curve), low)
+    assert fields(spec) <= set(fault_tables.periods(curve).columns)
+    assert low <= 100 * (1 - best.simulated)
+
+
+def test_around_a_fault_nothing_overlaps_and_what_was_lost_is_replayed():
+    found = of("trainingcxl-rm1", "cxl", *DAILY.items()).of("periodic-full").runs[0]
+    recovery = found.recoveries[0]
+    frame = fault_tables.around(found, recovery)
+    spans = frame[frame.what != "checkpoint"].sort_values("start")
+    assert (spans["start"].to_numpy()[1:] >= spans["end"].to_numpy()[:-1] - 1e-6).all()
+    lengths = frame.assign(length=frame.end - frame.start).groupby("what")["length"].sum()
+    assert lengths["lost"] == pytest.approx(lengths["replayed"]) == pytest.approx(recovery.replay)
+    assert fields(fault_charts.around()) <= set(frame.columns)
+
+
+@pytest.mark.parametrize(("system", "resumes"), [("cxl", 6), ("cxl-d", 6), ("pmem", 6), ("dram", 0)])
+def test_batch_by_batch_what_was_not_committed_is_run_again(system, resumes):
+    found = power_loss_detail(scenario("trainingcxl-rm1", system))
+    rows = close_up_panel.frame(found)
+    batches = rows[rows.lane == "Batch"]
+    assert (found.crash.batch, found.crash.resumption.embedding_batch) == (6, resumes)
+    again = batches[batches.fate == "run again"]["batch"].tolist()
+    assert again == list(range(resumes, 7))[: len(again)] and again
+    assert batches[batches.fate == "lost"]["end"].max() == pytest.approx(0.0)
+    assert batches[batches.start > 0]["start"].min() == pytest.approx(found.gap)
+    assert fields(close_up_panel.spec()) <= {*rows.columns, "middle"}
+
+
+def test_a_log_write_under_way_is_torn():
+    rows = close_up_panel.frame(power_loss_detail(scenario("trainingcxl-rm1", "cxl"), 0.9))
+    torn = rows[rows.fate == "torn"]
+    assert len(torn) and torn["end"].tolist() == pytest.approx([0.0] * len(torn), abs=1e-9)

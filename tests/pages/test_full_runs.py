@@ -1,0 +1,146 @@
+"""Full runs side by side on Compare: are they asked for, told truly, and told apart to the bit?"""
+
+from dataclasses import replace
+
+import altair
+import pytest
+
+from engine.run.progress import Progress
+from engine.scenario import keys
+from engine.service import service
+from engine.simulate import simulate
+from engine.store import kept
+from engine.store.database import DEFAULT, opened
+from engine.store.status import Running, Status
+from pages.compare import compare_charts, full_runs, full_runs_panel
+from tests import apps
+from tests.apps import text
+from tests.machines import scenario
+
+AT, SYSTEMS = 0.002, ("pmem", "cxl", "dram")
+STRICT = {"policy.relaxed_lookup": False, "policy.mlp_staleness_bound_batches": 0}
+
+
+def full(*systems, **knobs):
+    return {system: simulate(scenario("tiny", system, **knobs)) for system in systems}
+
+
+@pytest.fixture(scope="module")
+def struck():
+    return full(*SYSTEMS, **{"faults.power_loss_at_seconds": (AT,)})
+
+
+@pytest.fixture
+def page(monkeypatch, tmp_path):
+    """Return the app on Compare, with a store of its own whose service never comes to compute."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(service, "ensure_service", lambda _: None)
+    return apps.opened("compare", {"preset": "tiny", "axis": "system:" + ",".join(SYSTEMS)})
+
+
+def keep(results):
+    with opened(DEFAULT) as store:
+        for result in results.values():
+            kept.keep(store, [(keys.key(result.scenario, "full"), kept.row_text(result))])
+
+
+def test_the_page_asks_for_all_systems_with_the_same_faults_and_shows_what_is_finished(page, struck):
+    page.text_input(key="lose power at").set_value(str(AT)).run()
+    page.button(key="run").click().run()
+    assert not page.exception
+    asked = service.latest(DEFAULT, [keys.key(struck[name].scenario, "full") for name in SYSTEMS])
+    assert service.status(DEFAULT, asked).total == 3 and [b.label for b in page.button if b.label == "Cancel"]
+    keep({"pmem": struck["pmem"]})
+    page.run()
+    assert len(page.dataframe) == 3 and list(page.dataframe[1].value["Training system"]) == ["pmem"]
+    keep(struck)
+    page.run()
+    shown = page.dataframe[1].value.set_index("Training system")
+    for name in SYSTEMS:
+        assert (
+            shown["Lost batches"][name] == struck[name].results["Lost batches"]
+            and shown["AUC"][name] == struck[name].results["AUC"]
+        )
+    assert "MLP staleness [batches]" in shown and shown["Recovery time [s]"].min() >= 150
+    assert "pmem runs 1 batch again, dram runs 17 batches again" in text(page.markdown)
+    assert not [b for b in page.button if b.key == "run" or b.label == "Cancel"]
+
+
+def test_a_cancelled_request_keeps_what_is_finished_and_goes_on_with_the_rest(page, struck):
+    page.text_input(key="lose power at").set_value(str(AT)).run()
+    page.button(key="run").click().run()
+    keep({"pmem": struck["pmem"]})
+    next(b for b in page.button if b.label == "Cancel").click().run()
+    assert page.button(key="run").label.startswith("Train the other 2 systems in full")
+    assert "after 1 of 3 systems" in text(page.info) and list(page.dataframe[1].value["Training system"]) == ["pmem"]
+
+
+@pytest.mark.slow
+def test_power_can_be_lost_at_half_of_the_shortest_run_and_a_bad_instant_is_refused(page):
+    (half,) = (b for b in page.button if b.label.startswith("Lose it once"))
+    half.click().run()
+    chosen = page.session_state["scenario"]
+    (at,) = chosen.faults.power_loss_at_seconds
+    shortest = min(result.results["Elapsed [s]"] for result in full(*SYSTEMS).values())
+    assert at == pytest.approx(shortest / 2, rel=0.1) and page.query_params["faults.power_loss_at_seconds"] == f"{at}"
+    page.text_input(key="lose power at").set_value("soon").run()
+    assert "soon" in text(page.caption) and page.session_state["scenario"] == chosen and not page.exception
+    next(b for b in page.button if b.label == "Never").click().run()
+    assert page.session_state["scenario"].faults.power_loss_at_seconds == ()
+
+
+def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measured(struck):
+    told = full_runs.alike(struck)
+    assert told.startswith("pmem and dram train the same to the bit") and "Loss apart from theirs: cxl " in told
+    strict = full("cxl", **STRICT) | full("pmem", "dram")
+    assert (
+        full_runs.alike(strict) == "cxl, pmem and dram train the same to the bit: losses, AUC and accuracy agree in every digit."
+    )
+    off = replace(
+        strict["pmem"], results={**strict["pmem"].results, "AUC (training)": strict["pmem"].results["AUC (training)"] + 1e-16}
+    )
+    assert full_runs.alike({"cxl": strict["cxl"], "pmem": off}).startswith("No two of them train the same")
+    assert full_runs.alike({"cxl": strict["cxl"]}) == ""
+
+
+def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
+    assert full_runs.finding(struck) == "All 3 reach an AUC of 0.5202: pmem runs 1 batch again, dram runs 17 batches again"
+    calm = full("pmem", "dram")
+    assert full_runs.finding(calm).endswith(f": dram first, after {calm['dram'].results['Elapsed [s]']:.3g} s")
+    untrained = full("pmem", "dram", **{"run.training": False})
+    assert full_runs.finding(untrained).startswith("2 ran to the end: dram first") and full_runs.alike(untrained) == ""
+    assert set(full_runs.table(untrained)) & {"AUC", "Loss", "Accuracy [%]"} == set()
+
+
+def test_curves_keep_every_auc_every_fault_and_the_mean_of_losses(struck):
+    frame = full_runs.curves({name: (result.training, result.events) for name, result in struck.items()})
+    for name, result in struck.items():
+        mine, rows = frame[frame.system == name], result.training
+        assert list(mine.auc.dropna()) == [row["AUC"] for row in rows if row["AUC"] is not None]
+        assert list(mine[mine.kind == "fault"].elapsed) == [AT] and len(mine.loss.dropna()) == full_runs.MOST_DRAWN
+    mean = frame[frame.system == "dram"].loss.mean()
+    assert mean == pytest.approx(sum(row["Loss"] for row in struck["dram"].training) / len(struck["dram"].training), rel=0.02)
+
+
+def test_what_still_runs_is_drawn_from_its_snapshots_where_no_outage_is_to_come(struck):
+    calm = full("pmem", "cxl")
+    for results, drawn in ((calm, {"cxl"}), (struck, set())):
+        point = results["cxl"].scenario
+        snapshot = Progress(2, 4, training=results["cxl"].training[:2])
+        running = (
+            Running(keys.key(point, "full"), 1.0, snapshot),
+            Running(keys.key(results["pmem"].scenario, "full"), 1.0, None),
+        )
+        status = Status(1, "full", "running", 2, 0, 0, None, running, "")
+        points = {name: result.scenario for name, result in results.items()}
+        assert set(full_runs_panel._live(points, status)) == drawn and full_runs_panel._live(points, None) == {}
+
+
+@pytest.mark.parametrize("name", ["curves", "lost"])
+def test_a_chart_is_valid_and_colours_each_system_as_everywhere(name, struck):
+    asked = {"curves": ("auc", "AUC", "running", SYSTEMS), "lost": (SYSTEMS,)}[name]
+    spec = getattr(compare_charts, name)(*asked)
+    altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
+    assert "#d9622b" in str(spec) and "#8c8c8c" not in str(spec)
+    assert dict(full_runs.lost(struck).to_numpy()) == {"pmem": 1, "cxl": 1, "dram": 17}
+    assert full_runs.lost(full("pmem")).empty

@@ -1,0 +1,283 @@
+"""Pages: does each page run, open a good link, refuse a bad one, and keep to the last good scenario?"""
+
+import sys
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from engine import estimate as real_estimate
+from engine.insight import knob_effect
+from engine.results.result import Result
+from engine.scenario import keys
+from engine.scenario.presets import preset
+from engine.scenario.scenario import GROUPS, KNOBS, with_values
+from engine.store import kept
+from engine.store.database import DEFAULT as STORE
+from engine.store.database import opened as opened_store
+from engine.sweep import links
+from engine.systems.knob_sections import sections
+from tests import apps, fakes
+
+BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBps"
+
+
+@pytest.fixture
+def engine(monkeypatch, tmp_path):
+    """Put the made-up engine in place of the real one, and the store into a folder of its own."""
+    quick = ModuleType("engine.estimate")
+    vars(quick).update(vars(real_estimate), estimate=fakes.estimate)
+    assert knob_effect.estimate is real_estimate.estimate, "the sidebar asks the real engine which knobs act"
+    monkeypatch.setitem(sys.modules, "engine.estimate", quick)
+    monkeypatch.chdir(tmp_path)
+    yield from without_pages(monkeypatch)
+
+
+def without_pages(monkeypatch):
+    """Let a test import the pages anew, and forget its pages afterwards."""
+    for name in [name for name in sys.modules if name.startswith("pages.")]:
+        monkeypatch.delitem(sys.modules, name)
+    yield
+    for name in [name for name in sys.modules if name.startswith("pages.")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def opened(engine):
+    """Return `open(query, page)`, which runs the app on a link and returns it."""
+
+    def run(query="", page="explore"):
+        return apps.opened(page, apps.link(query))
+
+    return run
+
+
+def headers(app):
+    return [header.value for header in app.header]
+
+
+def unfold(app, group):
+    """Open a group of the sidebar: only then are its knobs drawn."""
+    app.session_state[f"group {group}"] = True
+    return app.run()
+
+
+def address(app):
+    """Return the parameters of the address bar, repeated ones apart."""
+    found = app.query_params.items()
+    return [(key, value) for key, held in found for value in (held if isinstance(held, list) else [held])]
+
+
+def test_the_bare_address_leads_to_explore_with_the_default_scenario(opened):
+    app = opened()
+    assert not app.exception
+    assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 3.0× faster than pmem, with 66% less energy"]
+    assert address(app) == links.query(preset("dlrm-kaggle").scenario)
+
+
+def test_every_knob_has_a_widget_that_shows_its_value(opened):
+    app = opened("preset=tiny&policy.relaxed_lookup=on&data.locality=0.25")
+    for path in KNOBS:
+        assert f"knob {path}" in app.session_state
+    assert app.session_state["knob policy.relaxed_lookup"] == "on"
+    for group in GROUPS:
+        app.session_state[f"group {group}"] = True
+    assert app.run().text_input(key="knob data.locality").value == "0.25"
+    drawn = {widget.key for kind in (app.text_input, app.selectbox, app.toggle) for widget in kind}
+    assert {f"knob {path}" for path in KNOBS} <= drawn
+    assert [expander.label for expander in app.expander if expander.label.lower() in GROUPS] == [g.capitalize() for g in GROUPS]
+
+
+def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
+    app = opened("preset=dlrm-kaggle&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
+    assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH} 0").value == "10.0"
+    assert (BANDWIDTH, "10.0") in address(app)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "system=cxll",
+        "machine.cxl_bandwidth_GBps=nan",
+        "v=999",
+        "nonsense=1",
+        "data.seed=1&data.seed=2",
+        "axis=nonsense:1,2",
+        "axis=system:cxl,nonsense",
+        "axis=system:cxl,<script>alert(1)</script>",
+        "axis=[click](http://evil.example):**1**",
+        "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl&axis=run.passes:1&axis=model.pooling:1",
+    ],
+)
+def test_a_bad_link_draws_its_sentence_and_nothing_else(engine, query):
+    app = apps.opened(query=apps.link(query))
+    assert not app.exception and len(app.error) == 1
+    drawn = (*app.main.children.values(), *app.sidebar.children.values())
+    assert [element.type for element in drawn] == ["alert"] or [e.type for e in drawn] == ["error"]
+
+
+def test_a_moved_slider_changes_the_finding_and_the_link(opened):
+    app = opened()
+    before = headers(app)
+    app.select_slider(key=f"slide {BANDWIDTH} 0").set_value("4.0").run()
+    assert headers(app) != before and (BANDWIDTH, "4.0") in address(app) and app.text_input(key=EXACT).value == "4.0"
+
+
+def test_a_refused_value_shows_its_sentence_and_the_last_good_scenario_stays(opened):
+    app = opened()
+    app.text_input(key=EXACT).set_value("8").run()
+    good = headers(app)
+    app.text_input(key=EXACT).set_value("fast").run()
+    assert headers(app) == good and (BANDWIDTH, "8.0") in address(app) and not app.exception
+    assert any("not a number" in caption.value for caption in app.sidebar.caption)
+    app.text_input(key=EXACT).set_value("16").run()
+    assert headers(app) != good and not any("not a number" in caption.value for caption in app.sidebar.caption)
+
+
+def test_knobs_that_contradict_each_other_are_refused_together(opened):
+    app = unfold(opened(), "model")
+    app.text_input(key="knob model.embedding_dim").set_value("32").run()
+    assert any("model.embedding" in error.value.replace("\\", "") for error in app.sidebar.error)
+    app.text_input(key="knob model.bottom_mlp").set_value("13-64-32").run()
+    assert not app.sidebar.error and ("model.embedding_dim", "32") in address(app)
+
+
+def test_a_knob_keeps_its_value_while_its_group_is_folded_and_unfolded(opened):
+    app = unfold(opened("data.locality=0.25"), "data")
+    app.text_input(key="knob data.locality").set_value("0.75").run()
+    app.session_state["group data"] = False
+    for _ in range(3):
+        app.run()
+        assert "knob data.locality" not in {widget.key for widget in app.text_input}
+        assert ("data.locality", "0.75") in address(app) and not app.exception
+    app.text_input(key="find").set_value("locality").run()
+    app.text_input(key="knob data.locality").set_value("0.5").run()
+    app.text_input(key="find").set_value("").run()
+    assert ("data.locality", "0.5") in address(app.run())
+    assert unfold(app, "data").text_input(key="knob data.locality").value == "0.5"
+    app.selectbox(key="preset").set_value("tiny").run()
+    assert address(app) == links.query(preset("tiny").scenario, "tiny")
+
+
+def test_a_named_model_brings_its_own_knobs(opened):
+    app = unfold(opened(), "model")
+    app.selectbox(key="knob model.name").set_value("dlrm-terabyte").run()
+    expected = with_values(preset("dlrm-kaggle").scenario, {"model.name": "dlrm-terabyte"})
+    assert links.open_pairs(address(app)).scenario == expected
+
+
+def test_reset_takes_everything_back_to_the_preset(opened):
+    app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
+    assert any("2 knobs differ" in caption.value for caption in app.caption)
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert address(app) == links.query(preset("dlrm-kaggle").scenario)
+
+
+def test_the_share_box_holds_the_engines_own_link(opened):
+    app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
+    scenario = with_values(preset("dlrm-kaggle").scenario, {BANDWIDTH: 10.0, "data.seed": 9})
+    assert links.read(app.code[0].value).scenario == scenario
+
+
+def test_a_scenario_that_cannot_run_shows_its_sentence_instead_of_charts(opened):
+    app = opened("machine.cxl_bandwidth_GBps=13")
+    assert not app.exception and "choose 14" in headers(app)[0] and not app.metric
+
+
+@pytest.mark.parametrize("values", ["8,,16", pytest.param("1:1000:100001", marks=pytest.mark.slow)])
+def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened, values):
+    app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "sweep")
+    app.text_input(key="axis 0 values").set_value(values).run()
+    assert not app.exception and not [button for button in app.button if button.key == "run"]
+
+
+def test_a_link_of_another_model_version_opens_under_a_banner(opened):
+    app = opened("v=1&model=0.0")
+    assert not app.exception and "0.0" in app.info[0].value
+
+
+def keep(result, how="full"):
+    """Put a finished result where the pages look for it."""
+    keep_all([result], how)
+
+
+def keep_all(results, how):
+    """Put several there."""
+    with opened_store(STORE) as store:
+        kept.keep(store, [(keys.key(result.scenario, how), kept.row_text(result)) for result in results])
+
+
+def notes(app):
+    return " ".join(caption.value.replace("\\", "") for caption in app.caption)
+
+
+@pytest.mark.parametrize("page", ["explore", "sweep"])
+def test_a_link_to_a_data_file_that_the_server_lacks_says_so(opened, page):
+    app = opened("data.digest=" + "ab" * 32, page)
+    assert not app.exception and "does not have" in app.warning[0].value
+    assert not opened("preset=tiny", page).warning
+
+
+def test_a_run_without_training_has_no_empty_curves_but_its_notes(engine, opened):
+    scenario = with_values(preset("tiny").scenario, {"run.training": False})
+    result = replace(fakes.estimate(scenario), warnings=("The power loss never struck.",))
+    keep(result)
+    app = opened("preset=tiny&run.training=off")
+    assert "none trained" in notes(app) and "never struck" in notes(app)
+    assert "AUC" not in [tile.label for tile in app.metric] and not any(box.label == "Against" for box in app.segmented_control)
+    keep(fakes.simulate(preset("tiny").scenario))
+    trained = opened("preset=tiny")
+    assert "none trained" not in notes(trained) and "AUC" in [tile.label for tile in trained.metric]
+
+
+def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_failed_as_missing(engine, opened):
+    one, other = (with_values(preset("tiny").scenario, {"data.seed": seed}) for seed in (1, 2))
+    keep(fakes.estimate(one), "estimate")
+    keep(Result(other, ran=False, outcome="It does not fit.", results={"Step time [ms]": None}), "estimate")
+    app = opened("preset=tiny&axis=data.seed:1,2", "sweep")
+    assert any("all done" in line.value for line in app.markdown) and not [one for one in app.button if one.key == "run"]
+    failed = keys.key(with_values(one, {"data.seed": 3}), "estimate")
+    with opened_store(STORE) as store:
+        store.execute("INSERT INTO failures (key, sentence, bug, created) VALUES (?, 'It failed.', 0, 0)", (failed,))
+    again = opened("preset=tiny&axis=data.seed:1,2,3", "sweep")
+    assert [button.label for button in again.button if button.key == "run"] == ["Run 1 points"]
+
+
+def test_a_sweep_whose_best_points_are_equal_says_how_many_there_are(engine, opened):
+    for bandwidth in (8.0, 16.0, 32.0):
+        keep(fakes.estimate(with_values(preset("tiny").scenario, {"system": "pmem", BANDWIDTH: bandwidth})), "estimate")
+    app = opened("preset=tiny&system=pmem&axis=machine.cxl_bandwidth_GBps:8,16,32", "sweep")
+    assert any("= 8, and at 2 more" in line.value for line in app.markdown)
+
+
+@pytest.mark.parametrize("page", ["explore", "sweep"])
+def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, page):
+    STORE.parent.mkdir()
+    STORE.write_bytes(b"This is no database." * 500)
+    app = opened("preset=tiny", page)
+    assert not app.exception and "not a store" in app.error[0].value
+    assert len(app.header) == 1 and bool(app.metric) == (page == "explore")
+
+
+def test_a_knob_is_found_by_words_of_its_name_or_help_and_keeps_its_value(opened):
+    app = opened("data.seed=7")
+    app.text_input("find").set_value("data seed").run()
+    assert not app.exception
+    shown = [widget.key for widget in app.sidebar.text_input]
+    assert shown.count("knob data.seed") == 1 and shown.index("knob data.seed") == shown.index("find") + 1
+    assert app.text_input("knob data.seed").value == "7"
+    app.text_input("find").set_value("").run()
+    assert unfold(app, "data").text_input("knob data.seed").value == "7"
+    app.text_input("find").set_value("no such words").run()
+    assert any("No further knob" in caption.value for caption in app.sidebar.caption)
+
+
+def test_knobs_of_a_group_stand_under_the_fault_or_device_they_belong_to():
+    for group in GROUPS:
+        paths = [path for path in KNOBS if path.startswith(f"{group}.")]
+        found = sections(paths)
+        assert sorted(path for members in found.values() for path in members) == sorted(paths)
+    faults = sections([path for path in KNOBS if path.startswith("faults.")])
+    assert next(iter(faults)) == "Every fault" and "faults.seed" in faults["Every fault"]
+    assert {path.split(".")[1][:8] for path in faults["Link down"]} == {"link_dow"}
+    assert "machine.num_ssds" in sections([path for path in KNOBS if path.startswith("machine.")])["SSD"]

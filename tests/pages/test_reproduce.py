@@ -1,0 +1,168 @@
+"""The Reproduce page: does it count and name what holds and what fails, and does Explore say where its numbers come from?"""
+
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+
+from engine.core.graph import STAGES
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
+from engine.validation import validate
+from engine.validation.claims import Claim
+from engine.validation.studies import findings, kept
+from engine.validation.validate import ClaimVerdict
+from pages.common import downloads
+from pages.explore import constants_panel
+from pages.reproduce import study_panel, verdict_charts, verdict_tables, verdicts
+from tests import apps, fakes
+from tests.pages.test_pages import without_pages
+
+CLAIM = Claim("Step time, cxl [ms]", "Step time [ms]", "cxl", ("trainingcxl-rm1",), "calibrated", "made up", 5.0, 0.5)
+PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
+CLAIMING = [name for name in preset_names() if preset(name).claims]
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Let made-up runs stand in for the real ones; returns the list of what was run."""
+    asked = []
+
+    def simulate(scenario):
+        asked.append(scenario)
+        return fakes.simulate(scenario)
+
+    for name in ("simulate", "estimate"):
+        monkeypatch.setattr(validate, name, simulate)
+    validate._run.cache_clear()
+    without = without_pages(monkeypatch)
+    next(without)
+    yield asked
+    next(without, None)
+    validate._run.cache_clear()
+
+
+def opened(query=None, page="reproduce"):
+    return apps.opened(page, query)
+
+
+def verdict(ours, **changes):
+    return ClaimVerdict("trainingcxl-rm1", replace(CLAIM, **changes), ours)
+
+
+def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
+    app = opened({"preset": "tiny"})
+    assert not app.exception and [header.value for header in app.header] == ["Can I trust it?"]
+    runs = len(made_up)
+    assert runs == len(set(made_up)) == len(verdicts.runs(CLAIMING))
+    assert len(app.dataframe[-1].value) == sum(len(preset(name).claims) for name in CLAIMING)
+    again = opened()
+    assert len(made_up) == runs and again.markdown[0].value == app.markdown[0].value
+
+
+def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
+    app = opened()
+    text = app.markdown[0].value.replace("\\", "")
+    words = app.dataframe[-1].value["Verdict"].value_counts()
+    assert "outside it: " in text and "Step time, cxl [ms] of TrainingCXL RM4, prototype" in text
+    assert words["✗ outside"] > 30 and words["prediction"] >= 14
+
+
+def test_a_preset_that_cannot_run_gives_the_page_its_sentence(made_up, monkeypatch):
+    monkeypatch.setattr(validate, "simulate", lambda scenario: replace(fakes.simulate(scenario), ran=False, outcome="Too *big*."))
+    app = opened()
+    assert not app.exception and app.error[0].value.endswith(r"cannot run\: Too \*big\*.") and not app.dataframe
+
+
+def test_the_sentence_counts_kinds_apart_and_names_failures_and_the_worst():
+    found = [
+        verdict(5.1),
+        verdict(4.0),
+        verdict(5.2, kind="predicted"),
+        verdict(9.0, kind="predicted", published=None, tolerance=None),
+    ]
+    assert verdict_tables.summary(found) == (
+        "4 claims: 1 of 2 calibrated and 1 of 1 predicted within tolerance, outside it: Step time, cxl [ms] of "
+        "TrainingCXL RM1, prototype; 1 more are predictions with nothing published to compare."
+    )
+    assert verdict_tables.worst(found) == "The largest error is 20.0 %: Step time, cxl [ms] of TrainingCXL RM1, prototype."
+    assert verdict_tables.worst(found[-1:]) == ""
+
+
+def test_published_stacks_sum_to_published_totals_and_ours_to_ours(made_up):
+    stacks = verdict_tables.stacks(validate.validate(PROTOTYPES))
+    assert list(stacks) == [PROTOTYPES[0], PROTOTYPES[3], PROTOTYPES[1], PROTOTYPES[2]]
+    totals = stacks["trainingcxl-rm1"].groupby(["who", "system"])["amount"].sum()
+    paper = {"pmem": 20.61, "pcie": 8.47, "cxl-d": 6.69, "cxl-b": 5.47, "cxl": 4.78}
+    assert totals["published"].to_dict() == pytest.approx(paper)
+    ours = {system: fakes.estimate(with_values(preset(PROTOTYPES[0]).scenario, {"system": system})).results for system in paper}
+    assert totals["ours"].to_dict() == pytest.approx({system: found["Step time [ms]"] for system, found in ours.items()})
+    assert set(stacks["trainingcxl-rm2"]["who"]) == {"ours"}
+    assert all((rows["amount"] >= 0).all() and set(rows["part"]) <= set(STAGES) for rows in stacks.values())
+
+
+def test_the_chart_draws_exactly_the_columns_of_its_table(made_up):
+    rows = next(iter(verdict_tables.stacks(validate.validate(PROTOTYPES)).values()))
+    text = str(verdict_charts.stacks())
+    assert all(f"'field': '{column}'" in text for column in rows.columns)
+
+
+def test_the_table_of_claims_as_csv_is_exact_and_safe_for_spreadsheets():
+    frame = verdict_tables.table(
+        [verdict(0.1 + 0.2, title="=HYPERLINK(1)", source="+a,b\nc"), verdict(7.0, published=None, tolerance=None)]
+    )
+    rows = list(csv.DictReader(io.StringIO(downloads.frame_text(frame))))
+    assert rows[0]["Claim"] == "'=HYPERLINK(1)" and rows[0]["Source"] == "'+a,b\nc"
+    assert rows[0]["Ours"] == "0.30000000000000004" and float(rows[0]["Error [%]"]) == pytest.approx(-94)
+    assert [rows[1][name] for name in ("Published", "Error [%]", "Tolerance")] == ["", "", ""]
+
+
+def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
+    app, study = opened(), kept.read(kept.STORED)
+    text = [part.value.replace("\\", "") for part in app.markdown]
+    assert not app.exception and f"**{findings.sentence(study)}**" in text
+    assert any(study.date in caption.value and f"{len(study.seeds)} seeds" in caption.value for caption in app.caption)
+    assert f"python -m engine study accuracy --seeds {len(study.seeds)}" in [code.value for code in app.code]
+    frame = next(frame.value for frame in app.dataframe if "Seed spread" in frame.value)
+    by_hand = [100 * (seed.at_end[1000].auc - seed.at_end[0].auc) for seed in study.seeds.values()]
+    row = frame[(frame["Moment"] == "at the end") & (frame["Measure"] == "AUC") & (frame[study_panel.AGE] == 1000)].iloc[0]
+    assert row["Difference"] == pytest.approx(sum(by_hand) / len(by_hand)) and row["Low"] < row["Difference"] < row["High"]
+
+
+def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
+    monkeypatch.setattr(kept, "STORED", tmp_path / "none.jsonl")
+    app = opened()
+    assert not app.exception and "cannot be read" in app.error[0].value and "Verdict" in app.dataframe[-1].value
+
+
+@pytest.mark.parametrize(("name", "calibrated"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])
+def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, calibrated):
+    app = opened({"preset": name}, "explore")
+    assert not app.exception
+    assert any("TrainingCXL RM1 and RM4" in caption.value for caption in app.caption) == calibrated
+    shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
+    assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"}
+    assert ("calibrated" in set(shown["Confidence"])) == calibrated and shown["Source"].str.len().min() > 0
+
+
+def test_constants_are_those_of_the_systems_own_devices():
+    scenario = with_values(preset("dlrm-kaggle").scenario, {"system": "ssd"})
+    titles = {title.split(",")[0] for title in constants_panel.table(scenario)["Device"]}
+    assert {"Host", "GPU"} <= titles and not any(title.startswith("PMEM") for title in titles)
+
+
+def test_energies_are_those_of_the_runs_relative_to_the_baseline_with_published_bars_beside_them(made_up):
+    found = validate.validate(PROTOTYPES)
+    rows = verdict_tables.energies(found)
+    assert set(rows.who) == {"ours"} and len(rows) == 4 * 5
+    joules = {
+        system: fakes.estimate(with_values(preset(PROTOTYPES[0]).scenario, {"system": system})).results
+        for system in ("cxl", "pmem")
+    }
+    own = rows[(rows.preset == preset(PROTOTYPES[0]).title) & (rows.system == "cxl")].energy.item()
+    assert own == pytest.approx(joules["cxl"]["Energy per batch [J]"] / joules["pmem"]["Energy per batch [J]"])
+    saving = next(one for one in found if one.claim.metric == "Energy per batch [J]" and one.claim.presets == (PROTOTYPES[0],))
+    told = replace(saving, claim=replace(saving.claim, published=80.0, tolerance=5.0))
+    published = verdict_tables.energies([*(one for one in found if one is not saving), told])
+    assert published[published.who == "published"].energy.item() == pytest.approx(0.2)

@@ -1,0 +1,165 @@
+"""The Workload page: does it answer in numbers that agree with the engine, and keep its question in the link?"""
+
+import csv
+import io
+import re
+
+import altair
+import numpy as np
+import pytest
+
+from engine.insight import data_profile
+from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
+from engine.scenario.presets import preset
+from engine.scenario.scenario import per_table, with_values
+from engine.workload import source
+from pages.common import downloads, numbers
+from pages.workload import data_file, workload_charts, workload_tables
+from tests import apps
+from tests.caches.reference_caches import cache_misses
+from tests.cases import each
+from tests.workload import made_up_criteo
+
+QUERY = {"preset": "dlrm-kaggle", "policy.cache_load_factor": "0.015"}
+
+
+def opened(query=None):
+    return apps.opened("workload", query or QUERY)
+
+
+def titles(app):
+    return [element.value.replace("\\", "") for element in (*app.header, *app.markdown)]
+
+
+def test_the_page_answers_for_the_cache_of_the_link():
+    app = opened()
+    assert not app.exception and not app.error and any("make run DATA=" in one.value for one in app.caption)
+    answer, *findings = titles(app)
+    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    hits = [100 * found.hit_rate(policy, 0.015) for policy in (LRU, STATIC)]
+    assert answer == (
+        f"A cache of 32.4 MB, 1.5 % of the rows, hits {hits[0]:.1f} % of lookups as LRU, {hits[1]:.1f} % with the hottest rows"
+    )
+    assert any(text.startswith("**1 % of the rows take 94.8 % of the lookups") for text in findings)
+    assert any("Taking the share of rows for the hit rate alone costs a factor of " in text for text in findings)
+    assert any("of the misses are in the 16 smallest tables; whole, they take" in text for text in findings)
+
+
+def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refused():
+    app = opened()
+    whole = sum(preset("dlrm-kaggle").scenario.model.num_embeddings) * 64 / 1e9
+    field = next(one for one in app.text_input if one.label == "Cache size [GB]")
+    assert float(field.value) == pytest.approx(0.015 * whole, rel=1e-5)
+    field.set_value(str(whole / 2)).run()
+    assert app.query_params["policy.cache_load_factor"] == "0.5" and "50 % of the rows" in titles(app)[0]
+    next(one for one in app.text_input if one.label == "Cache size [GB]").set_value("plenty").run()
+    assert any("'plenty' is not a cache size" in one.value.replace("\\", "") for one in app.caption)
+    assert "50 % of the rows" in titles(app)[0] and not app.exception
+
+
+def test_real_ids_are_counted_on_demand_and_shown_beside():
+    app = opened({"preset": "tiny"})
+    app.toggle(key="count").set_value(True).run()
+    assert not app.exception and any(
+        one.value.startswith("Counted in ") and "drawn from the generator" in one.value for one in app.caption
+    )
+    assert sum(name.startswith("Misses, counted") for name in app.dataframe[1].value.columns) == 3
+
+
+def test_a_counted_profile_is_that_of_exact_caches_and_the_expected_one_is_near():
+    scenario = with_values(preset("tiny").scenario, {"data.popularity": "zipf", "data.batch_size": 256})
+    origin = source.source(scenario)
+    batches = [origin.ids(n) for n in range(40)]
+    found, near = data_profile.counted(scenario, batches), data_profile.expectation(scenario)
+    total = sum(map(len, batches))
+    for share in (0, 4, 8, 12):
+        exact = 1 - cache_misses(batches, SHARES[share] * found.rows).sum() / total
+        assert found.hits[LRU][share] == pytest.approx(exact)
+    assert found.hits[STATIC][8] == pytest.approx(near.hits[STATIC][8], abs=0.05)
+    for rate in (*found.hits.values(), *near.hits.values()):
+        assert np.diff(rate).min() >= -1e-9 and rate[0] >= -1e-9 and rate[-1] <= 1 + 1e-9
+    ids, before = batches[1], batches[0]
+    assert found.by_batch[0] == (256, len(set(ids.tolist())) / len(ids), float(np.mean([row in before for row in ids])))
+    assert set(near.hits) == {LRU, LRU_BY_TABLE, STATIC}
+
+
+def test_a_served_file_is_counted_at_the_press_of_a_button_and_left_again(tmp_path, monkeypatch):
+    path = tmp_path / "own.csv"
+    path.write_bytes(made_up_criteo.csv(made_up_criteo.rows(400)))
+    monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)])
+    data_file.served.cache_clear()
+    try:
+        app = opened({"preset": "dlrm-kaggle", "data.batch_size": "16"})
+        next(one for one in app.button if one.label == "Count own.csv").click().run()
+        assert app.query_params["data.digest"] == data_file.served().digest and not app.exception and not app.error
+        assert any("data file" in one.value for one in app.caption)
+        next(one for one in app.button if one.label == "Expect of the generator").click().run()
+        assert app.session_state["scenario"].data.digest == "" and not app.exception
+    finally:
+        data_file.served.cache_clear()
+
+
+def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():
+    scenario = workload_tables.asked(with_values(preset("tiny").scenario, {"data.batch_size": 64}))
+    found = workload_tables.counted(scenario, 4000)
+    origin = source.source(scenario)
+    batches = [origin.ids(n) for n in range(4000 // len(origin.ids(0)))]
+    ids = np.concatenate(batches)
+    assert f" {100 * len(np.unique(ids)) / len(ids):.2g} % of these lookups are the first of their row" in workload_tables.whence(
+        found, False
+    )
+    ends = 64 * np.cumsum((0, *per_table(scenario.model, "pooling")))
+    for t, size in enumerate(found.table_rows):
+        part = [batch[ends[t] : ends[t + 1]] for batch in batches]
+        exact = 1 - cache_misses(part, SHARES[12] * size).sum() / sum(map(len, part))
+        assert found.by_table[t][12] == pytest.approx(exact)
+    assert found.by_table.shape == (3, len(SHARES)) and found.weight.sum() == pytest.approx(1)
+
+
+def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are_told():
+    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    steps = workload_tables.planner_steps(found, 0.01)
+    rates, factors = list(steps["Bandwidth [GB/s]"]), list(steps["Factor [x]"])
+    assert rates[0] == pytest.approx((0.01 * 897 + 0.99 * 32) / 10) and np.prod(factors) == pytest.approx(rates[-1] / rates[0])
+    hit = found.hit_rate(STATIC, 0.01)
+    assert rates[-1] == pytest.approx(1 / (hit / 897 + (1 - hit) / 32))
+    told = workload_tables.on_tables(found, 0.01)
+    small = [size for size in found.table_rows if size <= workload_tables.SMALL_TABLE]
+    assert f"in the {len(small)} smallest tables; whole, they take {sum(small) * 64 / 1e6:.3g} MB" in told
+    frame = workload_tables.by_table(found)
+    assert len(frame) == 26 * len(SHARES) and frame.rows.is_monotonic_decreasing
+
+
+@each(("nbytes", "words"), [(0, "0 B"), (21.6e6, "21.6 MB"), (1.944e9, "1.94 GB"), (2.0e12, "2 TB"), (640, "640 B")])
+def test_sizes_are_read_in_three_digits(nbytes, words):
+    assert numbers.size(nbytes) == words
+
+
+def test_the_sizes_that_hit_enough_are_where_the_curve_says():
+    found = workload_tables.expected(workload_tables.asked(preset("dlrm-kaggle").scenario))
+    told = workload_tables.on_sizes(found)
+    sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"from ([0-9.]+) ([kMG])B", told)]
+    hits = [found.hit_rate(LRU, size / (found.rows * found.row_bytes)) for size in sizes]
+    assert hits == pytest.approx([0.9, 0.95, 0.99], abs=2e-3)
+    short = workload_tables.counted(workload_tables.asked(preset("dlrm-kaggle").scenario), 50_000)
+    assert re.fullmatch("As LRU, a cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.on_sizes(short))
+
+
+def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
+    names = workload_tables.names(())
+    for spec in (
+        workload_charts.lines("x", "y", names),
+        workload_charts.lines("x", "y", (workload_charts.HOTTEST,), ticks=(1, 2)),
+    ):
+        altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
+        assert "#9c6b3f" in str(spec)
+    altair.Chart.from_dict({**workload_charts.tables(), "data": {"values": []}}).to_dict()
+
+
+def test_the_table_can_be_saved():
+    frame = workload_tables.batches(workload_tables.expected(workload_tables.asked(preset("tiny").scenario)))
+    rows = list(csv.DictReader(io.StringIO(downloads.frame_text(frame))))
+    assert len(rows) == 2 * len(data_profile.BATCH_SIZES) and {row["name"] for row in rows} == {
+        "unique rows",
+        workload_tables.AGAIN,
+    }

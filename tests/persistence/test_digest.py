@@ -1,0 +1,121 @@
+"""Do the checksums on data see every stale, torn, moved or flipped row, and does a batch move the table's digest rightly?"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import CannotRun
+from engine.persistence import protocol, records
+from engine.persistence.checksums import KEY, MODULUS, moved, row_digests, table_digest
+from engine.persistence.crash_media import CrashMedia
+from engine.persistence.layout import DATA, MediumLayout
+from engine.persistence.media import HEALTH, FunctionalMedia, octets
+from engine.persistence.protocol import Position, format_media
+from engine.persistence.recovery import recover
+from tests.cases import examples
+from tests.persistence.training_story import formatted, story
+
+
+def mixed(word):
+    """SplitMix64's finaliser, word by word in plain integers."""
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) % MODULUS
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) % MODULUS
+    return word ^ (word >> 31)
+
+
+@examples(40)
+@given(rows=st.integers(1, 20), row_bytes=st.integers(1, 40), seed=st.integers(0, 2**32))
+def test_the_digest_is_the_sum_of_mixed_words_and_a_batch_moves_it_by_its_rows(rows, row_bytes, seed):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 256, (rows, row_bytes), np.uint8)
+    words = [int.from_bytes(row[at : at + 8].tobytes(), "little") for row in table for at in range(0, row_bytes, 8)]
+    assert table_digest(table) == sum(mixed((word + mixed(place + KEY)) % MODULUS) for place, word in enumerate(words)) % MODULUS
+    touched = np.sort(rng.choice(rows, rng.integers(0, rows + 1), replace=False))
+    after = table.copy()
+    after[touched] = rng.integers(0, 256, (touched.size, row_bytes), np.uint8)
+    assert moved(table_digest(table), touched, table[touched], after[touched]) == table_digest(after)
+    assert int(row_digests(np.arange(rows), table).sum()) == table_digest(table)
+
+
+def test_every_flipped_bit_and_every_swap_of_rows_moves_the_digest():
+    table = np.random.default_rng(0).integers(0, 256, (6, 20), np.uint8)
+    seen = {table_digest(table)}
+    for bit in range(table.size * 8):
+        flipped = table.copy()
+        flipped.reshape(-1)[bit // 8] ^= 1 << bit % 8
+        seen.add(table_digest(flipped))
+    seen |= {table_digest(table[order]) for order in ([1, 0, 2, 3, 4, 5], [0, 1, 2, 5, 4, 3])}
+    assert len(seen) == 1 + table.size * 8 + 2
+
+
+def test_recovery_that_scans_refuses_a_flipped_stale_or_moved_row_and_one_that_does_not_reads_it():
+    tale = story()
+    clean = formatted(tale).survivor()
+    for row in range(8):
+        media = FunctionalMedia(clean.durable)
+        media.durable[tale.layout.row(row) + 30] ^= 1
+        assert recover(FunctionalMedia(media.durable), tale.layout, "undo").scanned == 0
+        with pytest.raises(CannotRun, match="stale, torn or damaged"):
+            recover(media, tale.layout, "undo", scan="always")
+    assert recover(clean, tale.layout, "undo", scan="always").scanned == 8 * 36
+
+
+def test_a_dirty_shutdown_makes_recovery_scan_and_say_so_once():
+    tale = story()
+    media = formatted(tale).survivor()
+    media.durable[HEALTH] += 1
+    flipped = FunctionalMedia(media.durable)
+    flipped.durable[DATA] ^= 1
+    with pytest.raises(CannotRun, match="stale, torn or damaged"):
+        recover(flipped, tale.layout, "undo")
+    media = CrashMedia(media.durable)
+    assert recover(media, tale.layout, "undo").dirty
+    assert recover(media.survivor(), tale.layout, "undo").dirty, "until a fence has made the note durable"
+    media.fence()
+    assert not recover(media.survivor(), tale.layout, "undo").dirty
+
+
+def checked(rows=5, row_bytes=20):
+    """Return a formatted medium whose rows have checksums, its layout, and its table."""
+    place = MediumLayout(rows, row_bytes, 8, 2, row_checksums=True)
+    table = np.random.default_rng(1).integers(0, 256, (rows, row_bytes), np.uint8)
+    media = FunctionalMedia(place.nbytes)
+    format_media(media, place, table, np.zeros(8, np.uint8), Position(0, 0))
+    return media, place, table
+
+
+def test_a_checksum_per_row_takes_one_word_at_home_and_in_the_logs():
+    _, place, _ = checked()
+    plain = MediumLayout(5, 20, 8, 2)
+    assert (place.stored_bytes, place.entry_bytes) == (plain.stored_bytes + 8, plain.entry_bytes + 8)
+
+
+def looked_up(media, place, rows):
+    """Return rows as a lookup that checks them does; raises CannotRun at poison or a wrong checksum."""
+    found = [records.intact(media, place.row(row), place.stored_bytes) for row in rows.tolist()]
+    stored = np.array([octets(one or bytes(place.stored_bytes)) for one in found])
+    bad = protocol.damaged(place, rows, stored) | [one is None for one in found]
+    if bad.any():
+        raise CannotRun(f"row {rows[bad][0]} is damaged")
+    return stored[:, : place.row_bytes]
+
+
+def test_with_row_checksums_a_lookup_notices_every_flipped_bit_before_the_row_is_used():
+    media, place, table = checked()
+    assert np.array_equal(looked_up(media, place, np.array([3, 1])), table[[3, 1]])
+    for bit in range(place.stored_bytes * 8):
+        media.durable[place.row(3) + bit // 8] ^= 1 << bit % 8
+        with pytest.raises(CannotRun, match="row 3 is damaged"):
+            looked_up(media, place, np.array([0, 3]))
+        media.durable[place.row(3) + bit // 8] ^= 1 << bit % 8
+    media.poison(place.row(4))
+    with pytest.raises(CannotRun, match="row 4 is damaged"):
+        looked_up(media, place, np.array([0, 4]))
+
+
+def test_with_row_checksums_a_scan_names_the_damaged_row():
+    media, place, _ = checked()
+    media.durable[place.row(2)] ^= 8
+    with pytest.raises(CannotRun, match="1 of 5 embedding rows fail their checksum, the first is row 2"):
+        recover(media, place, "undo", scan="always")

@@ -1,0 +1,108 @@
+"""Does every system run every preset, and does a result hold what it promises, to the byte, in any process?"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from engine.core.graph import STAGES
+from engine.results.metrics import metrics
+from engine.results.result import from_json
+from engine.scenario.scenario import with_values
+from engine.simulate import simulate
+from tests import ROOT
+from tests.cases import each
+from tests.machines import PRESETS, SYSTEMS, scenario
+
+COLUMNS = {
+    "breakdown": {"Stage", "Device", "Busy [s]", "Exposed [s]", "Energy [J]"},
+    "devices": {"Device", "Busy [%]", "Static energy [J]", "Dynamic energy [J]", "Energy [J]", "Note"},
+    "training": {"Batch", "Elapsed [s]", "Loss", "AUC"},
+    "events": {"Elapsed [s]", "Kind", "Batch", "What"},
+    "timeline": {"Device", "Task", "Stage", "Batch", "Start [ms]", "End [ms]", "Background"},
+}
+FEW = {"run.batches": 6, "run.training": False}
+
+
+@each("system", SYSTEMS, few=20)
+@each("name", PRESETS)
+def test_every_system_runs_every_preset(name, system):
+    result = simulate(scenario(name, system, **FEW))
+    assert result.ran, result.outcome
+    assert set(result.results) == {metric.name for metric in metrics()}
+    for table, columns in COLUMNS.items():
+        assert all(set(row) == columns for row in getattr(result, table)), table
+    assert result.breakdown and result.devices and result.timeline and result.finding.endswith(".")
+    assert {row["Stage"] for row in result.breakdown} <= set(STAGES)
+    numbers = [value for value in result.results.values() if value is not None]
+    assert all(math.isfinite(value) and value >= 0 for value in numbers)
+
+
+@each("system", SYSTEMS)
+def test_every_system_trains(system):
+    result = simulate(scenario("tiny", system))
+    assert [row["Batch"] for row in result.training] == list(range(40))
+    elapsed = [row["Elapsed [s]"] for row in result.training]
+    assert elapsed == sorted(elapsed) and elapsed[-1] == pytest.approx(result.results["Elapsed [s]"], rel=0.2)
+    assert result.results["Loss"] < result.training[0]["Loss"]
+    assert 0.5 < result.results["AUC"] <= 1
+
+
+@each("batches", [1, 2, 3, 4], few=14)
+@each("system", SYSTEMS)
+def test_the_shortest_runs_have_a_step_time_and_books_too(system, batches):
+    result = simulate(scenario("tiny", system, **{"run.batches": batches}))
+    assert result.ran
+    exposed = sum(row["Exposed [s]"] for row in result.breakdown)
+    assert 1e3 * exposed == pytest.approx(result.results["Step time [ms]"], rel=1e-9)
+    assert bool(result.warnings) == (batches < 3)
+
+
+def test_a_result_comes_back_from_json():
+    result = simulate(scenario("tiny", "cxl", **{"faults.power_loss_at_seconds": (0.002,)}))
+    assert from_json(json.loads(json.dumps(result.as_json()))).as_json() == result.as_json()
+
+
+def struck(system, optimizer):
+    """Return a run with two power losses, one of them soon after the first recovery."""
+    faults = {"faults.power_loss_at_seconds": (0.0021, 150.004)}
+    return scenario("tiny", system, **faults, **{"model.optimizer": optimizer})
+
+
+PRINT = "import json, sys, tests.run.test_run as t; print(json.dumps(t.simulate(t.struck(*sys.argv[1:])).as_json()))"
+
+
+@pytest.mark.parametrize(("system", "optimizer"), [("cxl-d", "adagrad"), pytest.param("cxl", "sgd", marks=pytest.mark.slow)])
+def test_another_process_with_another_hash_seed_and_threads_gives_the_same_bytes(system, optimizer):
+    other = {"PYTHONHASHSEED": "1234", "OPENBLAS_NUM_THREADS": "2"}
+    command = [sys.executable, "-W", "error", "-c", PRINT, system, optimizer]
+    there = subprocess.run(command, env={**os.environ, **other}, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    here = simulate(struck(system, optimizer))
+    assert here.ran and len(here.events) == 4
+    assert there == json.dumps(here.as_json()) + "\n"
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_power_loss_after_the_end_is_told_as_one_that_never_struck(training):
+    asked = scenario("tiny", "cxl", **{"run.batches": 5, "run.training": training, "faults.power_loss_at_seconds": (0.0004, 9.0)})
+    late = with_values(asked, {"faults.detect_seconds": 0.0, "faults.restart_seconds": 0.0})
+    result = simulate(late)
+    assert len(result.events) == 2 and result.results["Elapsed [s]"] < 9
+    assert any("faults.power_loss_at_seconds=9 is after the end" in warning for warning in result.warnings)
+    early = with_values(late, {"faults.power_loss_at_seconds": (0.0004,)})
+    assert not any("after the end" in warning for warning in simulate(early).warnings)
+
+
+def test_cxl_d_with_an_undo_log_is_cxl_b():
+    """The paper's steps from D to B differ in the log alone: one knob gives the same run, faults included."""
+    knobs = {"run.batches": 12, "faults.power_loss_at_seconds": (0.001,)}
+    ours, theirs = (
+        simulate(scenario("tiny", "cxl-d", **knobs, **{"policy.log": "undo"})),
+        simulate(scenario("tiny", "cxl-b", **knobs)),
+    )
+    assert ours.events and replace(ours, scenario=theirs.scenario) == theirs
+    assert ours.results != simulate(scenario("tiny", "cxl-d", **knobs)).results

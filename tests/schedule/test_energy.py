@@ -1,0 +1,228 @@
+"""Do the books balance: energy, time and batches, with faults and without?"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.analysis.uncertainty import tornado, uncertain
+from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
+from engine.estimate import estimate
+from engine.hardware.device import joules, seconds
+from engine.results.report import report
+from engine.run.run import run
+from engine.run.shared_training import untrained
+from engine.scenario.scenario import with_values
+from engine.schedule import timeline
+from engine.schedule.machine import schedule
+from engine.schedule.steady_state import steady
+from engine.simulate import simulate
+from engine.training.loop import Scores
+from tests.cases import each, examples
+from tests.machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
+
+BATCHES = 12
+MACHINES = dict(every_machine())
+same = {"rel": 1e-9, "abs": 1e-15}
+
+
+def total(rows, column):
+    """Return the sum of a table's column."""
+    return sum(row[column] for row in rows)
+
+
+@each("answer", [estimate, simulate], few=28)
+@each("system", SYSTEMS)
+@each("name", PRESETS)
+def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, answer):
+    result = answer(scenario(name, system, **{"run.batches": 8, "run.training": False}))
+    says = result.results
+    assert total(result.breakdown, "Energy [J]") == pytest.approx(says["Energy per batch [J]"], **same)
+    assert 1e3 * total(result.breakdown, "Exposed [s]") == pytest.approx(says["Step time [ms]"], **same)
+    assert total(result.devices, "Energy [J]") == pytest.approx(says["Energy [J]"], **same)
+    assert says["Average power [W]"] * says["Elapsed [s]"] == pytest.approx(says["Energy [J]"], **same)
+    for row in result.devices:
+        assert row["Static energy [J]"] + row["Dynamic energy [J]"] == pytest.approx(row["Energy [J]"], **same)
+        assert 0 <= row["Busy [%]"] <= (200 if row["Device"] in ("cxl", "gpu", "pmem") else 100) + 1e-6
+
+
+@each("answer", [estimate, simulate], few=14)
+@each("system", SYSTEMS)
+@each("name", ["trainingcxl-rm1", "dlrm-kaggle"])
+def test_at_the_wall_every_joule_costs_what_supplies_and_cooling_draw_for_it(name, system, answer):
+    knobs = {"run.batches": 8, "run.training": False}
+    inside, wall = (answer(scenario(name, system, **knobs, **{"machine.energy_level": level})) for level in ("device", "wall"))
+    for at_wall, at_device in ((wall.breakdown, inside.breakdown), (wall.devices, inside.devices)):
+        assert total(at_wall, "Energy [J]") == pytest.approx(1.3 / 0.93 * total(at_device, "Energy [J]"), **same)
+    for key in ("Energy [J]", "Energy per batch [J]", "Average power [W]"):
+        assert wall.results[key] == pytest.approx(1.3 / 0.93 * inside.results[key], **same)
+    assert wall.results["Energy [J]"] == pytest.approx(total(wall.devices, "Energy [J]"), **same)
+    assert wall.results["Step time [ms]"] == inside.results["Step time [ms]"]
+    assert wall.results["Capital cost [USD]"] == inside.results["Capital cost [USD]"]
+
+
+def test_the_energy_level_is_named_in_every_result_and_its_constants_are_doubted_there_alone():
+    inside, wall = (scenario("dlrm-kaggle", "cxl", **{"machine.energy_level": level}) for level in ("device", "wall"))
+    assert [estimate(asked).as_json()["energy_level"] for asked in (inside, wall)] == ["device", "wall"]
+    assert {"wall.pue", "wall.psu-efficiency"} <= {swing.name for swing in tornado(wall, "Energy per batch [J]")}
+    assert not [name for name in uncertain(inside) if name.startswith("wall.")]
+    cooler = estimate(with_values(wall, {"machine.assume": (("wall.pue", 1.1),)})).results["Energy [J]"]
+    assert cooler == pytest.approx(1.1 / 1.3 * estimate(wall).results["Energy [J]"], **same)
+
+
+FULL = {
+    "host": 960,
+    "gpu": 400,
+    "pmem": 5.2 + 6.6 * 1.45,
+    "near-data": 75,
+    "ssd": 18,
+    "pcie": 2 * 26 * 0.12,
+    "cxl": 10 + 30 + 2 * 50 * 0.12,
+    "dram": 256 * 2**30 / 1e9 * 0.06 + 6 * 25.6 * 0.8 * 0.16,
+}
+
+
+@each("answer", [estimate, simulate])
+@each("system", SYSTEMS)
+def test_at_constant_power_a_run_costs_the_full_watts_of_each_device_for_its_whole_time(system, answer):
+    knobs = {"run.batches": 8, "run.training": False, "machine.cxl_bandwidth_GBps": 50.0}
+    full = FULL | ({"dram": 6 * 25.6 * 0.8 * 0.16} if system == "ssd" else {})  # the host's memory stands in the host's watts
+    always = answer(scenario("dlrm-kaggle", system, **knobs, **{"machine.constant_power": True}))
+    usual = answer(scenario("dlrm-kaggle", system, **knobs))
+    assert always.results["Step time [ms]"] == usual.results["Step time [ms]"]
+    for row in always.devices:
+        assert row["Energy [J]"] == pytest.approx(full[row["Device"]] * always.results["Elapsed [s]"], **same), row["Device"]
+    assert total(always.breakdown, "Energy [J]") == pytest.approx(always.results["Energy per batch [J]"], **same)
+    assert always.results["Energy [J]"] > usual.results["Energy [J]"]
+
+
+def test_on_one_machine_at_constant_power_energy_is_saved_just_as_time_is():
+    """The prototype powers all of its parts under every system: with constant watts only time is left to differ."""
+    slow, fast = (estimate(scenario("trainingcxl-rm1", s, **{"machine.constant_power": True})).results for s in ("pmem", "cxl"))
+    energy_ratio, time_ratio = (fast[key] / slow[key] for key in ("Energy per batch [J]", "Step time [ms]"))
+    assert energy_ratio == pytest.approx(time_ratio, **same)
+
+
+@each("name", PRESETS)
+def test_dram_draws_static_power_of_its_own_behind_a_link_alone_for_a_hosts_watts_include_its_memory(name):
+    def static(system):
+        rows = estimate(scenario(name, system, **{"machine.all_powered": True})).devices
+        return {row["Device"]: row["Static energy [J]"] for row in rows}
+
+    inside, behind = static("ssd"), static("dram")
+    assert inside["dram"] == 0 and behind["dram"] > 0
+    assert min(inside["host"], behind["host"]) > 0
+
+
+def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_nobody_up():
+    drive = ready(scenario("dlrm-kaggle", "ssd")).devices["ssd"]
+    assert joules(drive, HomeWrites(1e5, 64)) == pytest.approx((18 - 4) * 1e5 / 1.5e6, **same)
+    asked = scenario("dlrm-kaggle", "ssd")
+    line = schedule(ready(asked), flow(asked, BATCHES))
+    before_last = timeline.dynamic_joules(line, ready(asked).devices, line.makespan)["ssd"]
+    home = (18 - 4) * BATCHES * flow(asked, 1).rows[0] / 1.5e6
+    assert before_last > home
+
+
+def price(machine, line):
+    """Return joules beyond static power, (batches, tasks): amounts, and the swing of a device while it works."""
+    found = np.zeros(line.start.shape)
+    for k, task in enumerate(line.graph.tasks):
+        for demand in task.demands:
+            device = machine.devices[demand.device]
+            swing = 0.0 if demand.lane in ("drain", "copy engine") else device.busy_watts
+            found[:, k] += joules(device, demand.work) + swing * seconds(device, demand.work)
+    return found
+
+
+@each("name", MACHINES, few=60)
+def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
+    machine = ready(MACHINES[name])
+    line = schedule(machine, uneven(flow(MACHINES[name], BATCHES)))
+    each = np.where(np.isnan(line.end), 0.0, price(machine, line))
+    spent = sum(timeline.dynamic_joules(line, machine.devices, line.makespan).values())
+    under_way = np.nansum(price(machine, line)[np.isnan(line.end) & ~np.isnan(line.start)])
+    assert each.sum() * (1 - 1e-9) <= spent <= (each.sum() + under_way) * (1 + 1e-9)
+    average = steady(line, machine.devices)
+    watts = sum(device.idle_watts for device in machine.devices.values())
+    assert sum(average.static.values()) == pytest.approx(watts * average.step, **same)
+    assert under_way or sum(average.dynamic.values()) == pytest.approx(each[2:].sum() / (BATCHES - 2), **same)
+
+
+@each("system", SYSTEMS)
+def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
+    machine = ready(scenario("trainingcxl-rm1", system))
+    line = schedule(machine, flow(scenario("trainingcxl-rm1", system), BATCHES))
+    instants = np.linspace(0, line.makespan, 40)
+    spent = [sum(timeline.dynamic_joules(line, machine.devices, at).values()) for at in instants]
+    assert spent[0] == 0
+    assert (np.diff(spent) >= 0).all()
+    assert spent[20] / spent[-1] == pytest.approx(0.5, abs=0.1)
+
+
+@each("answer", [estimate, simulate])
+@each(("writers", "share"), [(1, 1), (4, 1), (8, 0.78), (12, 0.56), (24, 0.56)])
+def test_the_media_stores_whole_lines_for_rows_in_place_and_more_where_writers_crowd(answer, writers, share):
+    knobs = {"run.batches": 8, "run.training": False, "machine.pmem_writers_per_module": writers}
+    asked = scenario("optane-rm4", "cxl-d", **knobs)
+    says = answer(asked).results
+    flags, mlp = 8 * 4, 8 * flow(asked, 1).mlp_bytes
+    rows = (says["PMEM written [GB]"] * 1e9 - mlp - 64 * flags) / (64 + 72)
+    assert says["PMEM media written [GB]"] * 1e9 == pytest.approx((rows * (256 + 72) + mlp) / share + 256 * flags, rel=1e-9)
+
+
+def struck(system, instants, **knobs):
+    """Return a run and its accounts, with power losses at these shares of its fault-free time."""
+    plain = scenario("trainingcxl-rm4", system, **knobs)
+    amounts = flow(plain, 20)
+    span = schedule(ready(plain), amounts).makespan
+    at = tuple(sorted(span * x for x in instants))
+    faults = {"faults.power_loss_at_seconds": at, "faults.detect_seconds": 0.02, "faults.restart_seconds": 0.03}
+    machine = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
+
+    done, _ = run(machine, amounts, None, untrained(machine))
+    return done, report(done, steady(done.planned, machine.devices), amounts, Scores())
+
+
+@examples(30)
+@given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
+def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(system, instants):
+    done, accounts = struck(system, instants)
+    assert done.completed, done.outcome
+    trained = sum(segment.length for segment in done.segments)
+    down = sum(crash.outage.resumed - crash.outage.at for crash in done.crashes)
+    assert done.elapsed == pytest.approx(trained + down, **same)
+    assert accounts.joules == pytest.approx(sum(accounts.static.values()) + sum(accounts.dynamic.values()), **same)
+    watts = sum(device.idle_watts for device in done.machine.devices.values())
+    assert sum(accounts.static.values()) == pytest.approx(watts * done.elapsed, **same)
+    for before, crash, after in zip(done.segments, done.crashes, done.segments[1:], strict=False):
+        assert before.begin + before.length == pytest.approx(crash.outage.at, **same)
+        assert (after.begin, after.first) == (crash.outage.resumed, crash.resumption.embedding_batch)
+        assert crash.outage.resumed - crash.outage.at >= 0.05 + crash.outage.restore - 1e-9
+
+
+def _begins(line):
+    """Return when each batch first asks for more than a transfer, (N,); what takes no time is no beginning."""
+    work = [k for k, task in enumerate(line.graph.tasks) if task.stage != "Transfer"]
+    starts = np.where(line.template.durations[:, work] > 0, line.start[:, work], np.inf)
+    return np.nanmin(starts, axis=1)
+
+
+@examples(30)
+@given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
+def test_every_batch_begun_is_committed_once_or_lost(system, instants):
+    done, _ = struck(system, instants)
+    begun = sum(np.sum(_begins(s.timeline) < s.length) if s.cut else len(s.timeline.start) for s in done.segments)
+    assert begun == 20 + sum(crash.lost for crash in done.crashes)
+
+
+@each("system", LOGGING)
+def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
+    done, _ = struck(system, [0.5])
+    crash, devices, amounts = done.crashes[0], done.machine.devices, flow(scenario("trainingcxl-rm4", system), 20)
+    memory, rows, row, mlp = devices["ssd" if system == "ssd" else "pmem"], amounts.rows[0], amounts.row_bytes, amounts.mlp_bytes
+    over_link = seconds(devices["pcie"], Copy(mlp, handoffs=1)) if "pcie" in devices else seconds(devices["cxl"], Move(mlp))
+    read, back = seconds(memory, Stream(rows * (row + 8), write=False)), seconds(memory, RowUpdates(rows, row))
+    load = max(seconds(memory, Stream(mlp, write=False)), over_link)
+    assert crash.outage.restore == pytest.approx(float(read + back + load), **same)
+    assert crash.outage.resumed - crash.outage.at == pytest.approx(0.02 + 0.03 + crash.outage.restore, **same)

@@ -1,0 +1,154 @@
+"""Do estimates of many points together, by what was remembered of others, say what each says alone and computed anew?"""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core import memo
+from engine.core.graph import TaskGraph
+from engine.core.work import Stream
+from engine.errors import EmberpoolError
+from engine.estimate import estimate
+from engine.estimates import estimates
+from engine.insight.knob_effect import moved
+from engine.registry import names
+from engine.scenario.keys import key
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
+from engine.schedule.kernels.events import advance
+from engine.schedule.machine import expected_line, machine_of, settle
+from engine.schedule.steady_state import steady
+from engine.schedule.timeline import timeline
+from engine.service import worker
+from engine.service.queue import open_points
+from engine.store import kept, requests
+from engine.store.database import opened
+from tests.cases import each, examples
+from tests.machines import every_machine
+from tests.schedule.test_schedule import BENCH, random_graphs, seconds
+from tests.strategies import changes
+
+STEP = "Step time [ms]"
+
+
+def anew(scenario):
+    """Return what an estimate says when nothing is remembered."""
+    memo.forget()
+    try:
+        found = estimate(scenario)
+        return found.results, found.outcome, found.warnings, found.finding
+    except EmberpoolError as error:
+        return {}, str(error), (), ""
+
+
+def told(result):
+    return result.results, result.outcome, result.warnings, result.finding
+
+
+@examples(12)
+@given(st.lists(st.tuples(st.sampled_from(names("systems")), changes()), min_size=2, max_size=5))
+def test_points_estimated_together_say_to_the_bit_what_each_says_alone(asked):
+    some = []
+    for system, changed in asked:
+        base = with_values(preset("tiny").scenario, {"system": system})
+        try:
+            some.append(with_values(base, changed))
+        except EmberpoolError:
+            some.append(base)
+    alone = [anew(scenario) for scenario in some]
+    for order in (some, some[::-1]):
+        found = dict(zip(order, map(told, estimates(order)), strict=True))
+        assert [found[scenario] for scenario in some] == alone
+
+
+@each("system", ["cxl", "mtrains", "bagpipe", "fae"], few=1)
+def test_whichever_knob_changes_what_is_remembered_is_not_taken_for_it(system):
+    base = with_values(preset("tiny").scenario, {"system": system})
+    some = [base, *(next(iter(moved(base, knob)), base) for knob in KNOBS.values())]
+    random.Random(system).shuffle(some)
+    estimates(some[::3])
+    warm = [told(result) for result in estimates(some)]
+    assert warm == [anew(scenario) for scenario in some]
+
+
+MACHINES = [*dict(every_machine()).items()][::12] + [
+    (f"{name} {system}", with_values(preset(name).scenario, {"system": system}))
+    for name in ("dlrm-kaggle", "cached-embedding-kaggle")
+    for system in names("systems")
+]
+
+
+@each(("name", "scenario"), MACHINES)
+def test_an_estimate_is_the_average_of_its_timeline_simulated_batch_by_batch(name, scenario):
+    settled = settle(scenario)
+    if settled.problems:
+        assert not estimates([scenario])[0].ran
+        return
+    m = machine_of(settled.scenario)
+    line = expected_line(m)
+    line = replace(line, state=batch_by_batch(line.template))
+    average, (found,) = steady(line, m.devices), estimates([scenario])
+    assert found.results[STEP] == pytest.approx(1e3 * average.step, rel=1e-9)
+    assert found.results["Energy per batch [J]"] == pytest.approx(average.energy, rel=1e-9)
+    assert found.results["Checkpoint energy [J]"] == pytest.approx(estimate(scenario).ledger[1]["Energy [J]"], rel=1e-9)
+
+
+def batch_by_batch(template):
+    """Return the schedule without leaps: to it, no two batches are alike."""
+    return advance(template._replace(alike=np.arange(len(template.alike))))
+
+
+def same(leaping, plain):
+    np.testing.assert_allclose(leaping.start, plain.start, rtol=1e-9, atol=0)
+    np.testing.assert_allclose(leaping.end, plain.end, rtol=1e-9, atol=0)
+    other = leaping.cause != plain.cause  # two that end in one instant, but for rounding, are both the cause
+    assert (np.minimum(leaping.cause, plain.cause)[other] >= 0).all()
+    ends = plain.end.ravel()
+    np.testing.assert_allclose(ends[leaping.cause[other]], ends[plain.cause[other]], rtol=1e-9, atol=0)
+    np.testing.assert_array_equal(leaping.stale, plain.stale)
+
+
+@each(("name", "scenario"), MACHINES)
+def test_turns_that_are_leapt_over_are_filled_in_as_if_simulated(name, scenario):
+    settled = settle(scenario)
+    if not settled.problems:
+        line = expected_line(machine_of(settled.scenario))
+        same(line.state, batch_by_batch(line.template))
+
+
+@examples(60)
+@given(graph=random_graphs(), data=st.data())
+def test_random_graphs_of_equal_batches_leap_to_where_they_would_have_come(graph, data):
+    times = np.array([data.draw(seconds) for _ in graph.tasks])
+    times += [1e-4 * np.sqrt(2 + k) if task.during else 1e-4 * np.sqrt(11 + k) for k, task in enumerate(graph.tasks)]
+    odd = data.draw(st.integers(0, 60))  # a batch that is not like the others
+    rows = np.where(np.arange(60) == odd, 2.0, 1.0)[:, None] * times
+    tasks = [replace(task, demands=(replace(task.demands[0], work=Stream(rows[:, k])),)) for k, task in enumerate(graph.tasks)]
+    line = timeline(TaskGraph(tuple(tasks)), BENCH, 60)
+    same(line.state, batch_by_batch(line.template))
+
+
+POINTS = [with_values(preset("tiny").scenario, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(5)]
+REFUSED = with_values(POINTS[0], {"model.optimizer": "adagrad"})
+FULL = with_values(POINTS[0], {"system": "pmem", "machine.pmem_capacity_GiB": 1.0, "model.num_embeddings": (10**9,)})
+
+
+def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_way(tmp_path, monkeypatch):
+    path, asked = tmp_path / "store.sqlite", [*POINTS, REFUSED, FULL]
+    computed_alone = []
+    alone = worker._ending
+    monkeypatch.setattr(worker, "_ending", lambda *given: computed_alone.append(given[1]) or alone(*given))
+    number = requests.submit(path, asked, "estimate")
+    with opened(path) as store:
+        points = tuple((point.key, point.changes) for point in open_points(store, number, -1, 99))
+        base = store.execute("SELECT base FROM requests").fetchone()[0]
+    ended = worker.compute_chunk(worker.Chunk(str(path), number, "estimate", None, base, points))
+    assert (ended.computed, ended.trouble, computed_alone) == (7, "", [dict(points)[key(REFUSED, "estimate")]])
+    found = [result for _, result in kept.outcomes(path, asked, "estimate")]
+    assert [told(one)[:2] for one in found] == [anew(one)[:2] for one in asked]
+    assert "exact only for plain SGD" in found[5].outcome
+    assert "cannot hold" in found[6].outcome and not any(one.timeline or one.breakdown for one in found)

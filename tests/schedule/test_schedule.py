@@ -1,0 +1,205 @@
+"""Is every start legal and tight, and does an independent SimPy model agree on every start and end?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.graph import Demand, Task, TaskGraph
+from engine.core.work import Stream
+from engine.hardware.device import Device
+from engine.schedule.machine import schedule
+from engine.schedule.timeline import timeline
+from tests.cases import each, examples
+from tests.machines import every_machine, flow, ready, uneven
+from tests.oracles import simpy_machine
+
+BATCHES = 16
+MACHINES = dict(every_machine())
+every = each("name", MACHINES, few=48)
+BENCH = {"bench": Device("bench", "A bench", {Stream: lambda work: work.nbytes})}  # a byte takes a second
+
+
+def plan(name):
+    """Return the machine of a scenario and uneven batches for it."""
+    asked = MACHINES[name]
+    return ready(asked), uneven(flow(asked, BATCHES))
+
+
+def agree(line, oracle):
+    """Hold every start and end against the oracle's, and the ages of the log."""
+    np.testing.assert_allclose(line.start, oracle.start, rtol=1e-9, atol=0)
+    np.testing.assert_allclose(line.end, oracle.end, rtol=1e-9, atol=0)
+    np.testing.assert_array_equal(line.state.stale, oracle.stale)
+
+
+@every
+def test_every_start_and_end_is_the_independent_models(name):
+    machine, amounts = plan(name)
+    line = schedule(machine, amounts)
+    oracle = simpy_machine.schedule(line.graph, simpy_machine.durations(line.graph, machine.devices, BATCHES))
+    agree(line, oracle)
+
+
+def test_among_these_machines_are_logs_that_span_batches_and_logs_that_are_waited_for():
+    lines = {name: schedule(*plan(name)) for name in MACHINES if " cxl " in name}
+    assert any(np.isnan(line.end[2:-2, line.template.roll]).any() for line in lines.values())
+    assert {1, 3} <= {int(line.state.stale.max()) for line in lines.values()}
+    assert any(line.state.stale.max() > 3 for line in lines.values())
+
+
+seconds = st.sampled_from([0.0, 0.0, 1.0, 2.0]) | st.floats(1e-3, 3)
+
+
+@st.composite
+def random_graphs(draw):
+    """Draw a graph in which batch n + 1 begins after `last`, and tasks wait for random earlier ones."""
+    names = [f"task {k}" for k in range(draw(st.integers(1, 6)))]
+    lanes = st.sampled_from(["a", "b", "c"])
+    tasks = [Task("entry", "Other", (_demand(draw(lanes)),), after_previous=("last",))]
+    for k, name in enumerate(names):
+        after = {"entry", *draw(st.lists(st.sampled_from(["entry", *names[:k]]), max_size=3))}
+        previous = tuple(draw(st.lists(st.sampled_from(["entry", *names, "last"]), max_size=2)))
+        tasks.append(Task(name, "Other", (_demand(draw(lanes)),), tuple(after), previous, background=draw(st.booleans())))
+    foreground = [task.name for task in tasks if not task.background]
+    log = draw(st.booleans())
+    if log:
+        gate, bound = draw(st.sampled_from(foreground)), draw(st.integers(0, 3))
+        tasks.append(Task("log", "Checkpoint", (_demand(draw(lanes)),), ("entry",), during=gate, bound=bound))
+    after = tuple(draw(st.lists(st.sampled_from(["entry", *names]), min_size=1, max_size=3))) + (("log",) if log else ())
+    tasks.append(Task("last", "Other", (_demand(draw(lanes)),), after))
+    if log and draw(st.booleans()):
+        tasks.append(Task("beside", "Other", (_demand(draw(lanes)),), ("entry",), ("log",)))
+    return TaskGraph(tuple(tasks))
+
+
+def _no_photo_finish(graph, times):
+    """Keep a log from ending in the very instant its gate task ends: no sentence says which of the two is first."""
+    for task in graph.tasks:
+        for name, odd in ((task.name, np.sqrt(2)), (task.during, np.sqrt(3))) if task.during else ():
+            times[:, graph.index(name)] += 1e-4 * odd * np.arange(1, len(times) + 1)
+
+
+def _demand(lane):
+    return Demand("bench", Stream(1.0), lane)
+
+
+@examples(100)
+@given(graph=random_graphs(), data=st.data())
+def test_random_graphs_run_as_in_the_independent_model(graph, data):
+    batches = data.draw(st.integers(2, 6))
+    row = st.lists(seconds, min_size=batches, max_size=batches)
+    times = np.array([data.draw(row) for _ in graph.tasks]).T
+    _no_photo_finish(graph, times)
+    tasks = tuple(
+        replace(task, demands=(replace(task.demands[0], work=Stream(times[:, k])),)) for k, task in enumerate(graph.tasks)
+    )
+    agree(timeline(TaskGraph(tasks), BENCH, batches), simpy_machine.schedule(graph, times))
+
+
+def released(line):
+    """Return when each task could have started for all it waits for, (batches, tasks), from the ends alone."""
+    tasks, ends = line.graph.tasks, line.end.copy()
+    roll = line.template.roll
+    found = np.zeros_like(ends)
+    for k in line_order(line.graph):
+        for name in tasks[k].after:
+            found[:, k] = np.maximum(found[:, k], ends[:, line.graph.index(name)])
+        for name in tasks[k].after_previous:
+            found[1:, k] = np.maximum(found[1:, k], ends[:-1, line.graph.index(name)])
+        if k == roll:
+            ends[:, k] = let_go(line, found[:, k])
+    return found
+
+
+def line_order(graph):
+    """Return positions with every task behind those of its batch that it waits for."""
+    placed = []
+    while len(placed) < len(graph.tasks):
+        names = {graph.tasks[k].name for k in placed}
+        placed += [k for k, task in enumerate(graph.tasks) if k not in placed and set(task.after) <= names]
+    return placed
+
+
+def let_go(line, ready_at):
+    """Return when each batch may go on: when it waits and a log of its bound or younger is complete."""
+    bound, logs = line.template.bound, line.end[:, line.template.roll]
+    first = [0.0 if bound and n <= bound else np.inf for n in range(len(logs))]
+    complete = [np.nanmin([first[n], *logs[max(n - bound, 0) : n + 1]]) for n in range(len(logs))]
+    return np.maximum(ready_at, complete)
+
+
+@every
+def test_no_task_starts_before_what_it_waits_for_has_ended(name):
+    line = schedule(*plan(name))
+    ran = ~np.isnan(line.start)
+    assert (line.start >= released(line))[ran].all()
+
+
+def lane_of(line, server):
+    """Return the foreground work of a lane, by start: (start, end, time it could start, batch, position)."""
+    released_at, rows = released(line), []
+    for k, task in enumerate(line.graph.tasks):
+        if task.server == server and not task.background and not task.during:
+            n = np.arange(len(line.start))
+            rows.append(np.stack([line.start[:, k], line.end[:, k], released_at[:, k], n, np.full(len(n), k)], axis=1))
+    table = np.concatenate(rows) if rows else np.empty((0, 5))
+    return table[np.lexsort((table[:, 1], table[:, 0]))]
+
+
+def servers(line):
+    """Return every lane's device and name."""
+    return sorted({task.server for task in line.graph.tasks})
+
+
+@every
+def test_a_lane_serves_one_foreground_task_at_a_time_and_starts_it_the_moment_it_may(name):
+    line = schedule(*plan(name))
+    for server in servers(line):
+        work = lane_of(line, server)
+        free = np.concatenate([[0.0], work[:-1, 1]])
+        np.testing.assert_array_equal(work[:, 0], np.maximum(free, work[:, 2]), err_msg=str(server))
+
+
+@every
+def test_who_is_ready_first_is_served_first(name):
+    line = schedule(*plan(name))
+    for server in servers(line):
+        work = lane_of(line, server)
+        assert (np.diff(work[:, 2]) >= 0).all(), server
+        served = [tuple(row[2:]) for row in work if row[1] > row[0]]  # what takes no time may pass within an instant
+        assert served == sorted(served), server
+
+
+@every
+def test_foreground_work_takes_exactly_its_time_and_background_work_waits_only_for_the_lane(name):
+    machine, amounts = plan(name)
+    line = schedule(machine, amounts)
+    times = simpy_machine.durations(line.graph, machine.devices, BATCHES)
+    for k, task in enumerate(line.graph.tasks):
+        if task.during:
+            continue
+        others = [j for j, other in enumerate(line.graph.tasks) if other.server == task.server and j != k and not other.during]
+        begin, end = (line.start[:, k], line.end[:, k]) if not task.background else (released(line)[:, k], line.end[:, k])
+        beside = np.zeros(BATCHES) if not task.background else sum(overlap(line, j, begin, end) for j in others)
+        assert not task.background or all(not line.graph.tasks[j].background for j in others), "one background task a lane"
+        np.testing.assert_allclose(end - begin, times[:, k] + beside, rtol=1e-9, atol=1e-15, err_msg=task.name)
+
+
+def overlap(line, other, begin, end):
+    """Return the seconds that task `other` ran between `begin` and `end`, by batch of the latter."""
+    low = np.maximum(begin[:, None], line.start[None, :, other])
+    high = np.minimum(end[:, None], line.end[None, :, other])
+    return np.maximum(high - low, 0).sum(axis=1)
+
+
+@every
+def test_the_exposed_seconds_of_all_tasks_sum_to_the_step_time(name):
+    line = schedule(*plan(name))
+    ends = np.nanmax(np.where([t.background or bool(t.during) for t in line.graph.tasks], np.nan, line.end), axis=1)
+    step = (ends[-1] - ends[1]) / (BATCHES - 2)
+    exposed = line.exposed()
+    assert (exposed >= 0).all()
+    assert exposed.sum() == pytest.approx(step, rel=1e-9)

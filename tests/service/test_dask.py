@@ -1,0 +1,125 @@
+"""Is a sweep on a real Dask scheduler and its workers the local one to the byte, whoever dies meanwhile?"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import CannotRun
+from engine.results.csv_table import csv_text
+from engine.service import service
+from engine.store import kept
+from tests import ROOT
+from tests.service_fakes import COMPUTE, KILLER, ask, scenario, scenarios, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
+SEEDS = range(1, 31)
+
+
+class Dask:
+    """A scheduler and its workers, each a process of its own on the loopback."""
+
+    def __init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.processes = [self.run("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")]
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def run(self, what: str, *words: str) -> "subprocess.Popen[bytes]":
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *words]
+        return subprocess.Popen(command, env=environment, **QUIET)  # type: ignore[call-overload, no-any-return]
+
+    def work(self, nanny: bool = False) -> None:
+        """Start one more worker."""
+        words = [self.address, "--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny"]
+        self.workers.append(self.run("worker", *words))
+        self.processes.append(self.workers[-1])
+
+
+@pytest.fixture
+def dask() -> Iterator[Dask]:
+    pytest.importorskip("distributed", reason="Dask is not installed; `make slow` installs it")
+    dask = Dask()
+    yield dask
+    for process in dask.processes:
+        process.terminate()
+    for process in dask.processes:
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def table(store: Path, seconds: float = 0.2) -> str:
+    found = [result for _, result in kept.outcomes(store, scenarios(SEEDS, seconds), "full")]
+    assert None not in found
+    return csv_text([result for result in found if result], "full")
+
+
+def later(condition: object, do: object) -> threading.Thread:
+    """Do something once a condition holds, while the service runs in this thread."""
+
+    def wait() -> None:
+        until(condition, 60.0)  # type: ignore[arg-type]
+        do()  # type: ignore[operator]
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def finished(store: Path) -> int:
+    return len(ask(store, "SELECT 1 FROM results"))
+
+
+def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finished_point_is_repeated(
+    dask: Dask, store: Path, tmp_path: Path
+) -> None:
+    dask.work()
+    dask.work()
+    request = service.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
+    killing = later(lambda: finished(store) >= 5, lambda: dask.workers[0].send_signal(signal.SIGKILL))
+    service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
+    killing.join()
+    assert dask.workers[0].poll() == -signal.SIGKILL
+    assert service.status(store, request).state == "done"
+    assert ask(store, "SELECT ending, count(*) FROM claims GROUP BY ending") == [("kept", len(SEEDS))]
+    local = tmp_path / "local.sqlite"
+    service.submit(local, scenarios(SEEDS, 0.2), "full", keeps_on=True)
+    service.serve(local, 2, 0.0, COMPUTE)
+    assert table(store) == table(local)
+
+
+def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finish(dask: Dask, store: Path) -> None:
+    dask.work(nanny=True)
+    dask.work(nanny=True)
+    request = service.submit(store, [*scenarios(range(6), 0.2), scenario(KILLER, 0.2)], "full", keeps_on=True)
+    service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
+    status = service.status(store, request)
+    assert (status.state, status.done, status.failed) == ("done", 7, 1)
+    assert "killed the cluster's workers" in service.failures(store, request)[0].sentence
+
+
+def test_a_scheduler_that_dies_ends_the_sweep_with_a_sentence_and_it_goes_on_locally(dask: Dask, store: Path) -> None:
+    dask.work()
+    request = service.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
+    killing = later(lambda: finished(store) >= 5, lambda: dask.processes[0].send_signal(signal.SIGKILL))
+    with pytest.raises(CannotRun, match="finished points are kept"):
+        service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
+    killing.join()
+    before = ask(store, "SELECT key, created FROM results ORDER BY key")
+    assert 5 <= len(before) < len(SEEDS)
+    service.serve(store, 2, 0.0, COMPUTE)
+    assert service.status(store, request).state == "done"
+    assert set(before) <= set(ask(store, "SELECT key, created FROM results"))
+    assert ask(store, "SELECT 1 FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1") == []

@@ -1,0 +1,222 @@
+"""Is a number of other code never served nor kept in the place of this code's, whoever still runs beside the store?"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine import version
+from engine.estimate import estimate
+from engine.scenario.keys import key
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+from engine.service import history, service
+from engine.service.worker import Chunk, compute_chunk
+from engine.store import columns, kept, quota, trainings
+from engine.store import owner as ownership
+from engine.store.database import opened
+from engine.store.trainings import StoreShelf, Training
+from tests import ROOT
+from tests.service_fakes import COMPUTE, OWNER, ask, kept_result, scenario, scenarios, until
+
+HANDOVER_SECONDS = 5.0
+SEEDS = [1, 2, 3]
+ASKER = """
+import sys; from pathlib import Path; from engine.service import service; from tests.service_fakes import scenarios
+print(service.submit(Path(sys.argv[1]), scenarios([71, 72], 60.0), "full"), flush=True)
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture(scope="module")
+def other_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an engine for which a gigabyte is twice as many bytes, and with our presets and fakes."""
+    folder = tmp_path_factory.mktemp("other")
+    shutil.copytree(ROOT / "engine", folder / "engine")
+    for beside in ("presets", "tests"):
+        (folder / beside).symlink_to(ROOT / beside)
+    units = folder / "engine" / "units.py"
+    assert "\nGB = 1e9" in units.read_text()
+    units.write_text(units.read_text().replace("\nGB = 1e9", "\nGB = 2e9"))
+    return folder
+
+
+@contextmanager
+def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A Python process of the engine in `folder`; killed at the end if it still lives."""
+    process = subprocess.Popen([sys.executable, *words], cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def served(store: Path, request: int) -> None:
+    """Wait for a request as a page does."""
+    until(lambda: service.ensure_service(store, 1, 1.0) or service.has_ended(store, request), 60.0)
+
+
+def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(store: Path, other_engine: Path) -> None:
+    base = preset("tiny").scenario
+    points = [with_values(base, {"machine.cxl_bandwidth_GBps": value}) for value in (8.0, 16.0, 24.0, 32.0, 48.0, 64.0)]
+    with started(other_engine, "-m", "engine", "serve", "--store", str(store), "--jobs", "1") as theirs:
+        until(lambda: store.exists() and ownership.is_owned(store))
+        until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
+        request = service.submit(store, points, "estimate")
+        served(store, request)
+        right = [estimate(point).results for point in points]
+        assert [result and result.results for _, result in kept.outcomes(store, points, "estimate")] == right
+        theirs.wait(HANDOVER_SECONDS)
+    assert set(ask(store, "SELECT code FROM results")) == {(version.CODE,)}
+
+
+def test_a_service_of_other_code_abandons_its_own_long_points_at_once_and_they_can_go_on_later(
+    store: Path, other_engine: Path
+) -> None:
+    with started(other_engine, "-c", OWNER, str(store), "2", "60", COMPUTE) as theirs:
+        until(lambda: ownership.named_owner(store)[1])
+        assert ownership.named_owner(store)[1] != version.CODE
+        with started(other_engine, "-c", ASKER, str(store)) as asker:
+            request = int(asker.communicate(timeout=60.0)[0])
+        until(lambda: len(ask(store, "SELECT 1 FROM claims WHERE ending IS NULL")) == 2, 60.0)
+        mine = service.submit(store, scenarios(SEEDS), "full")
+        assert theirs.wait(HANDOVER_SECONDS) == 0
+    service.serve(store, 1, 0.0, COMPUTE)
+    assert service.status(store, mine).state == "done"
+    assert service.status(store, request).state == "queued"
+    assert set(ask(store, "SELECT key, ending FROM claims WHERE key IN (SELECT key FROM points WHERE request = ?)", request)) == {
+        (key(one, "full"), "abandoned") for one in scenarios([71, 72], 60.0)
+    }
+
+
+@pytest.fixture
+def ours_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From now on this process is of other code; what it returns makes it of its own again."""
+    code = version.CODE
+    monkeypatch.setattr(version, "CODE", "other")
+    return lambda: monkeypatch.setattr(version, "CODE", code)
+
+
+def ran(store: Path, points: Sequence[Scenario], **more: str) -> int:
+    request = service.submit(store, points, "estimate", **more)  # type: ignore[arg-type]
+    service.serve(store, 1, 0.0, COMPUTE)
+    return request
+
+
+def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_replaced(
+    store: Path, ours_after: Callable[[], None]
+) -> None:
+    points, link = scenarios(SEEDS), "/sweep?v=1"
+    theirs = ran(store, points, link=link)
+    names = [key(point, "estimate") for point in points]
+    ask(store, "UPDATE results SET created = 1.0")
+    ours_after()
+    (entry,) = history.entries(store)
+    assert (entry.request, entry.state, entry.total, entry.kept, entry.failed) == (theirs, "done", 3, 0, 0)
+    assert kept_result(store, points[0], "estimate") is None
+    assert [*history.results(store, theirs), *history.lines(store, theirs)] == []
+    assert columns.read(store, theirs).finished == columns.known(store, names).finished == 0
+    assert service.latest(store, names) is service.by_link(store, link, "estimate") is None
+    assert quota.usage(store).results == history.freed(store, [theirs]) == 3
+    more = ran(store, (*points[:1], scenario(9)))
+    assert columns.read(store, theirs).finished == 0 and columns.read(store, more).finished == 2
+    assert ran(store, points, link=link) == theirs == service.latest(store, names) == service.by_link(store, link, "estimate")
+    assert columns.read(store, theirs).finished == columns.known(store, names).finished == history.entries(store)[0].kept == 3
+    assert len(list(history.lines(store, theirs))) == 3
+    assert set(ask(store, "SELECT code, created > 1.0 FROM results")) == {(version.CODE, 1)}
+    assert ask(store, "SELECT count(*) FROM results") == [(4,)]
+
+
+def test_a_training_of_other_code_is_trained_again_and_replaced(store: Path, ours_after: Callable[[], None]) -> None:
+    with opened(store) as connection:
+        shelf = StoreShelf(connection)
+        shelf["one"] = Training((1.0,))
+        ours_after()
+        assert shelf.get("one") is None
+        shelf["one"] = Training((2.0,))
+        shelf["one"] = Training((3.0,))
+        assert trainings.load(connection, "one") == Training((2.0,))
+
+
+def test_a_row_of_this_code_that_is_kept_twice_stays_as_it_was_first(store: Path) -> None:
+    with opened(store) as connection:
+        for text in ("first", "second"):
+            kept.keep(connection, [("name", text)])
+    assert ask(store, "SELECT result FROM results") == [("first",)]
+
+
+@pytest.mark.parametrize("held, adopted", [("keeps_on = 1", True), ("lease_until = 0", True), ("keeps_on = 0", False)])
+def test_a_request_of_other_code_is_adopted_where_nobody_of_that_code_waits(
+    store: Path, ours_after: Callable[[], None], held: str, adopted: bool
+) -> None:
+    request = service.submit(store, scenarios(SEEDS), "full")
+    ask(store, f"UPDATE requests SET {held}")
+    ours_after()
+    service.serve(store, 1, 0.0, COMPUTE)
+    service.renew(store, request)
+    service.serve(store, 1, 0.0, COMPUTE)
+    assert (service.status(store, request).state == "done") == adopted
+    assert ask(store, "SELECT count(*) FROM claims") == [(3 * adopted,)]
+
+
+def chunk(store: Path) -> Chunk:
+    request = service.submit(store, scenarios(SEEDS), "full")
+    points = tuple((str(name), str(changes)) for name, changes in ask(store, "SELECT key, changes FROM points"))
+    ((base,),) = ask(store, "SELECT base FROM requests")
+    return Chunk(str(store), request, "full", None, str(base), points, COMPUTE)
+
+
+def test_a_worker_keeps_nothing_for_an_owner_of_other_code(store: Path, ours_after: Callable[[], None]) -> None:
+    one = chunk(store)
+    ours_after()
+    assert "files have changed" in compute_chunk(one).trouble
+    assert ask(store, "SELECT count(*) FROM claims") == ask(store, "SELECT count(*) FROM results") == [(0,)]
+
+
+def test_a_worker_whose_files_changed_while_it_computed_keeps_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = chunk(store)
+    monkeypatch.setattr(version, "code_has_changed", lambda: True)
+    assert "files have changed" in compute_chunk(one).trouble
+    assert ask(store, "SELECT count(*) FROM results") == [(0,)]
+    assert "files have changed" in service.ensure_service(store) and not ownership.is_owned(store)
+
+
+def test_a_process_knows_the_code_it_began_with_whatever_happens_to_its_files(other_engine: Path) -> None:
+    script = """if True:
+        import sys; from pathlib import Path; from engine import version
+        def told(): version._changed.cache_clear(); print(version.CODE, version.digest_of_code(), version.code_has_changed())
+        file = next(Path("engine").rglob("rsc1.toml")); text = file.read_text()
+        for content in (text, text + "# one line more", text): file.write_text(content); told()
+        """
+    with started(other_engine, "-c", script) as process:
+        lines = [line.split() for line in process.communicate(timeout=60.0)[0].splitlines()]
+    assert [line[2] for line in lines] == ["False", "True", "False"] and len({line[0] for line in lines}) == 1
+    assert lines[0][1] == lines[2][1] == lines[0][0] != lines[1][1] and lines[0][0] != version.CODE
+
+
+def test_every_file_that_results_can_depend_on_is_in_the_digest() -> None:
+    files = {path for path in (ROOT / "engine").rglob("*") if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")}
+    assert {path.name for path in files - set(map(Path, version._files()))} == {
+        "accuracy_dlrm_kaggle.jsonl",
+        "protections_dlrm_kaggle.jsonl",
+    }, "studies' results, on which no other depends"
+
+
+def test_who_waits_behind_other_code_is_told_and_the_second_owner_as_well(store: Path, ours_after: Callable[[], None]) -> None:
+    service.submit(store, scenarios(SEEDS), "full", session="theirs")
+    with ownership.owning(store):
+        ours_after()
+        assert "of another version of Emberpool, computes what was asked for later" in service.ensure_service(store)
+        service.submit(store, scenarios(SEEDS), "full", session="ours")
+        assert service.ensure_service(store) == ""
+        with pytest.raises(ownership.AlreadyOwned, match="which is of another version of Emberpool"):
+            service.serve(store, 1, 0.0, COMPUTE)

@@ -1,0 +1,119 @@
+"""What a disk may hold after the power failed: what was synced, and of what was not any part, torn at sectors.
+
+Writes since a file's last sync are kept, lost or torn one by one, whatever their order; entries of the folder
+that no sync has covered are kept up to any of them. SQLite's shared index comes back as garbage, or not at all.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tests.store.disk import LINK, RENAME, SYNC, SYNC_FOLDER, TRUNCATE, UNLINK, Op
+
+SECTORS = (512, 4096)
+Image = dict[str, bytes]  # by file name
+
+
+@dataclass
+class Platter:
+    """What is durable, and what is still on its way: of each file's content, and of the folder's entries."""
+
+    files: dict[int, bytearray] = field(default_factory=dict)
+    names: dict[str, int] = field(default_factory=dict)
+    writes: dict[int, list[Op]] = field(default_factory=dict)
+    entries: list[Op] = field(default_factory=list)
+
+    def take(self, op: Op, lies: bool = False) -> None:
+        """Go on by one change; a disk that `lies` forgets its syncs."""
+        if op.what == SYNC and not lies:
+            for write in self.writes.pop(op.file, []):
+                _apply(self.files.setdefault(op.file, bytearray()), write)
+        elif op.what == SYNC_FOLDER:
+            _rename(self.names, self.entries)
+            self.entries = []
+        elif op.what in (LINK, RENAME, UNLINK):
+            self.entries.append(op)
+        elif op.what != SYNC:
+            self.writes.setdefault(op.file, []).append(op)
+
+
+def _rename(names: dict[str, int], entries: Sequence[Op]) -> None:
+    for entry in entries:
+        before = names.pop(entry.name, None)
+        if entry.what == RENAME and before is not None:
+            names[entry.data.decode()] = before
+        if entry.what == LINK:
+            names[entry.name] = entry.file
+
+
+def _apply(content: bytearray, op: Op, sector: int = 0, kept: np.ndarray | None = None) -> None:
+    """Write all of it, or only those pieces between multiples of `sector` that are `kept`."""
+    if op.what == TRUNCATE:
+        del content[op.at :]
+        content.extend(bytes(op.at - len(content)))
+        return
+    end = op.at + len(op.data)
+    content.extend(bytes(max(0, end - len(content))))
+    if kept is None:
+        content[op.at : end] = op.data
+        return
+    for piece in np.flatnonzero(kept):
+        first = op.at // sector + int(piece)
+        start, stop = max(op.at, first * sector), min(end, (first + 1) * sector)
+        content[start:stop] = op.data[start - op.at : stop - op.at]
+
+
+def image(platter: Platter, rng: np.random.Generator) -> Image:
+    """Return one state of the disk that this cut allows."""
+    names = dict(platter.names)
+    _rename(names, platter.entries[: rng.integers(len(platter.entries) + 1)])
+    contents = {file: _content(platter, file, rng) for _, file in sorted(names.items())}
+    found = {Path(name).name: contents[file] for name, file in sorted(names.items())}
+    if any(name.endswith("-wal") for name in found) and rng.random() < 0.5:
+        found[next(name for name in found if name.endswith("-wal"))[:-3] + "shm"] = rng.bytes(32768)
+    return found
+
+
+def _content(platter: Platter, file: int, rng: np.random.Generator) -> bytes:
+    content = bytearray(platter.files.get(file, b""))
+    mood = rng.random(3)  # how often this file's writes are kept, lost, torn: some cuts lose all, some nothing
+    for op in platter.writes.get(file, []):
+        fate = rng.choice(3, p=mood / mood.sum())
+        if fate == 0 or (fate == 2 and op.what == TRUNCATE):
+            _apply(content, op)
+        elif fate == 2:
+            sector = int(rng.choice(SECTORS))
+            pieces = (op.at + len(op.data) - 1) // sector - op.at // sector + 1
+            _apply(content, op, sector, rng.random(pieces) < 0.5)
+    return bytes(content)
+
+
+def images(ops: Sequence[Op], count: int, seed: int, lies: bool = False, begun: Sequence[Op] = ()) -> Iterator[tuple[int, Image]]:
+    """Yield `count` images, each with how many changes had been asked for when the power failed: spread over all of them.
+
+    What was `begun` before had been asked for already.
+    """
+    rng, platter = np.random.default_rng([seed, count]), Platter()
+    for op in begun:
+        platter.take(op, lies)
+    cuts = np.bincount(np.arange(count) * (len(ops) + 1) // count, minlength=len(ops) + 1)
+    for done in range(len(ops) + 1):
+        for _ in range(cuts[done]):
+            yield done, image(platter, rng)
+        if done < len(ops):
+            platter.take(ops[done], lies)
+
+
+def put(folder: Path, found: Image) -> None:
+    """Make the folder hold the image and nothing else; names of one file share its content, to the object."""
+    for old in folder.iterdir():
+        old.unlink()
+    written: dict[int, Path] = {}
+    for name, content in found.items():
+        if content and id(content) in written:
+            (folder / name).hardlink_to(written[id(content)])
+        else:
+            (folder / name).write_bytes(content)
+            written[id(content)] = folder / name

@@ -1,0 +1,171 @@
+"""Is what the store has acknowledged safe, and is a bad store refused with a sentence?"""
+
+import json
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from engine.errors import BadFile
+from engine.results.result import Result, from_json
+from engine.scenario.keys import key, key_of_texts, texts
+from engine.scenario.scenario import Scenario, values, with_values
+from engine.service import computations, service
+from engine.service.worker import COMPUTE, _changed, _scenario
+from engine.store import kept
+from engine.store.database import opened, transaction
+from tests import strategies
+from tests.service_fakes import ask, kept_result, scenario, scenarios
+
+
+def put(path: Path, asked: Scenario, value: float = 1.5) -> str:
+    name = key(asked, "full")
+    result = Result(asked, ran=True, outcome="It completed.", results={"AUC": value}, training=({"Batch": 1, "Loss": 0.1},))
+    with opened(path) as store:
+        kept.keep(store, [(name, kept.row_text(result))])
+    return name
+
+
+def test_a_result_reads_back_equal(path: Path) -> None:
+    asked = scenario(3)
+    put(path, asked, 0.1 + 0.2)
+    found = kept_result(path, asked, "full")
+    assert found and found.results == {"AUC": 0.30000000000000004}
+    assert found.scenario == asked and found.training == ({"Batch": 1, "Loss": 0.1},)
+    assert kept_result(path, asked, "estimate") is None
+    with opened(path) as store:
+        assert kept.load(store, key(asked, "full")) == found
+
+
+@given(one=strategies.scenarios)
+def test_a_row_names_only_knobs_that_differ_and_is_completed_to_the_byte(one: Scenario) -> None:
+    result = Result(one, ran=True, outcome="It completed.", results={"AUC": 0.5}, training=({"Batch": 1, "Loss": 0.1},))
+    text = kept.row_text(result)
+    assert kept.complete_text(text) == kept.complete_text(kept.result_text(result)) == kept.result_text(result)
+    assert from_json(json.loads(text)) == result
+    whole = one.model.name != Scenario().model.name
+    assert all(value != values(Scenario())[path] or (whole and path.startswith("model.")) for path, value in differs(text))
+
+
+def differs(text: str) -> list[tuple[str, object]]:
+    return [(path, tuple(v) if isinstance(v, list) else v) for path, v in json.loads(text)["scenario"].items()]
+
+
+def test_the_first_result_under_a_key_stays(path: Path) -> None:
+    put(path, scenario(3), 1.0)
+    put(path, scenario(3), 2.0)
+    found = kept_result(path, scenario(3), "full")
+    assert found and found.results == {"AUC": 1.0}
+
+
+@pytest.mark.parametrize("damage", ["replace(result, '1.5', '1.6')", "'{'", "zeroblob(4)", "''"])
+def test_a_damaged_row_is_set_aside_and_computed_anew(path: Path, damage: str) -> None:
+    name = put(path, scenario(3))
+    request = service.submit(path, [scenario(3)], "full")
+    assert service.status(path, request).state == "done"
+    ask(path, f"UPDATE results SET result = {damage} WHERE key = ?", name)
+    assert kept_result(path, scenario(3), "full") is None
+    assert ask(path, "SELECT key FROM set_aside") == [(name,)]
+    again = service.submit(path, [scenario(3)], "full")
+    assert service.status(path, again).done == 0
+
+
+def test_a_row_moved_under_another_key_is_not_believed(path: Path) -> None:
+    put(path, scenario(3))
+    ask(path, "UPDATE results SET key = ?", key(scenario(4), "full"))
+    assert kept_result(path, scenario(4), "full") is None
+
+
+def test_commits_are_synchronous_and_logged_ahead(path: Path) -> None:
+    assert ask(path, "PRAGMA synchronous") == [(2,)]  # FULL
+    assert ask(path, "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), opened(path) as store, transaction(store):
+        store.execute("INSERT INTO progress VALUES ('half', '', 0)")
+        raise ZeroDivisionError
+    assert ask(path, "SELECT * FROM progress") == []
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_text("label,I1\n" * 500)
+    with pytest.raises(BadFile, match=r"is not a store of Emberpool; choose another with --store FILE\."):
+        ask(path, "SELECT 1")
+    assert path.read_text() == "label,I1\n" * 500
+
+
+def test_a_database_of_another_program_is_refused(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    with pytest.raises(BadFile, match="database of another program"):
+        ask(path, "SELECT 1")
+
+
+def test_a_newer_store_is_refused(path: Path) -> None:
+    ask(path, "PRAGMA user_version = 99")
+    with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 3.*update"):
+        ask(path, "SELECT 1")
+
+
+def test_a_damaged_database_is_a_sentence(path: Path) -> None:
+    put(path, scenario(3))
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * len(content[4096:])
+    path.write_bytes(bytes(content))
+    with pytest.raises(BadFile, match=r"is damaged|cannot be used"):
+        kept_result(path, scenario(3), "full")
+
+
+@pytest.mark.parametrize("where", ["/dev/null/store.sqlite", "."])
+def test_a_place_that_cannot_hold_a_store_is_a_sentence(where: str) -> None:
+    with pytest.raises(BadFile, match="cannot be used as a store"):
+        ask(Path(where), "SELECT 1")
+
+
+def test_a_full_database_is_a_sentence(path: Path) -> None:
+    with pytest.raises(BadFile, match="the disk is full"), opened(path) as store:
+        store.execute("PRAGMA max_page_count = 1")
+        store.executemany("INSERT INTO progress VALUES (?, ?, 0)", [(str(n), "x" * 5000) for n in range(100)])
+
+
+def test_keys_tell_scenarios_versions_and_kinds_apart_but_not_spellings(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = with_values(Scenario(), {"machine.cxl_bandwidth_GBps": 64})
+    assert key(same, "full") == key(with_values(Scenario(), {"machine.cxl_bandwidth_GBps": 64.0}), "full")
+    names = {key(same, "full"), key(same, "estimate"), key(Scenario(), "full"), key(scenario(2), "full")}
+    monkeypatch.setattr("engine.version.MODEL", "another")
+    assert len(names | {key(same, "full")}) == 5
+
+
+def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) -> None:
+    tiny = with_values(Scenario(), {"model.name": "tiny"})
+    own = with_values(Scenario(), {"model.name": "rm1", "model.learning_rate": 0.125})
+    like_tiny = with_values(own, {"model.learning_rate": tiny.model.learning_rate})  # which rm1 itself does not have
+    assert like_tiny.model.learning_rate != with_values(Scenario(), {"model.name": "rm1"}).model.learning_rate
+    asked = (tiny, like_tiny, Scenario(), scenario(5), own, with_values(own, {"machine.pmem_capacity_GiB": 10.0}))
+    for order in (asked, asked[::-1]):
+        request = service.submit(path, order, "full")
+        rows = ask(
+            path, "SELECT r.base, p.changes, p.key FROM points p JOIN requests r ON r.id = request WHERE r.id = ?", request
+        )
+        back = [_changed(_scenario(str(base)), str(changes)) for base, changes, _ in rows]
+        assert tuple(back) == order
+        assert [name for *_, name in rows] == [key_of_texts(texts(one), "full") for one in order]
+
+
+def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> None:
+    request = service.submit(path, scenarios([1, 2, 3]), "full")
+    names = [key(one, "full") for one in scenarios([1, 2, 3, 4])]
+    put(path, scenario(2))
+    with opened(path) as store:
+        assert computations.claim(store, request, names) == [names[0], names[2]]
+        service.cancel(path, request)
+        assert computations.claim(store, request, names) == []
+
+
+def test_the_computation_is_named_by_a_path_that_exists() -> None:
+    module, _, name = COMPUTE.partition(":")
+    assert callable(getattr(sys.modules[module], name))

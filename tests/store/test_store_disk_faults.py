@@ -1,0 +1,139 @@
+"""Does every write of the store that fails once, on a full or failing disk, end in a sentence and lose nothing?
+
+Viewer, owner and worker run in this process here, so that each of their writes can be counted and refused.
+"""
+
+import errno
+import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any
+
+import pytest
+
+from engine.errors import BadFile
+from engine.scenario.keys import key
+from engine.service import history, service
+from engine.service.pool import LocalPool
+from engine.service.worker import Chunk, ChunkEnd, compute_chunk
+from engine.store import kept, quota
+from engine.store.database import opened
+from engine.store.owner import AlreadyOwned
+from tests.service_fakes import COMPUTE, scenarios
+from tests.store.disk import Disk, sqlite, watched
+
+pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
+SEEDS = range(12)
+EVERY = 211  # of the calls, in the short test: a number that shares no rhythm with theirs
+ENDINGS = ["done", "cancelled", "done"]
+KINDS = (errno.ENOSPC, errno.EIO)
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of the service are this very process: a chunk is computed when it is sent."""
+
+    def send(self: LocalPool, store: Connection, chunk: Chunk, beside: bool) -> None:
+        done: Future[ChunkEnd] = Future()
+        done.set_result(compute_chunk(chunk))
+        self.answers.put(done)
+
+    monkeypatch.setattr(LocalPool, "send", send)
+    monkeypatch.setattr(service.Dispatcher, "next_here", lambda _: None)  # the pool's way is the longer one
+
+
+def life(path: Path, disk: Disk) -> list[str]:
+    """Ask, compute, look and stop; whoever meets a sentence does the same again, once. Returns the sentences."""
+    sentences: list[str] = []
+
+    def insist(step: Callable[[], Any]) -> Any:
+        try:
+            return step()
+        except AlreadyOwned:
+            raise
+        except BadFile as error:
+            sentences.append(str(error))
+            return step()
+
+    asked = scenarios(SEEDS)
+    first = insist(lambda: service.submit(path, asked, "estimate"))
+    insist(lambda: service.serve(path, 1, 0.0, COMPUTE))
+    before = insist(lambda: finished(path))
+    assert len(before) == len(SEEDS)
+    second = insist(lambda: service.submit(path, scenarios([3, 20, 21]), "estimate"))
+    insist(lambda: service.cancel(path, second))
+    third = insist(lambda: service.submit(path, scenarios([20, 21]), "estimate"))
+    insist(lambda: service.renew(path, third))
+    insist(lambda: service.serve(path, 1, 0.0, COMPUTE))
+    assert insist(lambda: [service.status(path, request).state for request in (first, second, third)]) == ENDINGS
+    assert before < insist(lambda: finished(path))
+    insist(lambda: history.pin(path, [third], True))
+    insist(lambda: history.delete(path, [second]))
+    insist(lambda: quota.limit(path, 1 / quota.GiB))
+    insist(lambda: tidy(path))
+    assert insist(lambda: [entry.request for entry in history.entries(path)]) == [third, first]
+    assert insist(lambda: finished(path)) == {key(one, "estimate") for one in scenarios([20, 21])}  # what is pinned
+    insist(lambda: sound(path))
+    return sentences
+
+
+def finished(path: Path) -> set[str]:
+    """The keys of the points that have a result which reads back."""
+    return {name for name, result in kept.outcomes(path, scenarios([*SEEDS, 20, 21]), "estimate") if result}
+
+
+def tidy(path: Path) -> None:
+    """Make room as the owner does."""
+    with opened(path) as store:
+        quota.keep(store)
+
+
+def sound(path: Path) -> None:
+    """Nothing is damaged, nothing left open, and no finished point was begun again."""
+    with opened(path) as store:
+        assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        again = "SELECT 1 FROM claims c LEFT JOIN results r USING (key) WHERE c.ending IS NULL OR c.started > r.created"
+        assert not store.execute(again).fetchall()
+
+
+def calls(folder: Path) -> int:
+    with watched() as disk:
+        assert life(folder / "store.sqlite", disk) == []
+    return disk.calls
+
+
+def each_refused(folder: Path, every: int) -> None:
+    told = 0
+    for number in range(every - 1, calls(folder / "whole"), every):
+        for why in KINDS:
+            with watched() as disk:
+                disk.refuse, disk.why = number, why
+                sentences = life(folder / f"{number}-{why}" / "store.sqlite", disk)
+            assert disk.refused and len(sentences) <= 1, number
+            for sentence in sentences:
+                assert "free some space" in sentence, (disk.refused, sentence)
+            told += len(sentences)
+    assert told
+
+
+def test_a_write_that_fails_once_ends_in_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    each_refused(tmp_path, EVERY)
+
+
+@pytest.mark.slow
+def test_each_write_that_fails_once_ends_in_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    each_refused(tmp_path, 1)
+
+
+@pytest.mark.parametrize("call", ["pwrite", "ftruncate"])
+def test_an_owner_whose_number_cannot_be_written_still_owns(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with ExitStack() as stack:
+        monkeypatch.setattr(os, call, full)
+        stack.enter_context(service.owning(tmp_path / "store.sqlite"))
+        assert service.is_owned(tmp_path / "store.sqlite")

@@ -1,0 +1,94 @@
+"""Does a store of an earlier format open as if it had been written today, and is a half-migrated one impossible?"""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from engine import version
+from engine.errors import BadFile
+from engine.scenario.keys import key, texts
+from engine.service import service
+from engine.store import kept, schema
+from engine.store.database import crc
+from engine.store.requests import _compact
+from tests import ROOT
+from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
+
+PUBLISHED = [(ROOT / f"tests/data/store_format_{n}.sql").read_text() for n in (1, 2)]  # each from the one before
+FORMAT_1 = PUBLISHED[0]
+LAYOUT = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A store as format 1 wrote it: a request for three points, of which the first is finished."""
+    path = tmp_path / "old.sqlite"
+    first = kept.result_text(finished(1))
+    with sqlite3.connect(path) as store:
+        store.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1}")
+        request = (7, "estimate", None, _compact(texts(scenario(1))), 3, 0, "queued", 1.0, None, 9e9, version.MODEL, "")
+        store.execute(f"INSERT INTO requests VALUES ({', '.join('?' * 12)})", request)
+        for position, one in enumerate(scenarios([1, 2, 3])):
+            changes = _compact({"data.seed": str(one.data.seed)})
+            store.execute("INSERT INTO points VALUES (7, ?, ?, ?, 0)", (position, key(one, "estimate"), changes))
+        name = key(scenario(1), "estimate")
+        store.execute("INSERT INTO results VALUES (?, ?, ?, 'old', 5.0)", (name, first, kept.checksum(name, first)))
+    store.close()
+    return path
+
+
+def finished(seed: int) -> kept.Result:
+    return kept.Result(scenario(seed), ran=True, outcome="It completed.", results={"Step time [ms]": 0.25})
+
+
+def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows(old: Path, tmp_path: Path) -> None:
+    assert ask(old, "SELECT used, code FROM results") == [(5.0, "")]
+    assert kept_result(old, scenario(1), "estimate") is None, "nobody knows which code has computed it"
+    assert ask(old, "PRAGMA user_version") == [(schema.VERSION,)]
+    assert {name for _, name, _ in ask(old, LAYOUT)} == {name for _, name, _ in ask(tmp_path / "new.sqlite", LAYOUT)}
+    for table in ("requests", "points", "results", "set_aside"):
+        assert ask(old, f"PRAGMA table_info({table})") == ask(tmp_path / "new.sqlite", f"PRAGMA table_info({table})")
+    assert ask(old, "SELECT id, session, keeps_on, title, pinned FROM requests") == [(7, "", 0, "", 0)]
+    assert ask(old, "SELECT count(*) FROM points WHERE checksum = crc(key, changes)") == [(3,)]
+    assert ask(old, "SELECT count(*) FROM requests WHERE checksum = crc(how, data, base)") == [(1,)]
+
+
+def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced(old: Path) -> None:
+    service.serve(old, 1, 0.0, COMPUTE)
+    assert service.status(old, 7).state == "done"
+    assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "estimate"),) for one in scenarios([1, 2, 3]))
+    assert [
+        result and result.results["Step time [ms]"] for _, result in kept.outcomes(old, scenarios([1, 2, 3]), "estimate")
+    ] == [seed / 7 for seed in (1, 2, 3)]
+
+
+def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sqlite3.connect(old) as store:
+        before = store.execute(LAYOUT).fetchall()
+    broken = schema.SECOND.replace("CREATE TABLE settings", "CREATE TABLE results")
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "STEPS", (schema.FIRST, broken))
+        with pytest.raises(BadFile):
+            ask(old, "SELECT 1")
+    with sqlite3.connect(old) as store:
+        assert store.execute(LAYOUT).fetchall() == before
+        assert store.execute("PRAGMA user_version").fetchone() == (1,)
+    store.close()
+    assert ask(old, "SELECT count(*) FROM points") == [(3,)]
+
+
+@pytest.mark.parametrize("format", [1, 2])
+def test_a_published_format_is_never_edited(format: int) -> None:
+    first, kept_text = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    for there, steps in ((first, schema.STEPS), (kept_text, PUBLISHED)):
+        there.create_function("crc", -1, crc)
+        for step in steps[:format]:
+            there.executescript(step)
+    assert first.execute(LAYOUT).fetchall() == kept_text.execute(LAYOUT).fetchall()
+    first.close()
+    kept_text.close()
+
+
+def test_a_checksum_tells_values_apart_and_takes_whatever_damage_made_of_them() -> None:
+    assert len({crc("a", "b"), crc("ab", ""), crc("a", None), crc(b"a", "b"), crc("b", "a")}) == 5

@@ -1,0 +1,189 @@
+"""Is a wrong training system refused before it runs, by a sentence with the task, the device and what to do?"""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.core.graph import Demand, Task, TaskGraph, check
+from engine.core.work import Stream
+from engine.registry import load, names
+from engine.scenario.scenario import with_values
+from engine.schedule import evaluate
+from engine.schedule.machine import schedule
+from engine.systems.steps.recovery import RecoveryWork, recover
+from engine.systems.system import LogPolicy, System
+from tests.machines import LOGGING, flow, ready, scenario
+
+IDLE = (Demand("pmem", Stream(0.0)),)
+
+
+def changed(name, /, **fields):
+    """Return what makes another task of task `name` in a plan."""
+    return lambda tasks: tuple(replace(task, **fields) if task.name == name else task for task in tasks)
+
+
+def more(*tasks):
+    """Return what adds tasks to a plan."""
+    return lambda found: (*found, *tasks)
+
+
+def wrong(system, change):
+    """Return a system whose plan is another's, changed."""
+    own = load("systems", system)
+    return replace(own, plan=lambda s, w, t: TaskGraph(change(own.plan(s, w, t).tasks)))
+
+
+def planned(system, change):
+    """Return the timeline of a changed system's batches, as a full run and an estimate's own window plan them."""
+    asked = scenario("tiny", system)
+    return schedule(replace(ready(asked), system=wrong(system, change)), flow(asked, 4))
+
+
+SECOND = Task("Scrub", "Other", IDLE, ("Commit",), background=True)
+ROLLING = Task("Copy of MLP", "Checkpoint", IDLE, ("Commit",), during="Top MLP")
+MARKED = Task("Update twice", "Embedding", IDLE, ("Commit",), persists="embedding update")
+REFUSALS = {
+    "a second background task in a lane": (
+        "cxl-b",
+        more(SECOND),
+        "Scrub and Embedding log both run in the background of pmem, which has room for one; give one of them a lane of its own.",
+    ),
+    "a second background task in a named lane": (
+        "pmem",
+        more(replace(SECOND, demands=(replace(IDLE[0], lane="drain"),))),
+        "Scrub and Home write both run in the background of lane 'drain' of pmem",
+    ),
+    "a second rolling log": (
+        "cxl-b",
+        more(ROLLING),
+        "Copy of MLP on pmem is a second rolling log beside MLP log; keep one of them.",
+    ),
+    "an undo log whose update is not marked": (
+        "cxl-b",
+        changed("Embedding update", persists=""),
+        "no task persists 'embedding update', as a system of log 'undo' must; "
+        "mark Embedding update on pmem with persists='embedding update'.",
+    ),
+    "a redo log whose home write is not marked": (
+        "pmem",
+        changed("Home write", persists=""),
+        "mark Home write on pmem with persists='home write'.",
+    ),
+    "a log without an MLP log": (
+        "pmem",
+        changed("MLP log", persists=""),
+        "no task persists 'mlp log', as a system of log 'redo' must; add the task.",
+    ),
+    "a step marked twice": (
+        "cxl-b",
+        more(MARKED),
+        "Embedding update and Update twice on pmem both persist 'embedding update'; mark one task a batch.",
+    ),
+    "a persist without a log": (
+        "dram",
+        changed("Embedding update", persists="embedding update"),
+        "Embedding update on dram persists 'embedding update', which a system without a log never does; clear its persists",
+    ),
+    "an undo step under a redo log": (
+        "pmem",
+        changed("Embedding update", persists="embedding update"),
+        "Embedding update on host persists 'embedding update', which a system of log 'redo' never does",
+    ),
+    "a flag before its log": (
+        "pmem",
+        changed("Commit", after=("Embedding log",)),
+        "Commit on pmem persists 'commit' before 'mlp log' is durable; let it wait for that.",
+    ),
+    "an update before the flag": (
+        "cxl-b",
+        changed("Embedding update", after=("Top MLP",)),
+        "Embedding update on pmem persists 'embedding update' before 'commit' is durable; let it wait for that.",
+    ),
+    "a home write before the flag": (
+        "pmem",
+        changed("Home write", after=("MLP log",)),
+        "Home write on pmem persists 'home write' before 'commit' is durable; let it wait for that.",
+    ),
+    "a device that the system does not have": (
+        "cxl-b",
+        changed("Commit", demands=(Demand("ssd", Stream(1.0)),)),
+        "Commit runs on 'ssd', which the system does not have; add it to the system's devices.",
+    ),
+    "a task that waits for nothing": (
+        "dram",
+        more(Task("Count beads", "Other", (Demand("dram", Stream(1.0)),))),
+        "Count beads waits for nothing: all batches would start it at once; give it after or after_previous.",
+    ),
+    "a task that waits for one that is not there": (
+        "cxl-b",
+        changed("Commit", after=("Embedding log", "MLP log", "Beads")),
+        "Commit waits for 'Beads', which is not a task of the batch.",
+    ),
+    "a negative amount": (
+        "dram",
+        more(Task("Count beads", "Other", (Demand("dram", Stream(-1.0)),), ("Top MLP",))),
+        "Count beads: nbytes on dram is negative or not finite.",
+    ),
+    "a circle": (
+        "dram",
+        changed("Top MLP", after=("Embedding update",)),
+        "tasks wait for each other in a circle: ",
+    ),
+    "two tasks of one name": (
+        "dram",
+        changed("Bottom MLP backward", name="Top MLP"),
+        "two tasks share a name",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSALS)
+def test_a_wrong_system_is_refused_by_a_sentence_that_says_what_to_do(mistake):
+    system, change, sentence = REFUSALS[mistake]
+    with pytest.raises(ValueError) as refused:
+        planned(system, change)
+    assert str(refused.value).startswith(sentence) or str(refused.value).endswith(sentence)
+
+
+def test_the_points_of_a_sweep_refuse_a_wrong_system_as_a_run_does(monkeypatch):
+    own = wrong("cxl-b", changed("Embedding update", persists=""))
+    monkeypatch.setattr(evaluate, "load", lambda kind, name: own)
+    asked = scenario("tiny", "cxl-b")
+    with pytest.raises(ValueError, match="mark Embedding update on pmem"):
+        evaluate.plan(asked, "cxl-b", flow(asked, 4), flow(asked, 4))
+
+
+@pytest.mark.parametrize("log", ["undo", "redo"])
+def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log):
+    asked = with_values(scenario("tiny", "cxl-d"), {"policy.log": log})
+    m, amounts = ready(asked), flow(asked, 4)
+    graph = m.system.plan(m.scenario, m.log_policy, amounts)
+    check(graph, frozenset(m.devices), log)
+    with pytest.raises(ValueError, match="never does"):
+        check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
+
+
+RECOVERY = RecoveryWork(5.0, 64, 300.0, 1000.0, 700.0)
+
+
+@pytest.mark.parametrize("name", names("systems"))
+def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_again(name):
+    system = load("systems", name)
+    asked = scenario("tiny", name)
+    graph = recover(system, asked, RECOVERY)
+    if name in (*LOGGING, "dram"):
+        assert [task.name for task in graph.tasks] == ["Read log", "Put rows back", "Verify tables", "Load MLP"]
+        assert {task.server[0] for task in graph.tasks} == {system.memory}
+        link = graph.tasks[-1].demands[1].device
+        assert link == ("cxl" if "cxl" in system.devices else "pcie")
+    else:
+        assert [task.name for task in graph.tasks] == ["Load MLP"]
+        assert [demand.device for demand in graph.tasks[0].demands] == ["dram" if name == "cpu-only" else "pcie"]
+
+
+def test_a_system_that_has_no_link_to_load_its_mlps_over_is_told_to_say_how_it_recovers():
+    own = System(
+        "Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda s, w, t: TaskGraph(()), LogPolicy("", 0, False)
+    )
+    with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which the system does not have"):
+        recover(own, scenario("tiny", "dram"), RECOVERY)

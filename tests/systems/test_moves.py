@@ -1,0 +1,122 @@
+"""Moves: are the bytes of a batch those that the formulas give, and is what leaves one device what reaches the next?"""
+
+from collections import Counter
+
+import pytest
+
+from engine.core.work import HomeWrites, RowUpdates
+from engine.estimate import estimate
+from engine.insight.data_movement import data_moves, payload
+from engine.registry import names
+from engine.schedule.machine import machine_of
+from engine.simulate import simulate
+from engine.units import GB
+from engine.workload.accesses import expected
+from tests.cases import each
+from tests.machines import PRESETS, SYSTEMS, scenario
+
+B, T, D, L = 128, 26, 16, 26  # preset dlrm-kaggle: samples, tables, elements of a vector, lookups of a sample
+MLP = 13 * 512 + 512 + 512 * 256 + 256 + 256 * 64 + 64 + 64 * 16 + 16
+TOP = (27 * 26 // 2 + 16) * 512 + 512 + 512 * 256 + 256 + 256 + 1
+
+
+def by_place(asked):
+    found = Counter()
+    for one in data_moves(asked):
+        found[one.place] += one.nbytes
+    return found
+
+
+def by_task(asked):
+    return {(one.task, one.device): one.nbytes for one in data_moves(asked)}
+
+
+@each("system", SYSTEMS)
+@each("name", PRESETS)
+def test_what_moves_into_pmem_is_what_the_result_says_was_written(name, system):
+    asked = scenario(name, system)
+    found, results = by_place(asked), estimate(asked).results
+    written = found["pmem updated"] + found["pmem written"]
+    assert written == pytest.approx((results["PMEM written [GB]"] or 0.0) * GB / asked.run.batches, rel=1e-9)
+
+
+def test_a_batch_of_cxl_d_moves_what_the_formulas_say():
+    asked = scenario("dlrm-kaggle", "cxl-d")
+    rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
+    assert (asked.data.batch_size, asked.model.num_tables, asked.model.embedding_dim) == (B, T, D)
+    assert found["pmem read"] == found["pmem updated"] == found["near-data pooled"] / 2 == pytest.approx(rows * 4 * D)
+    assert found["cxl out"] == pytest.approx(B * T * 4 * D)
+    assert found["cxl in"] == pytest.approx(8 * B * L + B * T * 4 * D + 4 * (MLP + TOP))
+    assert found["pmem written"] == pytest.approx(rows * (4 * D + 8) + 4 * (MLP + TOP) + 4 * 64)
+
+
+def test_without_near_data_compute_rows_cross_the_link_instead_of_pooled_vectors():
+    asked = scenario("trainingcxl-rm1", "cxl-b", **{"machine.near_data_compute": False})
+    lookups, vector = float(expected(asked).lookups.sum()), 4 * asked.model.embedding_dim
+    assert by_place(asked)["cxl out"] == pytest.approx(lookups * vector) and not by_place(asked)["near-data pooled"]
+
+
+@each(
+    ("name", "system", "chain"),
+    [
+        ("bagpipe-kaggle", "bagpipe", (("Rows over network", "network"), ("Rows over network", "remote"))),
+        ("bagpipe-kaggle", "bagpipe", (("Gather remote rows", "remote"), ("Rows to GPU", "pcie"))),
+        ("bagpipe-kaggle", "bagpipe", (("Rows from GPU", "pcie"), ("Scatter remote rows", "remote"))),
+        (
+            "cached-embedding-kaggle",
+            "cached-embedding",
+            (("Gather missing rows", "host"), ("Missing rows to GPU", "pcie"), ("Scatter missing rows", "gpu")),
+        ),
+        ("proactive-cold", "cold-in-dram", (("Read cold rows", "dram"), ("Read cold rows", "pcie"))),
+        ("dlrm-kaggle", "cxl-b", (("MLP log", "cxl"), ("MLP log", "pmem"))),
+        ("dlrm-kaggle", "cxl", (("MLP log", "cxl"), ("MLP log", "pmem"))),
+    ],
+)
+def test_what_leaves_one_device_reaches_the_next(name, system, chain):
+    found = by_task(scenario(name, system))
+    first, *others = (found[place] for place in chain)
+    assert first > 0 and others == [pytest.approx(first, rel=1e-9)] * len(others)
+
+
+def test_a_log_that_spans_batches_moves_its_share_of_the_mlp_in_each():
+    strict, relaxed = (by_task(scenario("dlrm-kaggle", name))["MLP log", "pmem"] for name in ("cxl-b", "cxl"))
+    assert strict == 4 * (MLP + TOP) and 0 < relaxed < strict / 10
+
+
+def test_a_home_write_is_counted_with_its_update():
+    assert payload(RowUpdates(3.0, 64)) == ("updated", 192.0) and payload(HomeWrites(3.0, 64)) == ("", 0.0)
+
+
+@each("system", names("systems"))
+def test_every_task_of_every_system_says_what_it_moves(system):
+    found = data_moves(scenario("dlrm-kaggle", system))
+    assert found and all(one.nbytes >= 0 and (one.way or one.nbytes == 0) for one in found)
+    assert sum(one.nbytes for one in found if one.way == "updated") > 0
+
+
+def test_nothing_moves_in_what_does_not_fit():
+    assert data_moves(scenario("dlrm-kaggle", "pmem", **{"machine.pmem_capacity_GiB": 1.0})) == ()
+
+
+@each("system", SYSTEMS)
+def test_a_power_loss_loses_in_a_run_what_the_policies_say(system):
+    asked = scenario("tiny", system, **{"run.training": False, "run.batches": 60})
+    half = simulate(asked).results["Elapsed [s]"] / 2
+    lost = simulate(
+        scenario("tiny", system, **{"run.training": False, "run.batches": 60, "faults.power_loss_at_seconds": (half,)})
+    )
+    fault, recovered = lost.events
+    says = machine_of(asked).log_policy.loses
+    assert (recovered["Batch"] == 0) == (says == "starts again") and fault["Batch"] > 2
+    if says != "starts again":
+        assert fault["Batch"] - 1 <= recovered["Batch"] <= fault["Batch"] + 1
+        assert ("MLP" in recovered["What"].partition(";")[0].replace("embeddings and MLP", "")) == ("MLP" in says)
+
+
+def test_a_strict_log_is_drawn_for_as_long_as_it_is_written_though_it_begins_after_the_top_part():
+    drawn = [row for row in estimate(scenario("dlrm-kaggle", "cxl-b")).timeline if row["Task"] == "MLP log"]
+    top = [row for row in estimate(scenario("dlrm-kaggle", "cxl-b")).timeline if row["Task"] == "Top MLP"]
+    seconds = 4 * (MLP + TOP) / (2.28 * GB)  # one Optane module's sequential writes
+    assert [row["Batch"] for row in drawn] == [row["Batch"] for row in top]
+    assert drawn[0]["End [ms]"] - drawn[0]["Start [ms]"] == pytest.approx(seconds * 1e3)
+    assert drawn[0]["Start [ms]"] > top[0]["End [ms]"]

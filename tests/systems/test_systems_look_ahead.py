@@ -1,0 +1,195 @@
+"""Look-ahead: do the systems that fetch rows ahead move the right bytes, and is each as fast as its slowest part?"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from engine.amounts.expected import expected_amounts
+from engine.core.work import Copy, Direct, Fetch, HostRows
+from engine.estimate import estimate
+from engine.hardware.device import seconds
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.schedule.machine import machine_of, schedule
+from engine.simulate import simulate
+from engine.systems.capacity import fit
+from engine.systems.traffic import steady
+from engine.workload.batch import recent, tally
+from engine.workload.expected_cache import expected_unique, look_ahead_rows, spread
+from engine.workload.source import source
+
+SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")
+SMALL = {
+    "model.num_embeddings": (4000,) * 26,
+    "model.embedding_dim": 32,
+    "model.bottom_mlp": (13, 32, 32),
+    "model.top_mlp": (32, 1),
+    "data.batch_size": 128,
+    "policy.cache_load_factor": 0.15,
+    "policy.look_ahead_batches": 10,
+    "machine.framework": "lean",
+    "run.training": False,
+    "run.batches": 80,
+}
+SEVERAL = {"machine.num_gpus": 4, "machine.gpus_per_node": 1, "machine.network_bandwidth_GBps": 1.0}
+
+
+def small(system, **knobs):
+    return with_values(preset("cached-embedding-kaggle").scenario, {**SMALL, "system": system, **knobs})
+
+
+@cache
+def planned(asked):
+    """Return the machine, the expected traffic and the graph of a scenario."""
+    m = machine_of(fit(asked).scenario)
+    amounts = expected_amounts(m.scenario, m.scenario.system)
+    return m, amounts, m.system.plan(m.scenario, m.log_policy, amounts)
+
+
+def takes(asked, *names):
+    """Return the seconds of some tasks, one after another, at the pace of each one's slowest device."""
+    m, _, graph = planned(asked)
+    tasks = [graph.tasks[graph.index(name)] for name in names]
+    return sum(max(float(np.max(seconds(m.devices[d.device], d.work))) for d in task.demands) for task in tasks)
+
+
+def step(asked):
+    """Return the seconds from the end of a batch to the end of the next, long after the start."""
+    m, amounts, _ = planned(asked)
+    ends = schedule(m, steady(amounts, 64)).batch_ends
+    return float(ends[-7] - ends[-47]) / 40
+
+
+def moved(asked, kind, *names):
+    _, _, graph = planned(asked)
+    works = [d.work for name in names for d in graph.tasks[graph.index(name)].demands if isinstance(d.work, kind)]
+    return sum(float(np.sum(getattr(work, "nbytes", 0) if kind is not HostRows else work.rows)) for work in works)
+
+
+def test_what_crosses_the_link_is_misses_in_and_evictions_out():
+    for system, kind, come, go in (
+        ("torchrec-uvm", Direct, "Missing rows to GPU", "Evicted rows to host"),
+        ("cached-embedding", Copy, "Missing rows to GPU", "Evicted rows to host"),
+    ):
+        asked = small(system)
+        amounts = planned(asked)[1]
+        assert moved(asked, kind, come) == pytest.approx(float(amounts.misses[0]) * 128)
+        assert moved(asked, kind, go) == pytest.approx(float(amounts.evicted[0]) * 128)
+    asked = small("scratchpipe")
+    assert moved(asked, Copy, "Exchange") == pytest.approx(2 * float(planned(asked)[1].misses[0]) * 128)
+
+
+def test_trainers_without_a_cache_fetch_all_that_their_parts_of_the_batch_use_and_bagpipe_only_misses():
+    bare, cached = small("remote-no-cache", **SEVERAL), small("bagpipe", **SEVERAL)
+    amounts = planned(bare)[1]
+    rows = spread(bare, 4) * float(amounts.rows[0])
+    assert moved(bare, HostRows, "Gather remote rows") == pytest.approx(rows)
+    assert moved(bare, Fetch, "Rows over network", "Rows to servers") == pytest.approx(2 * rows * (128 + 8))
+    assert moved(cached, HostRows, "Gather remote rows") == pytest.approx(float(planned(cached)[1].misses[0]))
+
+
+def test_parts_of_a_batch_use_as_many_rows_between_them_as_counted():
+    asked = small("bagpipe", **{"data.batch_size": 256})
+    whole, part = with_values(asked, {}), with_values(asked, {"data.batch_size": 64})
+    ids = source(whole).ids(0).reshape(26, 256)
+    unique = tally(recent(whole.model, 256), ids.ravel())[0].sum()
+    parts = [tally(recent(part.model, 64), ids[:, first : first + 64].copy().ravel())[0].sum() for first in (0, 64, 128, 192)]
+    assert spread(asked, 4) == pytest.approx(sum(parts) / unique, rel=0.03)
+    assert spread(asked, 1) == pytest.approx(1)
+
+
+def test_rows_held_by_look_ahead_are_those_between_two_uses_close_enough():
+    asked = small("bagpipe", **{"data.popularity": "uniform"})
+    uses = [np.unique(source(asked).ids(n)) for n in range(30)]
+    last, following = (np.full(26 * 4000, far) for far in (-99, 99))
+    for n in range(15):
+        last[uses[n]] = n
+    for n in reversed(range(15, 30)):
+        following[uses[n]] = n
+    held = (following - last <= 10).sum()
+    assert look_ahead_rows(asked) == pytest.approx(held, rel=0.05)
+
+
+SLOW_HOST = {"machine.assume": (("host.row-gather", 4000.0),)}
+SLOW_LINK = {"machine.pcie_bandwidth_GBps": 0.1}
+TRAIN = ("Embedding lookup", "Bottom MLP forward", "Top MLP", "Bottom MLP backward", "Gradient spreading", "Embedding update")
+
+
+@pytest.mark.parametrize(
+    ("knobs", "stage"),
+    [(SLOW_HOST, ("Collect", "Insert")), (SLOW_LINK, ("Exchange",)), ({"data.popularity": "kaggle"}, TRAIN)],
+)
+def test_scratchpipe_is_as_fast_as_its_slowest_stage(knobs, stage):
+    # Collect and Insert share the host's CPU: together they are one stage, with a small gap when they take turns
+    asked = small("scratchpipe", **{"machine.pcie_bandwidth_GBps": 1000.0, **knobs})
+    stages = {names: takes(asked, *names) for names in (("Plan",), ("Collect", "Insert"), ("Exchange",), TRAIN)}
+    assert max(stages, key=stages.get) == stage
+    assert step(asked) == pytest.approx(stages[stage], rel=0.005 if stage == ("Collect", "Insert") else 1e-6)
+
+
+def test_a_prefetch_that_is_shorter_than_training_costs_nothing():
+    hidden = {"machine.pcie_bandwidth_GBps": 1000.0}
+    assert step(small("torchrec-uvm", **hidden)) == pytest.approx(step(small("all-hbm", **hidden)), rel=1e-6)
+
+
+def test_a_longer_prefetch_of_torchrec_is_exposed_from_one_lookup_to_the_next():
+    asked = small("torchrec-uvm", **SLOW_LINK)
+    names = ("Find misses", "Evicted rows to host", "Missing rows to GPU", "Embedding lookup")
+    assert step(asked) == pytest.approx(takes(asked, *names), rel=1e-6)
+
+
+FETCH = ("Gather remote rows", "Rows over network", "Rows to GPU")
+
+
+def test_without_a_cache_remote_rows_and_training_take_turns():
+    asked = small("remote-no-cache", **{"machine.assume": (("host.training-loop", 0.0),)})
+    back = ("Rows from GPU", "Rows to servers", "Scatter remote rows")
+    # the next batch's bottom MLP comes before this one's update
+    assert step(asked) == pytest.approx(takes(asked, *FETCH, *TRAIN, *back), rel=1e-6)
+    blocked = small("remote-no-cache", **{"machine.framework": "pytorch"})
+    assert step(blocked) == pytest.approx(takes(blocked, *FETCH, "Training loop", *back), rel=1e-6)
+
+
+def test_bagpipe_hides_all_but_what_is_longer():
+    hidden = small("bagpipe", **{"machine.framework": "pytorch"})
+    assert step(hidden) == pytest.approx(12e-3, rel=1e-6)
+    exposed = small("bagpipe", **{"machine.network_bandwidth_GBps": 0.1, "machine.pcie_bandwidth_GBps": 1000.0})
+    assert step(exposed) == pytest.approx(takes(exposed, *FETCH, "Embedding lookup"), rel=1e-6)
+
+
+def test_bagpipe_waits_only_for_rows_that_the_next_batch_uses():
+    asked = small("bagpipe", **{**SEVERAL, "machine.network_bandwidth_GBps": 0.1})
+    amounts = planned(asked)[1]
+    near = takes(asked, "Sync rows used next") / takes(asked, "Sync rows used next", "Sync other rows")
+    assert near == pytest.approx(1 - float(amounts.cold[0] / amounts.rows[0]), rel=0.05)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_estimate_and_full_run_agree(system):
+    asked = small(system)
+    ours, counted = estimate(asked).results, simulate(asked).results
+    assert ours["Step time [ms]"] == pytest.approx(counted["Step time [ms]"], rel=0.05)
+    if ours["Cache hit rate [%]"] is not None:
+        long = simulate(with_values(asked, {"run.batches": 300})).results
+        assert ours["Cache hit rate [%]"] == pytest.approx(long["Cache hit rate [%]"], abs=2)
+
+
+def test_a_scratchpad_smaller_than_its_window_is_refused_with_its_size():
+    refused = estimate(small("scratchpipe", **{"policy.cache_load_factor": 0.02}))
+    need = expected_unique(small("scratchpipe"), 6)
+    assert not refused.ran
+    assert f"keeps 2,080 rows, but 6 batches together use {int(need):,}" in refused.outcome
+
+
+def test_tables_too_large_for_their_servers_are_refused_with_a_number_of_servers():
+    large = {"model.num_embeddings": (40_000_000,) * 26, "machine.dram_capacity_GiB": 64.0}
+    refused = estimate(small("bagpipe", **large))
+    assert not refused.ran and "raise it to 2 or lower model.num_embeddings" in refused.outcome
+    assert estimate(small("bagpipe", **large, **{"machine.embedding_servers": 2})).ran
+
+
+def test_servers_of_their_own_are_paid_for_only_by_systems_that_use_them():
+    powered = {"machine.all_powered": True}
+    assert "remote" not in {row["Device"] for row in estimate(small("scratchpipe", **powered)).devices}
+    assert "remote" in {row["Device"] for row in estimate(small("bagpipe", **powered)).devices}

@@ -1,0 +1,42 @@
+"""Does PyTorch agree on the training step, over hundreds of steps? Its losses are recorded by tests/oracles."""
+
+import json
+
+import numpy as np
+import pytest
+
+from engine.training.loop import train
+from tests import ROOT
+from tests.cases import ASKED, each
+from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run
+
+RECORDED = json.loads((ROOT / "tests/data/torch_losses.json").read_text(encoding="utf-8"))["losses"]
+
+
+STEPS = ORACLE_STEPS if ASKED.all else 50
+
+
+def our_losses(name, relaxed=False, steps=STEPS):
+    weights, batches = made_up_run(ORACLES[name], ORACLE_BATCH, ORACLE_STEPS)
+    return train(ORACLES[name], weights, batches.__getitem__, 0, steps, relaxed=relaxed).losses
+
+
+@pytest.mark.more
+@each("name", ORACLES)
+def test_losses_are_those_that_torch_recorded(name):
+    ours = our_losses(name)
+    np.testing.assert_allclose(ours, RECORDED[name][:STEPS], rtol=1e-5)
+    assert np.mean(ours[-20:]) < np.mean(ours[:20])
+
+
+@pytest.mark.more
+def test_relaxed_losses_are_those_of_torch_too():
+    np.testing.assert_allclose(our_losses("multi-hot", relaxed=True), RECORDED["multi-hot"][:STEPS], rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ORACLES)
+def test_torch_run_now_gives_our_losses(name):
+    from tests.oracles.torch_dlrm import torch_losses
+
+    np.testing.assert_allclose(our_losses(name, steps=ORACLE_STEPS), torch_losses(name), rtol=1e-5)

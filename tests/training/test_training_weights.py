@@ -1,0 +1,122 @@
+"""Are initial weights those of a full table, found fast, and reverted exactly?"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.hashing import GOLDEN, mix
+from engine.errors import CannotRun
+from engine.training.lookup import localise
+from engine.training.shape import distinct, mlp_size
+from engine.training.step import step
+from engine.training.weights import copy, initial, layers, local, revert, revert_mlp
+from tests.training.training_models import made_up_run, model, touched
+
+
+def test_a_row_starts_the_same_whatever_other_rows_exist():
+    shape = model(rows=(10**11, 10**10))
+    few, many = np.array([5, 10**11 + 3]), np.arange(0, 11 * 10**10, 10**8) + 5
+    alone, among = initial(shape, few, 7), initial(shape, np.concatenate([many, few]), 7)
+    np.testing.assert_array_equal(alone.table, among.table[local(shape, among, few)])
+
+
+def test_first_values_are_the_hash_of_seed_row_and_column():
+    shape = model(rows=(16, 4))
+    weights = initial(shape, np.array([2, 17]), 9)
+    mask = 2**64 - 1
+
+    def mixed(word):
+        word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
+        return word ^ (word >> 31)
+
+    golden = int(GOLDEN)
+    assert int(mix(np.uint64(12345))) == mixed(12345)
+    for row, bound, values in ((2, 0.25, weights.table[0]), (17, 0.5, weights.table[1])):
+        word = mixed(mixed((9 + golden) & mask) ^ ((row * golden) & mask))
+        bits = [mixed((word + golden * (column + 1)) & mask) >> 40 for column in range(4)]
+        assert values.tolist() == [np.float32(((2 * b + 1) / 2**24 - 1) * bound) for b in bits]
+
+
+def test_first_values_are_uniform_between_plus_and_minus_one_over_root_rows():
+    shape = model(rows=(10**6, 100), dim=8, bottom=(5, 8))
+    values = initial(shape, np.arange(0, 10**6, 10), 1).table.astype(np.float64) * 1e3
+    share, _ = np.histogram(values, bins=20, range=(-1, 1))
+    assert np.abs(values).max() <= 1 and share.sum() == values.size
+    assert np.abs(share / values.size - 0.05).max() < 6 * np.sqrt(0.05 * 0.95 / values.size)
+    columns = np.corrcoef(values.T) - np.eye(8)
+    assert np.abs(columns).max() < 6 / np.sqrt(len(values))
+
+
+def test_another_seed_starts_elsewhere():
+    shape, rows = model(), np.arange(37)
+    one, two = initial(shape, rows, 1), initial(shape, rows, 2)
+    assert (one.table != two.table).all() and (one.mlp != two.mlp).all()
+
+
+def test_layers_are_views_that_cover_the_flat_vector_in_order():
+    shape = model()
+    flat = np.arange(mlp_size(shape), dtype=np.float32)
+    parts = [*layers(shape, flat, "bottom"), *layers(shape, flat, "top")]
+    assert [part.weight.shape for part in parts] == [(6, 5), (4, 6), (8, 7), (1, 8)]
+    np.testing.assert_array_equal(np.concatenate([array.ravel() for part in parts for array in part]), flat)
+    assert all(np.shares_memory(array, flat) for part in parts for array in part)
+
+
+def test_first_layers_have_the_spread_of_the_reference_dlrm():
+    shape = model(bottom=(5, 400, 4), top=(300, 1))
+    weights = initial(shape, np.arange(3), 1)
+    (first, second), (third, _) = layers(shape, weights.mlp, "bottom"), layers(shape, weights.mlp, "top")
+    for layer in (first, second, third):
+        n, m = layer.weight.shape
+        assert layer.weight.std() == pytest.approx(np.sqrt(2 / (m + n)), rel=0.1)
+    assert first.bias.std() == pytest.approx(np.sqrt(1 / 400), rel=0.15)
+
+
+@given(st.sets(st.integers(0, 10**12 - 1), min_size=1, max_size=60), st.integers(0, 10**12 - 1))
+def test_places_are_those_of_a_sorted_search(rows, other):
+    shape = model(rows=(10**12,), pooling=(1,))
+    weights = initial(shape, np.array(sorted(rows)), 1)
+    ids = np.array(list(rows))
+    np.testing.assert_array_equal(local(shape, weights, ids), np.searchsorted(weights.rows, ids))
+    if other not in rows:
+        with pytest.raises(CannotRun, match=f"Row {other} is not among"):
+            local(shape, weights, np.array([*ids, other]))
+
+
+@pytest.mark.parametrize("bad", [-1, -(2**63), 37, 2**62])
+def test_a_row_outside_the_tables_is_refused(bad):
+    shape = model()
+    with pytest.raises(CannotRun, match="the tables hold rows 0 to 36"):
+        initial(shape, np.array([3, bad]), 1)
+    with pytest.raises(CannotRun, match="is not among"):
+        local(shape, initial(shape, np.arange(37), 1), np.array([bad]))
+
+
+def test_touched_rows_are_those_of_all_batches(monkeypatch):
+    _, batches = made_up_run(model(), 8, 5)
+    expected = sorted({int(row) for batch in batches for row in batch.ids})
+    assert touched(batches).tolist() == expected
+    monkeypatch.setattr("engine.training.weights.PENDING", 10)
+    assert touched(iter(batches)).tolist() == expected
+
+
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_rows_are_sorted_and_none_is_lost(ids):
+    assert distinct(np.array(ids, np.int64)).tolist() == sorted(set(ids))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+def test_revert_takes_embeddings_and_mlps_back_separately(optimizer):
+    shape = model(optimizer=optimizer)
+    weights, (batch,) = made_up_run(shape, 16, 1)
+    before, after = copy(weights), copy(weights)
+    rows = step(shape, after, localise(shape, after, batch)).touched
+    states = before.row_state[rows] if shape.adagrad else before.row_state
+    embeddings = copy(after)
+    revert(embeddings, rows, before.table[rows], states)
+    assert embeddings.table.tobytes() == before.table.tobytes() and embeddings.row_state.tobytes() == before.row_state.tobytes()
+    assert embeddings.mlp.tobytes() == after.mlp.tobytes() != before.mlp.tobytes()
+    revert_mlp(embeddings, before.mlp, before.mlp_state)
+    assert embeddings.mlp.tobytes() == before.mlp.tobytes() and embeddings.mlp_state.tobytes() == before.mlp_state.tobytes()

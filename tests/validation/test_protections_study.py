@@ -1,0 +1,127 @@
+"""The study of lossy recoveries: is only what a recovery changes changed, and is the stored result the full study?"""
+
+import numpy as np
+import pytest
+
+from engine.__main__ import main
+from engine.errors import BadInput
+from engine.training.lookup import localise
+from engine.training.loop import train
+from engine.training.shape import scaled
+from engine.training.weights import initial, rows_of
+from engine.validation.studies import accuracy, effects, kept, protections
+from engine.validation.studies.findings import MOMENTS
+from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
+from engine.workload.source import source
+from tests.validation.test_accuracy_study import assert_alike
+
+SMALL = ProtectionsPlan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
+WORDS = ["--preset", "tiny", "--batches", "40", "--crash-at", "30", "--held-out", "400", "--variants", "cpr-10,bits-3,mlp-10"]
+
+
+@pytest.fixture(scope="module")
+def struck():
+    """Weights of the small plan as batches 20 and 30 begin and after batch 39, trained without a break."""
+    scenario = protections.scenario_of(SMALL, 1)
+    given = source(scenario)
+    held_out = given.held_out()
+    touched = rows_of([*(given.ids(n) for n in range(SMALL.batches)), held_out.ids])
+    shape = scaled(scenario, touched)
+    first = initial(shape, touched, 1)
+    older = {n: train(shape, first, given.batch, 0, n).weights for n in (20, 30)}
+    ends = train(shape, first, given.batch, 0, 40).weights
+    return shape, older, ends, localise(shape, first, held_out)
+
+
+def test_the_pair_is_the_run_without_a_fault_bit_by_bit(struck):
+    shape, older, ends, test = struck
+    seed = protections.one_seed(SMALL, 1)
+    assert seed.at_end["none"] == accuracy.score(shape, ends, test)
+    assert seed.at_recovery["none"] == accuracy.score(shape, older[30], test)
+    assert len({score.loss for score in seed.at_recovery.values()}) == 4
+
+
+def test_cpr_takes_back_the_rows_of_one_shard_and_nothing_else(struck):
+    _, older, _, _ = struck
+    found = protections.recovered(older, 30, "cpr-10", 1)
+    lost = older[30].rows % SHARDS == 1
+    assert found.table[lost].tobytes() == older[20].table[lost].tobytes() != older[30].table[lost].tobytes()
+    assert found.table[~lost].tobytes() == older[30].table[~lost].tobytes() and found.mlp.tobytes() == older[30].mlp.tobytes()
+
+
+def test_an_old_mlp_leaves_the_rows_as_they_are_and_rounding_the_mlp(struck):
+    _, older, _, _ = struck
+    old = protections.recovered(older, 30, "mlp-10", 1)
+    assert old.mlp.tobytes() == older[20].mlp.tobytes() and old.table.tobytes() == older[30].table.tobytes()
+    coarse = protections.recovered(older, 30, "bits-3", 1)
+    assert coarse.mlp.tobytes() == older[30].mlp.tobytes() and coarse.table.tobytes() != older[30].table.tobytes()
+
+
+def test_rounding_keeps_a_row_s_ends_and_errs_by_half_a_step_at_most():
+    table = np.random.default_rng(1).normal(0, 0.1, (50, 16)).astype(np.float32)
+    table[3] = 0.25
+    for bits in (2, 4, 8):
+        found = rounded(table, bits)
+        step = (table.max(1) - table.min(1)) / (2**bits - 1)
+        assert (np.abs(found - table).max(1) <= step / 2 * 1.001 + 1e-7).all()
+        assert max(len(np.unique(row)) for row in found) <= 2**bits
+        assert np.allclose(found.min(1), table.min(1)) and np.allclose(found.max(1), table.max(1)) and (found[3] == 0.25).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"variants": ("cpr-31",)}, r"cannot go back 31 batches from batch 30"),
+        ({"variants": ("bits-17",)}, r"is no variant of this study"),
+        ({"variants": ("gpr-3",)}, r"write cpr-BATCHES"),
+        ({"crash_at": 40, "variants": ("bits-4",)}, r"choose a batch from 1 to 39"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_remedy(changes, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        protections.check(ProtectionsPlan(**{**vars(SMALL), **changes}))
+
+
+@pytest.mark.slow
+def test_the_command_keeps_seeds_in_a_file_that_does_not_depend_on_processes(tmp_path, capsys):
+    files = [tmp_path / name for name in ("one", "two")]
+    for file, jobs in zip(files, ("1", "2"), strict=True):
+        assert main(["study", "protections", *WORDS, "--seeds", "3", "--jobs", jobs, "--out", str(file)]) == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+    out = capsys.readouterr().out
+    assert "rows of one shard in 8 go back 10 batches" in out and "all rows rounded to 3 bits a weight" in out
+    assert kept.read(files[0]).command == f"python -m engine study protections --seeds 3 {' '.join(WORDS)}"
+
+
+def test_differences_are_the_variant_s_less_its_pair_s():
+    def seed(number, lift):
+        scores = {"none": accuracy.Score(0.7 + lift, 75.0, 0.5), "bits-4": accuracy.Score(0.69 + lift, 74.5, 0.52)}
+        return accuracy.Seed(number, "", scores, scores)
+
+    study = kept.Study(ProtectionsPlan(variants=("bits-4",)), "2026-11-21", "0.3", {1: seed(1, 0.0), 2: seed(2, 0.05)})
+    means = {(one.moment, one.measure): one.difference.mean for one in effects.effects(study)}
+    assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.5)
+    assert means["at_end", "loss"] == pytest.approx(0.02)
+
+
+def test_the_stored_result_is_the_full_study():
+    study = kept.read(kept.STORED_PROTECTIONS)
+    assert study.plan == ProtectionsPlan() and len(study.seeds) >= 10
+    assert {seed.twin for seed in study.seeds.values()} == {""}
+    assert kept._text(study) == kept.STORED_PROTECTIONS.read_text()
+
+
+def test_the_study_can_see_harm():
+    """Two bits a weight are known to hurt; an interval that included 0 could not tell four bits from harm."""
+    found = {(one.variant, one.moment, one.measure): one.difference for one in effects.stored()}
+    assert found["bits-2", "at_recovery", "auc"].high < 0
+    assert found["cpr-500", "at_recovery", "auc"].high < 0 and found["mlp-100", "at_recovery", "auc"].high < 0
+
+
+@pytest.mark.slow
+def test_a_seed_of_the_stored_result_comes_out_again():
+    study = kept.read(kept.STORED_PROTECTIONS)
+    ours, then = protections.one_seed(study.plan, 1), study.seeds[1]
+    for moment in MOMENTS:
+        for name, score in getattr(then, moment).items():
+            assert_alike(getattr(ours, moment)[name], score)

@@ -1,0 +1,112 @@
+"""Do expected accesses agree with those counted from real ids, and with published figures?"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, per_table, with_values
+from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
+from engine.workload import accesses, batch, source, spectrum
+from engine.workload.expected import hit_rate
+from tests.caches.reference_caches import cache_misses
+from tests.cases import each
+
+TABLES = {"model.num_tables": 3, "model.interaction": "concat"}
+SHAPES: list[tuple[dict[str, Any], int]] = [
+    ({}, 120),
+    ({"data.batch_size": 2048}, 12),
+    ({"model.name": "tiny"}, 300),
+    ({"model.name": "rm1"}, 5),
+    ({**TABLES, "model.num_embeddings": (100, 70_000, 3_000_000), "model.pooling": (1, 20, 5)}, 120),
+    ({**TABLES, "model.num_embeddings": (3, 1, 9_000)}, 300),
+]
+
+
+def _scenario(changes: dict[str, Any]) -> Scenario:
+    return with_values(preset("dlrm-kaggle").scenario, changes)
+
+
+def counted_accesses(scenario: Scenario, origin: source.Source, num_batches: int) -> accesses.Accesses:
+    """Count the accesses of the first batches."""
+    memory = batch.recent(scenario.model, scenario.data.batch_size)
+    counts = np.empty((3, num_batches, scenario.model.num_tables))
+    for n in range(num_batches):
+        counts[:, n] = batch.tally(memory, origin.ids(n))
+    return accesses.Accesses(accesses.lookups(scenario), *counts)
+
+
+def _means(found: accesses.Accesses) -> list[float]:
+    skip = 1 if len(found.unique_rows) > 1 else 0
+    return [float(part[skip:].mean(axis=0).sum()) for part in (found.unique_rows, found.shared_rows, found.raw_lookups)]
+
+
+@each("kind", ["kaggle", "zipf", "uniform"])
+@each(("shape", "batches"), SHAPES)
+def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shape: dict[str, Any], batches: int) -> None:
+    scenario = _scenario({**shape, "data.popularity": kind})
+    counted = _means(counted_accesses(scenario, source.source(scenario), batches))
+    wanted = _means(accesses.expected(scenario))
+    # Few meetings of rows scatter by themselves: five deviations of a count of independent events.
+    for found, mean in zip(counted, wanted, strict=True):
+        assert found == pytest.approx(mean, rel=0.02, abs=5 * np.sqrt(mean / batches))
+
+
+@pytest.mark.parametrize("locality", [0.3, 0.6])
+def test_expected_accesses_hold_with_locality_too(locality: float) -> None:
+    scenario = _scenario({"data.locality": locality})
+    counted = _means(counted_accesses(scenario, source.source(scenario), 300))
+    assert counted == pytest.approx(_means(accesses.expected(scenario)), rel=0.02)
+
+
+def test_counting_agrees_with_sets_of_rows() -> None:
+    scenario = _scenario({"model.name": "tiny", "data.batch_size": 17})
+    origin, pooling = source.source(scenario), per_table(scenario.model, "pooling")
+    found = counted_accesses(scenario, origin, 20)
+    assert found.lookups.tolist() == [17 * size for size in pooling]
+    before: list[set[int]] = [set()] * 3
+    for n in range(20):
+        bags = np.split(origin.ids(n), np.cumsum(found.lookups[:-1]).astype(int))
+        now = [set(bag.tolist()) for bag in bags]
+        assert found.unique_rows[n].tolist() == [len(rows) for rows in now]
+        assert found.shared_rows[n].tolist() == [len(a & b) for a, b in zip(now, before, strict=True)]
+        assert found.raw_lookups[n].tolist() == [sum(i in old for i in bag) for bag, old in zip(bags, before, strict=True)]
+        before = now
+
+
+def test_counting_needs_memory_for_two_batches_whatever_the_tables_hold() -> None:
+    scenario = _scenario({"model.num_embeddings": (10**11,)})
+    memory = batch.recent(scenario.model, 128)
+    assert memory.rows.nbytes + memory.again.nbytes < 64 * 128 * 26
+    first = batch.tally(memory, source.source(scenario).ids(0))
+    assert first[1].sum() == first[2].sum() == 0
+
+
+@pytest.mark.parametrize("kind", ["kaggle", "zipf"])
+@pytest.mark.parametrize("capacity", [25_000, 60_000])
+def test_che_is_within_half_a_point_of_exact_lru_in_caches_of_ten_batches_or_more(kind: str, capacity: int) -> None:
+    scenario = _scenario({"data.popularity": kind, "model.num_embeddings": (20_000,)})
+    origin = source.source(scenario)
+    misses = cache_misses((origin.ids(n) for n in range(600)), capacity)[200:].mean()
+    lookups = accesses.lookups(scenario).sum()
+    assert misses / lookups == pytest.approx(float(accesses.expected_misses(scenario, capacity)) / lookups, abs=0.005)
+
+
+def test_a_cache_for_all_rows_never_misses_and_one_for_none_always() -> None:
+    scenario = _scenario({})
+    assert accesses.expected_misses(scenario, np.array([0.0, 1e9])).tolist() == [26 * 128, 0]
+
+
+def test_without_locality_the_measured_lru_curve_of_taobao_is_missed_by_far() -> None:
+    cached = np.array(list(TAOBAO_LRU)) / 100 * TAOBAO.rows
+    found = 100 * hit_rate(spectrum.spectrum(TAOBAO), cached, 0.0)
+    assert np.abs(found - list(TAOBAO_LRU.values())).max() > 10
+
+
+def test_expected_accesses_are_shared_by_what_trains_the_same_model_on_the_same_data_and_cannot_be_changed() -> None:
+    one, other = _scenario({}), _scenario({"system": "pmem", "machine.cxl_bandwidth_GBps": 3.0, "policy.cache_load_factor": 0.5})
+    assert accesses.expected(one) is accesses.expected(other)
+    assert accesses.expected(one) is not accesses.expected(_scenario({"data.locality": 0.1}))
+    with pytest.raises(ValueError, match="read-only"):
+        accesses.expected(one).unique_rows[0] = 0.0
