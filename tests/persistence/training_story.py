@@ -2,7 +2,7 @@
 
 from engine.crashcheck import reference_run as of
 from engine.crashcheck.reference_run import SEED, Configuration, Journal, Size
-from engine.persistence import CrashMedia
+from engine.persistence.crash_media import CrashMedia
 
 __all__ = ["SEED", "Journal", "formatted", "story", "train"]
 
