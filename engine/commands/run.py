@@ -36,7 +36,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Run the chosen scenario and write what was asked for; returns the exit status."""
     output.check(arguments.csv, arguments.json, arguments.trace)
     chosen = scenario_arguments.chosen(arguments)
-    if chosen.axes:
+    if chosen.start.axes:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
     how: How = "estimate" if arguments.estimate else "full"
     try:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..validation.studies.kept import KINDS
 from . import output, progress_bar
 from .parser import Subparsers, jobs, whole_number
 
+batches = partial(whole_number, what="batches", most=10**6)
 SEEDS = {"accuracy": 24, "protections": 10}
 CHECKS: Mapping[str, Callable[[Any], None]] = {"accuracy": accuracy.check, "protections": protections.check}
 TABLES: Mapping[str, Callable[[kept.Study], str]] = {"accuracy": findings.table, "protections": effects.table}
@@ -28,9 +30,10 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("which", choices=tuple(KINDS), help="accuracy: an old MLP log; protections: old or rounded rows")
     parser.add_argument("--preset", choices=preset_names(), metavar="NAME", help=f"model ({_usual('preset')})")
     parser.add_argument("--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(SEEDS.values())})")
-    parser.add_argument("--batches", type=_batches, metavar="N", help=f"batches ({_usual('batches')})")
-    parser.add_argument("--crash-at", type=_batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
-    parser.add_argument("--held-out", type=_samples, metavar="N", help=f"samples ({_usual('held_out_samples')})")
+    parser.add_argument("--batches", type=batches, metavar="N", help=f"batches ({_usual('batches')})")
+    parser.add_argument("--crash-at", type=batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
+    samples = partial(whole_number, what="samples", most=10**7)
+    parser.add_argument("--held-out", type=samples, metavar="N", help=f"samples ({_usual('held_out_samples')})")
     parser.add_argument("--staleness", type=_ages, metavar="G,...", help="study accuracy: ages of the MLPs in batches")
     parser.add_argument("--variants", type=_names, metavar="V,...", help="study protections: cpr-BATCHES, bits-BITS, mlp-BATCHES")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="seeds trained at once (one per core)")
@@ -99,16 +102,8 @@ def _seeds(text: str) -> int:
     return number
 
 
-def _batches(text: str) -> int:
-    return whole_number(text, "batches", 10**6)
-
-
-def _samples(text: str) -> int:
-    return whole_number(text, "samples", 10**7)
-
-
 def _ages(text: str) -> tuple[int, ...]:
-    return tuple(0 if part == "0" else whole_number(part, "batches", 10**6) for part in text.split(","))
+    return tuple(0 if part == "0" else batches(part) for part in text.split(","))
 
 
 def _names(text: str) -> tuple[str, ...]:

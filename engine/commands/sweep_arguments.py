@@ -89,7 +89,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
     """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set."""
-    given = tuple(parse(text) for text in (*chosen.axes, *arguments.axis))
+    given = tuple(parse(text) for text in (*chosen.start.axes, *arguments.axis))
     return given or tuple(axis for axis in suggested_axes.axes(chosen.scenario) if axis.path not in chosen.settings)
 
 
