@@ -6,8 +6,8 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadInput
 from engine.training import initial, localise, rows_of, scaled, train
-from engine.validation.studies import accuracy, effects, kept, protections
-from engine.validation.studies.findings import MOMENTS
+from engine.validation.studies import accuracy, kept, protections
+from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
 from engine.workload.source import source
 from tests.test_accuracy_study import assert_alike
@@ -96,7 +96,7 @@ def test_differences_are_the_variant_s_less_its_pair_s():
         return accuracy.Seed(number, "", scores, scores)
 
     study = kept.Study(ProtectionsPlan(variants=("bits-4",)), "2026-11-21", "0.3", {1: seed(1, 0.0), 2: seed(2, 0.05)})
-    means = {(one.moment, one.measure): one.difference.mean for one in effects.effects(study)}
+    means = {(one.moment, one.measure): one.difference.mean for one in findings(study)}
     assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.5)
     assert means["at_end", "loss"] == pytest.approx(0.02)
 
@@ -110,7 +110,7 @@ def test_the_stored_result_is_the_full_study():
 
 def test_the_study_can_see_harm():
     """Two bits a weight are known to hurt; an interval that included 0 could not tell four bits from harm."""
-    found = {(one.variant, one.moment, one.measure): one.difference for one in effects.stored()}
+    found = {(one.variant, one.moment, one.measure): one.difference for one in findings(kept.read(kept.STORED_PROTECTIONS))}
     assert found["bits-2", "at_recovery", "auc"].high < 0
     assert found["cpr-500", "at_recovery", "auc"].high < 0 and found["mlp-100", "at_recovery", "auc"].high < 0
 

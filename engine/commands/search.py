@@ -7,9 +7,10 @@ from math import inf
 from pathlib import Path
 from typing import TypeVar
 
-from ..analysis import cheapest, finding, knee, objective
-from ..analysis.objective import Constraint, Objective, constraint
+from ..analysis.choice import cheapest
+from ..analysis.objective import Constraint, Objective, constraint, objective
 from ..analysis.over_weeks import WEEKS, number
+from ..analysis.pareto import finding, knee
 from ..analysis.search import SearchedPoints, search
 from ..errors import BadInput, CannotRun
 from ..estimates import estimates

@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from datetime import date
 from functools import partial
@@ -13,15 +13,12 @@ from typing import Any
 from joblib import cpu_count
 
 from ..scenario.presets import preset_names
-from ..validation.studies import accuracy, effects, findings, kept, protections
+from ..validation.studies import findings, kept
 from ..validation.studies.kept import KINDS
 from . import output, progress_bar
 from .parser import Subparsers, jobs, whole_number
 
 batches = partial(whole_number, what="batches", most=10**6)
-SEEDS = {"accuracy": 24, "protections": 10}
-CHECKS: Mapping[str, Callable[[Any], None]] = {"accuracy": accuracy.check, "protections": protections.check}
-TABLES: Mapping[str, Callable[[kept.Study], str]] = {"accuracy": findings.table, "protections": effects.table}
 
 
 def add(commands: Subparsers) -> None:
@@ -29,7 +26,9 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("study", help="measure what lossy recoveries cost in accuracy, over many seeds")
     parser.add_argument("which", choices=tuple(KINDS), help="accuracy: an old MLP log; protections: old or rounded rows")
     parser.add_argument("--preset", choices=preset_names(), metavar="NAME", help=f"model ({_usual('preset')})")
-    parser.add_argument("--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(SEEDS.values())})")
+    parser.add_argument(
+        "--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(kind.seeds for kind in KINDS.values())})"
+    )
     parser.add_argument("--batches", type=batches, metavar="N", help=f"batches ({_usual('batches')})")
     parser.add_argument("--crash-at", type=batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
     samples = partial(whole_number, what="samples", most=10**7)
@@ -44,13 +43,13 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Train the seeds that the file lacks, then print the table of differences."""
     arguments.out = arguments.out or Path(f"{arguments.which}_study.jsonl")
-    arguments.seeds = arguments.seeds or SEEDS[arguments.which]
+    arguments.seeds = arguments.seeds or KINDS[arguments.which].seeds
     plan = _plan(arguments)
-    CHECKS[arguments.which](plan)
+    KINDS[arguments.which].check(plan)
     output.check(str(arguments.out))
     study = kept.begin(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    print(TABLES[arguments.which](kept.read(arguments.out)), end="")
+    print(findings.table(kept.read(arguments.out)), end="")
     return 0
 
 

@@ -8,25 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis import (
-    COST,
-    Columns,
-    Constraint,
-    Objective,
-    cheapest,
-    column,
-    constraint,
-    finding,
-    kept,
-    knee,
-    objective,
-    objectives,
-    ranks,
-    shares,
-    suggested_axes,
-)
-from ..analysis.objective import Array, numbers
+from ..analysis import suggested_axes
+from ..analysis.choice import COST, cheapest, kept
+from ..analysis.importance import shares
+from ..analysis.objective import Array, Columns, Constraint, Objective, column, constraint, numbers, objective, objectives
 from ..analysis.over_weeks import WEEKS
+from ..analysis.pareto import finding, knee, ranks
 from ..errors import BadInput
 from ..scenario import knobs
 from ..scenario.scenario import known
