@@ -1,6 +1,6 @@
 """Uncertainty from the constants: each moved over its plausible range, alone for a tornado, together for a band."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -65,16 +65,11 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
     A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
     not equally far away does not move the middle.
     """
-    drawn = [_results(scenario, values) for values in _samples(scenario, samples)]
-    names = [name for name, value in drawn[0].items() if value is not None]
-    return {name: _quantiles([row[name] for row in drawn]) for name in names}
-
-
-def _samples(scenario: Scenario, samples: int) -> Iterator[dict[str, float]]:
-    ranges = uncertain(scenario)
-    rng = np.random.default_rng([scenario.data.seed, PURPOSE])
-    for _ in range(samples):
-        yield {name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()}
+    ranges, rng = uncertain(scenario), np.random.default_rng([scenario.data.seed, PURPOSE])
+    values = [{name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()} for _ in range(samples)]
+    results = [_results(scenario, one) for one in values]
+    names = [name for name, value in results[0].items() if value is not None]
+    return {name: _quantiles([row[name] for row in results]) for name in names}
 
 
 def _drawn(one: Constant, way: float) -> float:

@@ -14,7 +14,6 @@ from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..faults.fault import Hazard
 from ..registry import names
-from ..scenario.scenario import Scenario
 from ..sweep import links
 from ..units import HOUR
 from . import output, scenario_arguments
@@ -64,23 +63,20 @@ def call(arguments: argparse.Namespace) -> int:
     seeds = range(1, arguments.seeds + 1)
     rows = compare_protections(scenario, chosen, hazards, arguments.days * 24, seeds, arguments.period)
     if arguments.json:
-        output.write(arguments.json, json.dumps(_content(scenario, hazards, arguments, rows), indent=1) + "\n")
+        content = {
+            "link": links.link(scenario),
+            "model_version": version.MODEL,
+            "days": arguments.days,
+            "seeds": arguments.seeds,
+            "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
+            "rows": rows,
+            "yardsticks": [asdict(one) for one in YARDSTICKS],
+            "llama3": {**asdict(llama()), "sentence": llama().sentence},
+        }
+        output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.json != output.STANDARD:
         output.write(output.STANDARD, table(rows))
     return 0
-
-
-def _content(scenario: Scenario, hazards: Mapping[str, Hazard], arguments: argparse.Namespace, rows: Sequence[Any]) -> Any:
-    return {
-        "link": links.link(scenario),
-        "model_version": version.MODEL,
-        "days": arguments.days,
-        "seeds": arguments.seeds,
-        "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
-        "rows": rows,
-        "yardsticks": [asdict(one) for one in YARDSTICKS],
-        "llama3": {**asdict(llama()), "sentence": llama().sentence},
-    }
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

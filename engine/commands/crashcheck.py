@@ -40,7 +40,11 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.replay:
         return _replay(arguments)
     if arguments.ladder:
-        return _ladder(arguments)
+        ladder = bugs.of_checkout("ladder")
+        rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
+        progress_bar.wipe()
+        output.write_json_or(arguments.json, rows, ladder.table(rows))
+        return 0
     if arguments.broken:
         bug = bugs.broken(arguments.broken)
         report = bugs.hunt(bug, models, seed=arguments.seed, on_progress=progress_bar.draw)
@@ -84,14 +88,6 @@ def _replay(arguments: argparse.Namespace) -> int:
     found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
     output.write_json_or(arguments.json, found, f"{said}\n")
     return INCONSISTENT if verdict.problem else 0
-
-
-def _ladder(arguments: argparse.Namespace) -> int:
-    ladder = bugs.of_checkout("ladder")
-    rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
-    progress_bar.wipe()
-    output.write_json_or(arguments.json, rows, ladder.table(rows))
-    return 0
 
 
 def _seed(text: str) -> int:
