@@ -69,17 +69,13 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
     values = [{name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()} for _ in range(samples)]
     results = [_results(scenario, one) for one in values]
     names = [name for name, value in results[0].items() if value is not None]
-    return {name: _quantiles([row[name] for row in results]) for name in names}
+    ends = {name: np.quantile([row[name] for row in results if row[name] is not None], QUANTILES) for name in names}
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
 def _drawn(one: Constant, way: float) -> float:
     """Return the value that lies `way`, from -1 to 1, towards the lower or the upper end of a constant's range."""
     return one.value + abs(way) * ((one.high if way > 0 else one.low) - one.value)
-
-
-def _quantiles(values: list[float | None]) -> tuple[float, float]:
-    low, high = np.quantile([value for value in values if value is not None], QUANTILES)
-    return float(low), float(high)
 
 
 def _results(scenario: Scenario, values: Mapping[str, float]) -> Results:

@@ -44,16 +44,6 @@ def call(arguments: argparse.Namespace) -> int:
             result = computed(chosen.scenario, how, chosen.data, _show)
     finally:
         progress_bar.wipe()
-    _write(arguments, result, how)
-    return 0 if result.ran else CANNOT_RUN
-
-
-def _show(progress: Progress) -> bool:
-    progress_bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
-    return False
-
-
-def _write(arguments: argparse.Namespace, result: Result, how: How) -> None:
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], how))
     if arguments.json:
@@ -62,6 +52,12 @@ def _write(arguments: argparse.Namespace, result: Result, how: How) -> None:
         output.write(arguments.trace, chrome_trace(result))
     if output.STANDARD not in (arguments.csv, arguments.json, arguments.trace):
         output.write(output.STANDARD, summary(result))
+    return 0 if result.ran else CANNOT_RUN
+
+
+def _show(progress: Progress) -> bool:
+    progress_bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
+    return False
 
 
 def summary(result: Result) -> str:

@@ -3,8 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from ..errors import BadKnob, nearest
-from ..scenario.presets import preset_names
+from ..scenario.presets import preset, preset_names
 from ..validation.validate import ClaimVerdict, Gap, gaps, validate
 from . import output
 from .parser import Subparsers
@@ -25,8 +24,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Run the claims; returns 3 if one fails."""
     output.check(arguments.json)
     for name in arguments.names:
-        if name not in preset_names():
-            raise BadKnob(f"preset {name!r} is not known; {nearest(name, preset_names())}")
+        preset(name)  # raises for one that is not known, before the first of them is run
     if arguments.gaps:  # facts about the estimate, which fail nothing
         found = [gap for name in arguments.names or preset_names() for gap in gaps(name)]
         output.write_json_or(arguments.json, [gap.as_json() for gap in found], gap_table(found))

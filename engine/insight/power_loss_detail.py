@@ -7,7 +7,7 @@ from math import isnan
 from ..amounts.expected import expected_traffic
 from ..core.arrays import Row
 from ..errors import CannotRun
-from ..run.run import Crash, Run, run
+from ..run.run import Crash, run
 from ..run.segment import Segment
 from ..run.shared_training import untrained
 from ..scenario.fault_knobs import Faults
@@ -50,13 +50,10 @@ def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail
     )
     m = machine_of(replace(settled.scenario, faults=faults))
     done, _ = run(m, amounts, None, untrained(m))
-    return PowerLossDetail(tuple(_rows(done, 1.2 * step)), 1.2 * step / MS, done.crashes[0])
-
-
-def _rows(done: Run, gap: float) -> Iterator[Row]:
     before, after = done.segments[:2]
-    yield from _segment(before, done.crashes[0], False, -before.length)
-    yield from _segment(after, done.crashes[0], True, gap)
+    crash, gap = done.crashes[0], 1.2 * step
+    rows = (*_segment(before, crash, False, -before.length), *_segment(after, crash, True, gap))
+    return PowerLossDetail(rows, gap / MS, crash)
 
 
 def _segment(segment: Segment, crash: Crash, again: bool, shift: float) -> Iterator[Row]:
