@@ -9,7 +9,7 @@ from scipy import stats
 
 from engine.__main__ import main
 from engine.errors import BadFile, BadInput
-from engine.training import initial, rows_of, scaled, train
+from engine.training import train
 from engine.validation.studies import accuracy, findings, kept, paired
 from engine.validation.studies.accuracy import AccuracyPlan, Score, Seed
 from engine.workload.source import source
@@ -22,11 +22,7 @@ WORDS = ["--preset", "tiny", "--batches", "60", "--crash-at", "40", "--held-out"
 
 def struck(plan: AccuracyPlan):
     """Train as far as a study does before it recovers; returns shape, first weights, source and what was trained."""
-    scenario = accuracy.scenario_of(plan, 1)
-    given, b = source(scenario), plan.crash_at
-    touched = rows_of([*(given.ids(n) for n in range(plan.batches)), given.held_out().ids])
-    shape = scaled(scenario, touched)
-    start = initial(shape, touched, 1)
+    b, (given, shape, start, _) = plan.crash_at, accuracy.begun(plan, 1)
     old = frozenset(b - g for g in plan.staleness)
     return shape, start, given, train(shape, start, given.batch, 0, b + 1, keep=old, record=frozenset({b}))
 

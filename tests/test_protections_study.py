@@ -5,11 +5,10 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadInput
-from engine.training import initial, localise, rows_of, scaled, train
+from engine.training import train
 from engine.validation.studies import accuracy, kept, protections
 from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
-from engine.workload.source import source
 from tests.test_accuracy_study import assert_alike
 
 SMALL = ProtectionsPlan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
@@ -19,15 +18,10 @@ WORDS = ["--preset", "tiny", "--batches", "40", "--crash-at", "30", "--held-out"
 @pytest.fixture(scope="module")
 def struck():
     """Weights of the small plan as batches 20 and 30 begin and after batch 39, trained without a break."""
-    scenario = protections.scenario_of(SMALL, 1)
-    given = source(scenario)
-    held_out = given.held_out()
-    touched = rows_of([*(given.ids(n) for n in range(SMALL.batches)), held_out.ids])
-    shape = scaled(scenario, touched)
-    first = initial(shape, touched, 1)
+    given, shape, first, test = accuracy.begun(SMALL, 1)
     older = {n: train(shape, first, given.batch, 0, n).weights for n in (20, 30)}
     ends = train(shape, first, given.batch, 0, 40).weights
-    return shape, older, ends, localise(shape, first, held_out)
+    return shape, older, ends, test
 
 
 def test_the_pair_is_the_run_without_a_fault_bit_by_bit(struck):

@@ -5,8 +5,8 @@ from functools import cache
 
 from ..registry import load
 from ..validation.studies import kept
-from ..validation.studies.findings import Finding, findings
-from ..validation.studies.protections import label, parsed
+from ..validation.studies.findings import Finding, findings, label
+from ..validation.studies.protections import parsed
 from .protection import Protection, ProtectionPlan
 
 

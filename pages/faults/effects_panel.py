@@ -8,8 +8,7 @@ import streamlit as st
 from engine.campaign.accuracy import AccuracyEffect, accuracy_effect
 from engine.errors import EmberpoolError
 from engine.registry import load, names
-from engine.validation.studies.findings import MEASURES, MOMENTS
-from engine.validation.studies.protections import label
+from engine.validation.studies.findings import MEASURES, MOMENTS, label
 from pages.common import downloads
 from pages.common.charts import INK, Spec, axis, rows
 from pages.common.plain import plain

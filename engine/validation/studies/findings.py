@@ -8,7 +8,7 @@ from typing import Any
 
 from .kept import KINDS, Study
 from .paired import Paired, paired
-from .protections import label
+from .protections import WORDS, parsed
 
 MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
 # Field of a score: its title, the factor to the unit that it is shown in, and that unit.
@@ -50,6 +50,12 @@ def findings(study: Study) -> tuple[Finding, ...]:
             difference = paired([x - y for x, y in zip(changed, without, strict=True)])
             found.append(Finding(variant, moment, measure, difference, stdev(without)))
     return tuple(found)
+
+
+def label(variant: str) -> str:
+    """Return what a variant of the study of lossy protections does, as a clause."""
+    kind, amount = parsed(variant)
+    return WORDS[kind].format(amount)
 
 
 def sentence(study: Study) -> str:

@@ -65,12 +65,6 @@ def parsed(name: str) -> tuple[str, int]:
     return kind, int(amount)
 
 
-def label(variant: str) -> str:
-    """Return what a variant does, as a clause."""
-    kind, amount = parsed(variant)
-    return WORDS[kind].format(amount)
-
-
 def one_seed(plan: ProtectionsPlan, seed: int) -> Seed:
     """Train one seed without a fault, and on from each variant's recovery; on one thread, so that no core count matters."""
     with single_thread():
