@@ -98,8 +98,6 @@ def _estimated(points: Sweep, asked: sweep_arguments.SweepQuestions) -> SweepEnd
         survey = sweep_tables.survey(points, "estimate", outcomes, asked)
     finally:
         progress_bar.wipe()
-    if survey is None:
-        raise CannotRun("No point was estimated.")
     return SweepEnd(survey, again, tuple(failed))
 
 
@@ -114,9 +112,8 @@ def _kept(
 
     for _ in range(MOST_ROUNDS):
         request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
-        survey = sweep_tables.survey(points, how, outcomes, asked)
-        if survey:
-            failures = service.failures(store, request)
+        with suppress(LookupError):
+            survey, failures = sweep_tables.survey(points, how, outcomes, asked), service.failures(store, request)
             return SweepEnd(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
     raise CannotRun(service.status(store, request).note or "The store keeps losing points; check its disk.")
 
