@@ -19,7 +19,6 @@ from ..results.result import Result
 from ..scenario.scenario import Scenario, known
 from ..sweep.axes import Axis
 from ..sweep.sweep import RefusedPlace, made
-from .choice import kept
 from .objective import NUMERIC, Array, Constraint, Objective
 from .over_weeks import number
 from .pareto import different, ranks
@@ -49,8 +48,7 @@ class SearchedPoints:
     @cached_property
     def rank(self) -> Array:
         """Each point's Pareto front among those that keep all bounds, 0 for the others."""
-        keeps = kept(self.columns, self.bounds)
-        return ranks({name: np.where(keeps, numbers, np.nan) for name, numbers in self.columns.items()}, self.wanted)
+        return ranks(self.columns, self.wanted, self.bounds)
 
     @property
     def front(self) -> tuple[Result, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from ..analysis import suggested_axes
 from ..analysis.choice import COST, cheapest, kept
 from ..analysis.importance import shares
-from ..analysis.objective import Array, Columns, Constraint, Objective, column, constraint, numbers, objective, objectives
+from ..analysis.objective import Array, Columns, Constraint, Objective, column, constraint, objective, objectives
 from ..analysis.over_weeks import WEEKS
 from ..analysis.pareto import finding, knee, ranks
 from ..errors import BadInput
@@ -97,10 +97,7 @@ def questions(arguments: argparse.Namespace, link: links.Questions) -> tuple[Swe
 def selected_rows(one: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
     """Return the indices of the rows to write, in their order, and every point's Pareto rank, 0 for none."""
     keeps = kept(columns, one.bounds)
-    rank = np.zeros(len(keeps), dtype=int)
-    if one.objectives:
-        known_ones = {name: np.where(keeps, numbers(columns, name), np.nan) for name in columns}
-        rank = ranks(known_ones, one.objectives)
+    rank = ranks(columns, one.objectives, one.bounds) if one.objectives else np.zeros(len(keeps), dtype=int)
     order = np.flatnonzero(keeps)
     if one.by:
         order = order[np.argsort(one.by.losses(columns)[order], kind="stable")]
