@@ -65,12 +65,15 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
     A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
     not equally far away does not move the middle.
     """
-    ranges, rng = uncertain(scenario), np.random.default_rng([scenario.data.seed, PURPOSE])
-    values = [{name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()} for _ in range(samples)]
-    results = [_results(scenario, one) for one in values]
+    results = [_results(scenario, values) for values in _samples(scenario, samples)]
     names = [name for name, value in results[0].items() if value is not None]
     ends = {name: np.quantile([row[name] for row in results if row[name] is not None], QUANTILES) for name in names}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
+
+
+def _samples(scenario: Scenario, samples: int) -> list[dict[str, float]]:
+    ranges, rng = uncertain(scenario), np.random.default_rng([scenario.data.seed, PURPOSE])
+    return [{name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()} for _ in range(samples)]
 
 
 def _drawn(one: Constant, way: float) -> float:
