@@ -34,11 +34,8 @@ class Share:
 
     def sentence(self, metric: str) -> str:
         """Say what the knob explains, and whether it does so alone."""
-        more = (
-            ""
-            if self.total is None or self.total < self.alone + 0.05
-            else f", and with other knobs together {_percent(self.total)}"
-        )
+        total = self.alone if self.total is None else self.total
+        more = f", and with other knobs together {_percent(total)}" if total >= self.alone + 0.05 else ""
         return f"{known(self.path).label} explains {_percent(self.alone)} of the variance of {short(metric).lower()}{more}."
 
 

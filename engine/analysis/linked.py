@@ -1,5 +1,7 @@
 """Links checked for meaning: bounds and objectives name results, a crash state can be replayed; the form is checked before."""
 
+from itertools import chain
+
 from ..crashcheck.view import view
 from ..errors import BadInput
 from ..sweep import links
@@ -8,30 +10,25 @@ from .objective import constraint, objectives
 
 def read(url: str) -> links.Opened:
     """Open a whole link, or the part behind its question mark; raises BadInput with the sentence that refuses it."""
-    return checked(links.read(url))
+    return _checked(links.read(url))
 
 
 def open_pairs(pairs: links.Pairs) -> links.Opened:
     """Open decoded parameters; raises BadInput with the sentence that refuses them."""
-    return checked(links.open_pairs(pairs))
+    return _checked(links.open_pairs(pairs))
 
 
-def checked(opened: links.Opened) -> links.Opened:
+def _checked(opened: links.Opened) -> links.Opened:
     """Return what a link says if all of it has a meaning, that of the links which it compares included; raises BadInput."""
-    check(opened.questions)
-    for _, link in opened.questions.compared:
-        check(links.read(link).questions)
+    compared = (links.read(link).questions for _, link in opened.questions.compared)
+    for questions in chain((opened.questions,), compared):
+        if questions.pareto:
+            objectives(questions.pareto)
+        for bound in questions.where:
+            constraint(bound)
     if opened.crash:
         view(opened.crash)
     return opened
-
-
-def check(questions: links.Questions) -> None:
-    """Refuse bounds and objectives that name no result; raises BadInput."""
-    if questions.pareto:
-        objectives(questions.pareto)
-    for bound in questions.where:
-        constraint(bound)
 
 
 def opened_or_error(pairs: links.Pairs) -> links.Opened | BadInput:

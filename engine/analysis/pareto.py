@@ -11,19 +11,20 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from .objective import Array, Columns, Objective, formatted, short
+from .choice import kept
+from .objective import Array, Columns, Constraint, Objective, formatted, short
 
 DIGITS = 12
 
 
-def ranks(columns: Columns, objectives: Sequence[Objective]) -> Array:
-    """Return each point's front, counted from 1, and 0 for points that lack one of the numbers.
+def ranks(columns: Columns, objectives: Sequence[Objective], bounds: Sequence[Constraint] = ()) -> Array:
+    """Return each point's front, counted from 1, and 0 for points that lack one of the numbers or break a bound.
 
     A point beats another if it is nowhere worse and somewhere better; equal points share a rank, and equal is what agrees
     to DIGITS digits: the order in which numbers were added makes no front.
     """
     losses = np.column_stack([_rounded(one.losses(columns)) for one in objectives])
-    known = np.isfinite(losses).all(axis=1)
+    known = np.isfinite(losses).all(axis=1) & kept(columns, bounds)
     rank = np.zeros(len(losses), dtype=np.int64)
     if known.any():
         different, same = np.unique(losses[known], axis=0, return_inverse=True)

@@ -19,7 +19,6 @@ from ..results.result import Result
 from ..scenario.scenario import Scenario, known
 from ..sweep.axes import Axis
 from ..sweep.sweep import RefusedPlace, made
-from .choice import kept
 from .objective import NUMERIC, Array, Constraint, Objective
 from .over_weeks import number
 from .pareto import different, ranks
@@ -44,13 +43,12 @@ class SearchedPoints:
     @cached_property
     def columns(self) -> dict[str, Array]:
         """What objectives and bounds ask of each point, NaN where it has no number."""
-        return {name: _numbers(self.results, name) for name in _names(self.wanted, self.bounds)}
+        return _columns(self.results, self.wanted, self.bounds)
 
     @cached_property
     def rank(self) -> Array:
         """Each point's Pareto front among those that keep all bounds, 0 for the others."""
-        keeps = kept(self.columns, self.bounds)
-        return ranks({name: np.where(keeps, numbers, np.nan) for name, numbers in self.columns.items()}, self.wanted)
+        return ranks(self.columns, self.wanted, self.bounds)
 
     @property
     def front(self) -> tuple[Result, ...]:
@@ -76,11 +74,11 @@ def search(
         raise BadInput("A search needs an axis to move along and an objective; give --axis and --objective.")
     seed = int(dict(settings).get("data.seed", base.data.seed))
     tried: dict[Place, Result | RefusedPlace] = {}
-    study, in_vain = _study(len(wanted), evaluations, seed), 0
-    interrupted = False
+    generation = min(max(evaluations // GENERATIONS, LEAST), MOST)
+    study, in_vain, interrupted = _study(len(wanted), generation, seed), 0, False
     try:
         while (room := evaluations - _estimates(tried)) > 0 and in_vain < MOST_IN_VAIN:
-            trials = [study.ask() for _ in range(_population(evaluations))]
+            trials = [study.ask() for _ in range(generation)]
             places = [tuple(_suggested(trial, axis) for axis in axes) for trial in trials]
             fresh = [place for place in dict.fromkeys(places) if place not in tried][:room]
             tried |= _tried(base, axes, settings, fresh)
@@ -99,19 +97,15 @@ def search(
     return SearchedPoints(tuple(wanted), tuple(bounds), found, interrupted)
 
 
-def _study(objectives: int, evaluations: int, seed: int) -> Any:
+def _study(objectives: int, population: int, seed: int) -> Any:
     import optuna  # late, since only a search needs it
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with warnings.catch_warnings(action="ignore"):  # bounds are said to be experimental there
         sampler = optuna.samplers.NSGAIISampler(
-            population_size=_population(evaluations), seed=seed, constraints_func=lambda trial: trial.user_attrs["excess"]
+            population_size=population, seed=seed, constraints_func=lambda trial: trial.user_attrs["excess"]
         )
         return optuna.create_study(directions=["minimize"] * objectives, sampler=sampler)
-
-
-def _population(evaluations: int) -> int:
-    return min(max(evaluations // GENERATIONS, LEAST), MOST)
 
 
 def _suggested(trial: Any, axis: Axis) -> float:
@@ -129,14 +123,11 @@ def _tried(
     base: Scenario, axes: Sequence[Axis], settings: Sequence[tuple[str, Any]], places: Sequence[Place]
 ) -> dict[Place, Result | RefusedPlace]:
     """Estimate the places together; two that round to one scenario are one estimate."""
-    points = {place: made(base, _values(axes, place), settings) for place in places}
+    chosen = {place: {axis.path: axis.value(one) for axis, one in zip(axes, place, strict=True)} for place in places}
+    points = {place: made(base, values, settings) for place, values in chosen.items()}
     scenarios = list(dict.fromkeys(point for point in points.values() if isinstance(point, Scenario)))
     results = dict(zip(scenarios, estimates(scenarios), strict=True))
     return {place: results[point] if isinstance(point, Scenario) else point for place, point in points.items()}
-
-
-def _values(axes: Sequence[Axis], place: Place) -> dict[str, Any]:
-    return {axis.path: axis.value(number) for axis, number in zip(axes, place, strict=True)}
 
 
 def _estimates(tried: dict[Place, Result | RefusedPlace]) -> int:
@@ -148,20 +139,17 @@ def _tell(
 ) -> None:
     """Tell the numbers of a point; one that has none is worst in everything and far from all bounds."""
     results = [ended] if isinstance(ended, Result) and ended.ran else []
-    columns = {name: _numbers(results, name) for name in _names(wanted, bounds)}
+    columns = _columns(results, wanted, bounds)
     losses = [_first(one.losses(columns)) for one in wanted]
     excess = [_first(one.excess(columns)) / max(abs(one.bound), 1e-12) for one in bounds]
     trial.set_user_attr("excess", excess)
     study.tell(trial, losses)
 
 
-def _names(wanted: Sequence[Objective], bounds: Sequence[Constraint]) -> tuple[str, ...]:
-    return (*(one.name for one in wanted), *(one.name for one in bounds))
-
-
 def _first(numbers: Array) -> float:
     return float(numbers[0]) if len(numbers) and isfinite(numbers[0]) else WORST
 
 
-def _numbers(results: Sequence[Result], name: str) -> Array:
-    return np.array([number(result, name) for result in results], dtype=float)
+def _columns(results: Sequence[Result], wanted: Sequence[Objective], bounds: Sequence[Constraint]) -> dict[str, Array]:
+    names = (*(one.name for one in wanted), *(one.name for one in bounds))
+    return {name: np.array([number(result, name) for result in results], dtype=float) for name in names}

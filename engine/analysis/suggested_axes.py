@@ -1,12 +1,11 @@
 """The suggested axes, a grid to begin with: knobs worth asking about that change a preset's time or cost."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from ..estimates import estimates
 from ..registry import every
 from ..scenario import knobs
-from ..scenario.scenario import Scenario, known, values, with_values
+from ..scenario.scenario import Scenario, known, values
 from ..sweep.axes import Axis
 from ..sweep.sweep import RefusedPlace, made
 from .choice import COST
@@ -60,10 +59,9 @@ def _candidates(base: Scenario) -> Iterator[Axis]:
 
 def _acts(base: Scenario, systems: tuple[str, ...], axis: Axis) -> bool:
     """Whether, under any of the systems, another value of the knob gives another time or another cost."""
-    return any(len(set(_outcomes(with_values(base, {"system": system}), axis))) > 1 for system in systems)
-
-
-def _outcomes(base: Scenario, axis: Axis) -> list[tuple[Any, ...]]:
-    points = [made(base, {axis.path: value}) for value in axis.values]
-    ran = [result.results for result in estimates([one for one in points if not isinstance(one, RefusedPlace)]) if result.ran]
-    return [(results[TIME], results[COST]) for results in ran]
+    for system in systems:
+        points = [made(base, {"system": system, axis.path: value}) for value in axis.values]
+        found = estimates([one for one in points if not isinstance(one, RefusedPlace)])
+        if len({(one.results[TIME], one.results[COST]) for one in found if one.ran}) > 1:
+            return True
+    return False

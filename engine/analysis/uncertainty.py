@@ -1,6 +1,6 @@
 """Uncertainty from the constants: each moved over its plausible range, alone for a tornado, together for a band."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -65,26 +65,20 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
     A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
     not equally far away does not move the middle.
     """
-    drawn = [_results(scenario, values) for values in _samples(scenario, samples)]
-    names = [name for name, value in drawn[0].items() if value is not None]
-    return {name: _quantiles([row[name] for row in drawn]) for name in names}
+    results = [_results(scenario, values) for values in _samples(scenario, samples)]
+    names = [name for name, value in results[0].items() if value is not None]
+    ends = {name: np.quantile([row[name] for row in results if row[name] is not None], QUANTILES) for name in names}
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
-def _samples(scenario: Scenario, samples: int) -> Iterator[dict[str, float]]:
-    ranges = uncertain(scenario)
-    rng = np.random.default_rng([scenario.data.seed, PURPOSE])
-    for _ in range(samples):
-        yield {name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()}
+def _samples(scenario: Scenario, samples: int) -> list[dict[str, float]]:
+    ranges, rng = uncertain(scenario), np.random.default_rng([scenario.data.seed, PURPOSE])
+    return [{name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()} for _ in range(samples)]
 
 
 def _drawn(one: Constant, way: float) -> float:
     """Return the value that lies `way`, from -1 to 1, towards the lower or the upper end of a constant's range."""
     return one.value + abs(way) * ((one.high if way > 0 else one.low) - one.value)
-
-
-def _quantiles(values: list[float | None]) -> tuple[float, float]:
-    low, high = np.quantile([value for value in values if value is not None], QUANTILES)
-    return float(low), float(high)
 
 
 def _results(scenario: Scenario, values: Mapping[str, float]) -> Results:

@@ -25,11 +25,6 @@ class CampaignLedger:
             self.seconds[bucket].append(seconds)
             self.joules[bucket].append(joules)
 
-    def move(self, source: str, target: str, seconds: float, joules: float) -> None:
-        """Take back what turned out to be something else."""
-        self.book(source, -seconds, -joules)
-        self.book(target, seconds, joules)
-
     def carry(self, way: str, amounts: Mapping[str, float], times: float) -> None:
         """Add bytes `written`, `read` or `trained`, so many times."""
         for medium, nbytes in amounts.items() if times else ():

@@ -1,11 +1,11 @@
 """The accuracy cost of a protection's recovery: nothing if it is exact, else what the stored studies measured."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 from ..registry import load
-from ..validation.studies import effects, kept
-from ..validation.studies.effects import StudyEffect
-from ..validation.studies.findings import findings
+from ..validation.studies import kept
+from ..validation.studies.findings import Finding, findings, label
 from ..validation.studies.protections import parsed
 from .protection import Protection, ProtectionPlan
 
@@ -18,40 +18,42 @@ class AccuracyEffect:
     measured variant stands for this recovery, and what is farther than that.
     """
 
-    protection: str
     exact: bool
     sentence: str
-    effects: tuple[StudyEffect, ...] = ()
+    effects: tuple[Finding, ...] = ()
 
 
 def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> AccuracyEffect:
     """Return what one recovery by a protection costs; with a plan, the measured variant nearest to what it gives back."""
     chosen: Protection = load("protections", protection)
     if "lossy" not in chosen.keeps.values():
-        return AccuracyEffect(protection, True, "What comes back is exact, so one recovery changes no later result.")
+        return AccuracyEffect(True, "What comes back is exact, so one recovery changes no later result.")
     if protection in ("relaxed", "relaxed-backup"):
-        return _stale(protection, plan.stale if plan else 100)
+        return _stale(plan.stale if plan else 100)
     if protection == "cpr":
-        return _nearest(protection, "cpr", float(plan.every) / 2 if plan else 500.0, "batches")
-    return _nearest(protection, "bits", 4.0, "bits")
+        return _nearest("cpr", float(plan.every) / 2 if plan else 500.0, "batches")
+    return _nearest("bits", 4.0, "bits")
 
 
-def _nearest(protection: str, kind: str, amount: float, unit: str) -> AccuracyEffect:
+@cache
+def stored() -> tuple[Finding, ...]:
+    """Return what the stored study of lossy protections found; raises BadFile where it cannot be read."""
+    return findings(kept.read(kept.STORED_PROTECTIONS))
+
+
+def _nearest(kind: str, amount: float, unit: str) -> AccuracyEffect:
     """Return the measured variant of a kind whose amount is nearest."""
-    known = {parsed(one.variant)[1] for one in effects.stored() if parsed(one.variant)[0] == kind}
+    known = {parsed(one.variant)[1] for one in stored() if parsed(one.variant)[0] == kind}
     best = min(known, key=lambda one: abs(one - amount))
-    found = tuple(one for one in effects.stored() if one.variant == f"{kind}-{best}")
+    found = tuple(one for one in stored() if one.variant == f"{kind}-{best}")
     far = f" A recovery here is about {amount:,.0f} {unit}, more than was measured." if amount > 2 * max(known) else ""
-    return AccuracyEffect(protection, False, f"Measured: {effects.label(f'{kind}-{best}')}.{far}", found)
+    return AccuracyEffect(False, f"Measured: {label(f'{kind}-{best}')}.{far}", found)
 
 
-def _stale(protection: str, age: int) -> AccuracyEffect:
+def _stale(age: int) -> AccuracyEffect:
     """Return the accuracy study's differences for the age nearest to that of the MLP log."""
     study = kept.read(kept.STORED)
-    ages = sorted(set(study.plan.staleness) - {0})
-    best = min(ages, key=lambda one: abs(one - age))
-    rows = (one for one in findings(study) if one.staleness == best)
-    found = tuple(StudyEffect(f"mlp-{best}", one.moment, one.measure, one.difference, one.spread) for one in rows)
-    return AccuracyEffect(
-        protection, False, f"Measured: {effects.label(f'mlp-{best}')}; the log here is up to {age:,} old.", found
-    )
+    best = min(study.plan.changed, key=lambda one: abs(one - age))
+    name = f"mlp-{best}"
+    found = tuple(replace(one, variant=name) for one in findings(study) if one.variant == best)
+    return AccuracyEffect(False, f"Measured: {label(name)}; the log here is up to {age:,} old.", found)

@@ -1,7 +1,7 @@
 """The cost of a batch, in seconds, joules and bytes, from the estimate: with a protection's log, or without any."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,22 +13,10 @@ from ..schedule.machine import Machine, expected_line, machine_of, settle
 from ..schedule.steady_state import steady
 from ..schedule.timeline import dynamic_joules, timeline
 from ..systems.steps.recovery import recover
-from ..systems.system import LogPolicy, RecoveryWork, System
+from ..systems.system import LogPolicy, RecoveryWork
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
 from ..workload.accesses import expected
 from .protection import Pace
-
-
-@dataclass(frozen=True)
-class Unlogged:
-    """A system's plan, under the policies in force, without the tasks that only its log needs."""
-
-    system: System
-    log_policy: LogPolicy
-
-    def __call__(self, s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
-        """Plan the batch, then take the log out."""
-        return without_log(self.system.plan(s, self.log_policy, t))
 
 
 def without_log(graph: TaskGraph) -> TaskGraph:
@@ -88,8 +76,13 @@ def _bare(scenario: Scenario) -> Pace:
 
 
 def _unlogged(scenario: Scenario) -> Machine:
+    """Build the machine whose system plans as under the policies in force, but without the tasks that only its log needs."""
     m = ready(scenario)
-    return replace(m, system=replace(m.system, plan=Unlogged(m.system, m.log_policy)), log_policy=replace(m.log_policy, log=""))
+
+    def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
+        return without_log(m.system.plan(s, m.log_policy, t))
+
+    return replace(m, system=replace(m.system, plan=plan), log_policy=replace(m.log_policy, log=""))
 
 
 @lru_cache(maxsize=256)

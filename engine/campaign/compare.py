@@ -1,8 +1,7 @@
 """The comparison of campaigns: protections under the same faults over many seeds, and one over checkpoint periods."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -38,21 +37,16 @@ def compare_protections(
     A protection that the scenario cannot have, or that does not fit, has its sentence under `Refused` and no numbers.
     """
     fault_stream.check(hazards)
-    runs = {name: partial(_run, scenario, name, hazards, hours, period) for name in protections}
-    return tuple(_row(name, run, seeds) for name, run in runs.items())
-
-
-def _run(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], hours: float, period: float | None, seed: int) -> Campaign:
-    return campaign(scenario, name, hazards, hours, seed, period)
-
-
-def _row(name: str, run: Callable[[int], Campaign], seeds: Sequence[int]) -> Row:
-    title = load("protections", name).title
-    try:
-        runs = [run(seed) for seed in seeds]
-    except (BadKnob, CannotRun) as error:
-        return {"Protection": name, "Title": title, "Refused": str(error)}
-    return {"Protection": name, "Title": title, "Refused": "", **summary(runs)}
+    rows = []
+    for name in protections:
+        row = {"Protection": name, "Title": load("protections", name).title}
+        try:
+            runs = [campaign(scenario, name, hazards, hours, seed, period) for seed in seeds]
+        except (BadKnob, CannotRun) as error:
+            rows.append({**row, "Refused": str(error)})
+        else:
+            rows.append({**row, "Refused": "", **summary(runs)})
+    return tuple(rows)
 
 
 def summary(runs: Sequence[Campaign]) -> Row:
@@ -96,7 +90,7 @@ def _bytes(runs: Sequence[Campaign]) -> Row:
     days = runs[0].elapsed / (24 * HOUR)
     media = ("pmem", "ssd", "remote", "network")
     daily = {f"Written to {name} [GB/day]": fmean(run.written.get(name, 0.0) for run in runs) / GB / days for name in media}
-    worn = fmean(wear(run.site, run.written.get("pmem", 0.0) + run.trained_written) for run in runs)
+    worn = fmean((run.written.get("pmem", 0.0) + run.trained_written) / endurance(run.site) for run in runs)
     return {**daily, "PMEM wear [% of endurance a year]": 100 * worn * 365 / days if runs[0].site.pmem else None}
 
 
@@ -168,11 +162,6 @@ def closed_form(terms: Terms, hazards: Mapping[str, Hazard], mtbf: float | None)
     if listed or "lost" in lossy or (plan.partial and "lossy" in lossy) or not all(map(fault_stream.destroyed, hazards)):
         return None
     return effective(plan, terms.useful, mtbf or inf, terms.detect + terms.restart + plan.restore)
-
-
-def wear(site: Site, nbytes: float) -> float:
-    """Return the share of its endurance that writing so many bytes takes from all persistent memory, evenly spread."""
-    return nbytes / endurance(site)
 
 
 def endurance(site: Site) -> float:

@@ -233,6 +233,7 @@ def _finish(terms: Terms, state: CampaignState) -> float:
     _book(terms, state, did, did.batches)
     counts = state.batch + did.batches
     gone = max(furthest - counts, 0.0)
-    state.ledger.move("useful", "lost", gone * terms.useful, gone * terms.useful_joules)
+    for bucket, batches in (("useful", -gone), ("lost", gone)):
+        state.ledger.book(bucket, batches * terms.useful, batches * terms.useful_joules)
     state.ledger.book("checkpoint", 0.0, terms.plan.watts * state.now)
     return counts

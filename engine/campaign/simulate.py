@@ -11,7 +11,7 @@ from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs, fault_stream
 from .accounts import closed
-from .fold import CampaignRecovery, CampaignState, Event, FaultArrival, Terms, fold
+from .fold import CampaignRecovery, Event, FaultArrival, Terms, fold
 from .protection import Protection, ProtectionPlan, Site
 from .site import site
 
@@ -70,7 +70,15 @@ class Campaign:
     @property
     def outcome(self) -> str:
         """How it went, as a sentence."""
-        return _outcome(self)
+        if lost := self.unrecoverable:
+            times = "once" if lost == 1 else f"{lost} times"
+            return f"unrecoverable {times}: nothing was left to restore, and training started again at batch 0"
+        went, kept = f"went on after {self.faults} faults", [recovery.keeps for recovery in self.recoveries]
+        if older := kept.count("older"):
+            return f"{went}, {older} of which cost the newest copy: training went back to a rarer one"
+        if lossy := kept.count("lossy"):
+            return f"{went}, {lossy} times with old or rounded parameters"
+        return f"{went} as if there had been none" if self.faults else "no fault struck"
 
 
 def campaign(
@@ -86,8 +94,10 @@ def campaign(
     Raises BadKnob for a protection that the scenario's system cannot have, CannotRun where the scenario does not fit.
     """
     terms, where = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
-    end = _seconds(hours)
-    return campaign_under(terms, where, protection, fault_stream.fault_arrivals(scenario, hazards, seed, end), end, seed)
+    if not 0 < hours <= MOST_HOURS:
+        raise BadKnob(f"A campaign of {hours:g} h is not possible; give more than 0 and at most {MOST_HOURS:g} h.")
+    arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, hours * HOUR)
+    return campaign_under(terms, where, protection, arrivals, hours * HOUR, seed)
 
 
 def campaign_under(
@@ -95,39 +105,6 @@ def campaign_under(
 ) -> Campaign:
     """Simulate `end` seconds under these very faults."""
     state, batches = fold(terms, arrivals, end)
-    return _closed(terms, where, protection, state, batches, seed, len(arrivals))
-
-
-def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None) -> tuple[Terms, Site]:
-    """Return what a campaign goes by, and the site that it follows from."""
-    if protection not in names("protections"):
-        raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'))}")
-    if period is not None and not 0 < period < MOST_HOURS * HOUR:
-        raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
-    chosen: Protection = load("protections", protection)
-    knobs = chosen.log(scenario)
-    where = site(scenario, None if knobs is None else batch_costs.logged_costs(scenario, knobs), mtbf, period)
-    plan = chosen.plan(where)
-    useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
-    waits = (*_waits(scenario), max(plan.restore, plan.backup_drain, where.state / where.home.write))
-    return Terms(chosen, plan, useful, joules, where.watts, *waits, {"pmem": where.bare.written}), where
-
-
-def _waits(scenario: Scenario) -> tuple[float, float]:
-    """Return the mean seconds until a fault is noticed, and from then until the restore begins: repair and restart."""
-    faults = scenario.faults
-    late = faults.late_detection_share * faults.late_detection_seconds
-    noticed = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late
-    return noticed, faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
-
-
-def _seconds(hours: float) -> float:
-    if not 0 < hours <= MOST_HOURS:
-        raise BadKnob(f"A campaign of {hours:g} h is not possible; give more than 0 and at most {MOST_HOURS:g} h.")
-    return hours * HOUR
-
-
-def _closed(terms: Terms, where: Site, protection: str, state: CampaignState, batches: float, seed: int, faults: int) -> Campaign:
     ledger = state.ledger
     return Campaign(
         protection=protection,
@@ -143,19 +120,24 @@ def _closed(terms: Terms, where: Site, protection: str, state: CampaignState, ba
         trained_written=closed(ledger.trained).get("pmem", 0.0),
         events=tuple(state.events),
         recoveries=tuple(state.recoveries),
-        faults=faults,
+        faults=len(arrivals),
     )
 
 
-def _outcome(done: Campaign) -> str:
-    lost = done.unrecoverable
-    if lost:
-        times = "once" if lost == 1 else f"{lost} times"
-        return f"unrecoverable {times}: nothing was left to restore, and training started again at batch 0"
-    older = sum(recovery.keeps == "older" for recovery in done.recoveries)
-    if older:
-        return f"went on after {done.faults} faults, {older} of which cost the newest copy: training went back to a rarer one"
-    lossy = sum(recovery.keeps == "lossy" for recovery in done.recoveries)
-    if lossy:
-        return f"went on after {done.faults} faults, {lossy} times with old or rounded parameters"
-    return f"went on after {done.faults} faults as if there had been none" if done.faults else "no fault struck"
+def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None) -> tuple[Terms, Site]:
+    """Return what a campaign goes by, and the site that it follows from."""
+    if protection not in names("protections"):
+        raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'))}")
+    if period is not None and not 0 < period < MOST_HOURS * HOUR:
+        raise BadKnob(f"A checkpoint period of {period:g} s is not possible; give more than 0 s, or nothing for the best one.")
+    chosen: Protection = load("protections", protection)
+    knobs = chosen.log(scenario)
+    where = site(scenario, None if knobs is None else batch_costs.logged_costs(scenario, knobs), mtbf, period)
+    plan = chosen.plan(where)
+    useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
+    faults, fresh = scenario.faults, max(plan.restore, plan.backup_drain, where.state / where.home.write)
+    late = faults.late_detection_share * faults.late_detection_seconds
+    noticed = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late
+    repaired = faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
+    stored = {"pmem": where.bare.written}
+    return Terms(chosen, plan, useful, joules, where.watts, noticed, repaired, fresh, stored), where

@@ -1,12 +1,9 @@
 """The site of a campaign, its machine as protections see it: how fast all state can leave its memory, and where it can go."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import numpy as np
 
 from ..core.work import Copy, Move, Stream, Work
-from ..hardware.device import Device, assumed, gpus_in_node, nodes
+from ..hardware.device import Device, assumed, gpus_in_node, joules, nodes, seconds
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
 from ..scenario.scenario import Scenario
@@ -26,6 +23,7 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
     wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn(m)
+    drives, idle_watts = _drives(m)
     remote, network = keepers * min(STORE.value * GB, card), keepers * card
     return Site(
         scenario=m.scenario,
@@ -38,8 +36,8 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
         shards=machine.num_gpus if m.system.memory == "hbm" else keepers,
         home=_home(m),
         remote=StatePath(remote, remote, wire),
-        ssd=_drives(m),
-        ssd_watts=0.0 if "ssd" in m.devices else _drive_watts(m),
+        ssd=drives,
+        ssd_watts=0.0 if "ssd" in m.devices else idle_watts,
         in_dram=m.system.memory == "dram" and "cxl" not in m.devices,
         pmem="pmem" in m.devices,
         network=StatePath(network, network, wire),
@@ -53,17 +51,13 @@ def _drawn(m: Machine) -> float:
     return float(np.prod([device.drawn_per_joule for device in m.devices.values()]))
 
 
-def _drives(m: Machine) -> StatePath:
-    """Return the drives of all nodes; a machine without any is given those that its knobs name."""
+def _drives(m: Machine) -> tuple[StatePath, float]:
+    """Return the drives of all nodes, those that the knobs name where there are none yet, and the watts that they idle at."""
     machine = m.scenario.machine
     drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds * nodes(machine)
     write, read = count * drive.write.value * GB, count * drive.read.value * GB
-    return StatePath(write, read, _drawn(m) * count * (drive.active.value - drive.idle.value) / write)
-
-
-def _drive_watts(m: Machine) -> float:
-    machine = m.scenario.machine
-    return _drawn(m) * machine.num_ssds * nodes(machine) * assumed(machine, "ssd", DRIVES[machine.ssd]).idle.value
+    joules = _drawn(m) * count * (drive.active.value - drive.idle.value) / write
+    return StatePath(write, read, joules), _drawn(m) * machine.num_ssds * nodes(machine) * drive.idle.value
 
 
 def _home(m: Machine) -> StatePath:
@@ -77,27 +71,23 @@ def _home(m: Machine) -> StatePath:
 
 def _rates(m: Machine, place: str) -> tuple[float, float, float]:
     """Return bytes per second written and read, and joules per byte read, of one memory and of the links before it."""
-    ways = [
-        (_rate(device, work(True)), _rate(device, work(False)), _joules(device, work(False))) for device, work in _on(m, place)
-    ]
+    ways = [(_rate(device, written), _rate(device, read), _joules(device, read)) for device, written, read in _passed(m, place)]
     write, read, joules = zip(*ways, strict=True)
     return min(write), min(read), sum(joules)
 
 
-def _on(m: Machine, place: str) -> Iterator[tuple[Device, Callable[[bool], Work]]]:
-    """Yield the devices that state passes on its way out of a memory."""
+def _passed(m: Machine, place: str) -> list[tuple[Device, Work, Work]]:
+    """Return the devices that state passes on its way out of a memory, with the work to write and to read it there."""
     if place == "hbm":
-        yield m.devices["pcie"], lambda write: Copy(PROBE)
-        return
-    yield m.devices["remote" if place == "servers" else place], lambda write: Stream(PROBE, write=write)
-    if "cxl" in m.devices:
-        yield m.devices["cxl"], lambda write: Move(PROBE)
+        return [(m.devices["pcie"], Copy(PROBE), Copy(PROBE))]
+    held = m.devices["remote" if place == "servers" else place]
+    link = [(m.devices["cxl"], Move(PROBE), Move(PROBE))] if "cxl" in m.devices else []
+    return [(held, Stream(PROBE, write=True), Stream(PROBE, write=False)), *link]
 
 
-def _rate(device: Device, work: Any) -> float:
-    return PROBE / float(device.seconds[type(work)](work))
+def _rate(device: Device, work: Work) -> float:
+    return PROBE / float(seconds(device, work))
 
 
-def _joules(device: Device, work: Any) -> float:
-    amounts = float(device.joules[type(work)](work)) if type(work) in device.joules else 0.0
-    return (amounts + float(device.seconds[type(work)](work)) * device.busy_watts) / PROBE
+def _joules(device: Device, work: Work) -> float:
+    return (joules(device, work).item() + float(seconds(device, work)) * device.busy_watts) / PROBE

@@ -1,7 +1,6 @@
 """`bench`: our speed beside whichever peers are installed, as ratios measured in one run."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -31,10 +30,7 @@ def call(arguments: argparse.Namespace) -> int:
         if name not in found:
             raise BadInput(f"benchmark {name!r} is not known; {nearest(name, tuple(found))}")
     rows = [measured(found[name]) for name in arguments.names or found]
-    if arguments.json:
-        output.write(arguments.json, json.dumps(rows, indent=1) + "\n")
-    else:
-        output.write(output.STANDARD, table(rows))
+    output.write_json_or(arguments.json, rows, table(rows))
     return 0
 
 
@@ -49,16 +45,16 @@ def benchmarks() -> dict[str, Any]:
 
 def measured(benchmark: Any) -> Row:
     """Run one benchmark; without its peer, all that was measured is null."""
-    row = {"name": benchmark.name, "title": benchmark.title, "peer_name": benchmark.peer_name}
-    row |= {"target": benchmark.target, "stretch": benchmark.stretch}
+    row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
         return row | dict.fromkeys(("ours", "peer", "ratio", "passed", "equal_results"))
     ours, peer, equal = benchmark.run()
+    ratio = peer / ours
     return row | {
         "ours": ours,
         "peer": peer,
-        "ratio": peer / ours,
-        "passed": equal and peer / ours >= benchmark.target,
+        "ratio": ratio,
+        "passed": equal and ratio >= benchmark.target,
         "equal_results": equal,
     }
 

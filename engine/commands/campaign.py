@@ -4,6 +4,8 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
+from math import inf
 from typing import Any
 
 from .. import version
@@ -12,21 +14,20 @@ from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..faults.fault import Hazard
 from ..registry import names
-from ..scenario.scenario import Scenario
 from ..sweep import links
 from ..units import HOUR
 from . import output, scenario_arguments
-from .parser import Subparsers, whole_number
+from .parser import Subparsers, number, positive, whole_number
 
 COLUMNS = {
-    "Effective training time ratio": ("useful", "9.4f"),
-    "Goodput [samples/s]": ("samples/s", "12,.0f"),
-    "Checkpoint overhead [%]": ("checkpoint %", "14.3f"),
-    "Lost work [h]": ("lost h", "9.2f"),
-    "RPO of embeddings [batches]": ("RPO rows", "12,.0f"),
-    "RPO of the MLP [batches]": ("RPO MLP", "12,.0f"),
-    "Unrecoverable [%]": ("unrecov. %", "12.1f"),
-    "PMEM wear [% of endurance a year]": ("wear %/year", "13.2f"),
+    "Effective training time ratio": ("useful", 9, "z.4f"),
+    "Goodput [samples/s]": ("samples/s", 12, "z,.0f"),
+    "Checkpoint overhead [%]": ("checkpoint %", 14, "z.3f"),
+    "Lost work [h]": ("lost h", 9, "z.2f"),
+    "RPO of embeddings [batches]": ("RPO rows", 12, "z,.0f"),
+    "RPO of the MLP [batches]": ("RPO MLP", 12, "z,.0f"),
+    "Unrecoverable [%]": ("unrecov. %", 12, "z.1f"),
+    "PMEM wear [% of endurance a year]": ("wear %/year", 13, "z.2f"),
 }
 
 
@@ -38,9 +39,12 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--mtbf", action="append", default=[], metavar="FAULT=HOURS", help="of the whole machine; otherwise the fault knobs hold"
     )
-    parser.add_argument("--days", type=_days, default=14.0, metavar="N", help="how long to train (14)")
-    parser.add_argument("--seeds", type=_seeds, default=8, metavar="N", help="seeds 1 to N (8)")
-    parser.add_argument("--period", type=_period, metavar="SECONDS", help="between checkpoints (the best by Daly)")
+    parser.add_argument(
+        "--days", type=partial(positive, what="days", most=40_000), default=14.0, metavar="N", help="how long to train (14)"
+    )
+    seeds, period = partial(whole_number, what="seeds", most=10_000), partial(positive, what="seconds", most=1e9)
+    parser.add_argument("--seeds", type=seeds, default=8, metavar="N", help="seeds 1 to N (8)")
+    parser.add_argument("--period", type=period, metavar="SECONDS", help="between checkpoints (the best by Daly)")
     parser.add_argument("--json", metavar="FILE", help="write rows, hazards and yardsticks as JSON; - for standard output")
     parser.set_defaults(call=call)
 
@@ -49,7 +53,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Simulate the campaigns and write their table."""
     output.check(arguments.json)
     scenario = scenario_arguments.chosen(arguments).scenario
-    hazards = _hazards(arguments.mtbf) or fault_stream.hazards_of(scenario)
+    hazards = dict(map(_hazard, arguments.mtbf)) or fault_stream.hazards_of(scenario)
     if not hazards:
         raise BadInput("No fault can strike; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
     chosen = arguments.protection.split(",") if arguments.protection else names("protections")
@@ -59,72 +63,36 @@ def call(arguments: argparse.Namespace) -> int:
     seeds = range(1, arguments.seeds + 1)
     rows = compare_protections(scenario, chosen, hazards, arguments.days * 24, seeds, arguments.period)
     if arguments.json:
-        output.write(arguments.json, json.dumps(_content(scenario, hazards, arguments, rows), indent=1) + "\n")
+        content = {
+            "link": links.link(scenario),
+            "model_version": version.MODEL,
+            "days": arguments.days,
+            "seeds": arguments.seeds,
+            "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
+            "rows": rows,
+            "yardsticks": [asdict(one) for one in YARDSTICKS],
+            "llama3": {**asdict(llama()), "sentence": llama().sentence},
+        }
+        output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.json != output.STANDARD:
         output.write(output.STANDARD, table(rows))
     return 0
 
 
-def _content(scenario: Scenario, hazards: Mapping[str, Hazard], arguments: argparse.Namespace, rows: Sequence[Any]) -> Any:
-    return {
-        "link": links.link(scenario),
-        "model_version": version.MODEL,
-        "days": arguments.days,
-        "seeds": arguments.seeds,
-        "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
-        "rows": rows,
-        "yardsticks": [asdict(one) for one in YARDSTICKS],
-        "llama3": {**asdict(llama()), "sentence": llama().sentence},
-    }
-
-
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Write the rows for people; under them why a protection cannot be had."""
-    head = "".join(f"{title:>{form.split('.')[0].rstrip(',')}}" for title, form in COLUMNS.values())
+    head = "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
     lines = [row["Refused"] or _line(row) for row in sorted(rows, key=lambda row: bool(row["Refused"]))]
     return "\n".join([f"{'protection':22}{head}", *lines]) + "\n"
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    return f"{row['Protection']:22}" + "".join(_cell(row[name], form) for name, (_, form) in COLUMNS.items())
-
-
-def _cell(value: float | None, form: str) -> str:
-    return f"{'-':>{form.split('.')[0].rstrip(',')}}" if value is None else format(value, f"z{form}")
-
-
-def _hazards(words: Sequence[str]) -> dict[str, Hazard]:
-    return dict(_hazard(text) for text in words)
+    cells = ((width, "-" if row[name] is None else format(row[name], form)) for name, (_, width, form) in COLUMNS.items())
+    return f"{row['Protection']:22}" + "".join(f"{text:>{width}}" for width, text in cells)
 
 
 def _hazard(text: str) -> tuple[str, Hazard]:
     name, _, hours = text.partition("=")
-    try:
-        mtbf = float(hours)
-    except ValueError:
-        mtbf = 0.0
-    if not 0 < mtbf < float("inf"):
+    if not 0 < number(hours) < inf:
         raise BadInput(f"--mtbf {text!r} is not a fault with its hours; write FAULT=HOURS, such as gpu-crash=24.")
-    return name, Hazard(mtbf * HOUR)
-
-
-def _days(text: str) -> float:
-    return _positive(text, "days", 40_000)
-
-
-def _period(text: str) -> float:
-    return _positive(text, "seconds", 1e9)
-
-
-def _positive(text: str, what: str, most: float) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} above 0 and up to {most:g}")
-    return number
-
-
-def _seeds(text: str) -> int:
-    return whole_number(text, "seeds", 10_000)
+    return name, Hazard(number(hours) * HOUR)

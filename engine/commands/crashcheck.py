@@ -1,7 +1,7 @@
 """`crashcheck`: explores what power losses can leave, and judges every recovery; or breaks the protocol and looks on."""
 
 import argparse
-import json
+from functools import partial
 from typing import Any
 
 from ..crashcheck import bugs, replay_line
@@ -19,7 +19,8 @@ SHOWN = 10
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("crashcheck", help="explore the crash states of the log protocol")
-    parser.add_argument("--states", type=_states, default=STATES, metavar="N", help=f"unique states to visit, about ({STATES})")
+    states = partial(whole_number, what="states", most=100_000_000)
+    parser.add_argument("--states", type=states, default=STATES, metavar="N", help=f"unique states to visit, about ({STATES})")
     parser.add_argument("--model", metavar="NAME", help="one persistence model; without it, all that are safe")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--broken", metavar="BUG", help="a seeded bug, or FILE.py:FUNCTION from a medium to a broken one")
@@ -39,7 +40,11 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.replay:
         return _replay(arguments)
     if arguments.ladder:
-        return _ladder(arguments)
+        ladder = bugs.of_checkout("crashcheck.ladder")
+        rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
+        progress_bar.wipe()
+        output.write_json_or(arguments.json, rows, ladder.table(rows))
+        return 0
     if arguments.broken:
         bug = bugs.broken(arguments.broken)
         report = bugs.hunt(bug, models, seed=arguments.seed, on_progress=progress_bar.draw)
@@ -49,10 +54,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, Any]) -> int:
     progress_bar.wipe()
-    if arguments.json:
-        output.write(arguments.json, json.dumps(report.as_json() | more, indent=1) + "\n")
-    else:
-        output.write(output.STANDARD, report_text(report, more))
+    output.write_json_or(arguments.json, report.as_json() | more, report_text(report, more))
     if report.interrupted:
         return INTERRUPTED
     return INCONSISTENT if report.inconsistent else 0
@@ -60,7 +62,7 @@ def _tell(arguments: argparse.Namespace, report: CrashReport, more: dict[str, An
 
 def report_text(report: CrashReport, more: dict[str, Any]) -> str:
     """Write the report for people."""
-    replay_line = [
+    lines = [
         f"{report.unique_states} unique states of {report.raw_states} at {report.points} points in {report.seconds:.1f} s: "
         f"{report.inconsistent} inconsistent.",
         f"{len(report.configurations)} configurations under {', '.join(sorted(report.models))}; power lost up to {report.depth} "
@@ -68,44 +70,24 @@ def report_text(report: CrashReport, more: dict[str, Any]) -> str:
         report.not_explored(),
     ]
     if "caught" in more:
-        replay_line.append(f"{more['broken']}: {'caught' if more['caught'] else 'not caught'}.")
+        lines.append(f"{more['broken']}: {'caught' if more['caught'] else 'not caught'}.")
     if report.interrupted:
-        replay_line.append("Interrupted; run it again for the rest: the order of states is always the same.")
-    replay_line += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:SHOWN]]
+        lines.append("Interrupted; run it again for the rest: the order of states is always the same.")
+    lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:SHOWN]]
     if len(report.failures) > SHOWN:
-        replay_line.append(f"and {len(report.failures) - SHOWN} more lines in --json FILE.")
-    return "\n".join(replay_line) + "\n"
+        lines.append(f"and {len(report.failures) - SHOWN} more lines in --json FILE.")
+    return "\n".join(lines) + "\n"
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    asked = replay_line.read(arguments.replay)
-    bug = bugs.Broken("")
-    if arguments.broken or asked.bug:
-        bug = bugs.broken(arguments.broken or asked.bug)
+    name = arguments.broken or replay_line.read(arguments.replay).bug
+    bug = bugs.broken(name) if name else bugs.Broken("")
     with bug.install():
         verdict = replay_line.replay(arguments.replay, bug.wrap)
     said = verdict.problem or ("refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}")
-    if arguments.json:
-        found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
-        output.write(arguments.json, json.dumps(found, indent=1) + "\n")
-    else:
-        output.write(output.STANDARD, f"{said}\n")
+    found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
+    output.write_json_or(arguments.json, found, f"{said}\n")
     return INCONSISTENT if verdict.problem else 0
-
-
-def _ladder(arguments: argparse.Namespace) -> int:
-    ladder = bugs.of_checkout("crashcheck.ladder")
-    rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
-    progress_bar.wipe()
-    if arguments.json:
-        output.write(arguments.json, json.dumps(rows, indent=1) + "\n")
-    else:
-        output.write(output.STANDARD, ladder.table(rows))
-    return 0
-
-
-def _states(text: str) -> int:
-    return whole_number(text, "states", 100_000_000)
 
 
 def _seed(text: str) -> int:

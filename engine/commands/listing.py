@@ -2,15 +2,15 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from .. import registry
 from ..caches import policy
 from ..core import catalog
+from ..core.constants import Constant
 from ..faults.fault import mtbfs, published
-from ..hardware.device import DeviceKind
 from ..scenario import knobs, presets
 from ..scenario.scenario import KNOBS
 from ..units import HOUR
@@ -49,21 +49,19 @@ def _variant(kind: str, name: str) -> Entry:
     return {"name": name, "title": getattr(found, "title", name) + unsure, "help": idea}
 
 
+def _fields(one: Any, *names: str) -> Entry:
+    return {name: getattr(one, name) for name in names}
+
+
 def _metrics() -> list[Entry]:
-    return [{"name": name, "title": one.title, "help": one.help} for name, one in registry.every("metrics").items()]
+    return [{"name": name} | _fields(one, "title", "help") for name, one in registry.every("metrics").items()]
 
 
 def _faults() -> list[Entry]:
     """Each fault with its number, its kind and what it destroys."""
     return [
-        {
-            "name": name,
-            "title": one.title,
-            "help": one.summary,
-            "id": one.id,
-            "kind": one.kind,
-            "destroys": ", ".join(sorted(one.destroys)) or "nothing",
-        }
+        {"name": name, "title": one.title, "help": one.summary}
+        | {"id": one.id, "kind": one.kind, "destroys": ", ".join(sorted(one.destroys)) or "nothing"}
         for name, one in sorted(registry.every("faults").items(), key=lambda item: (int(item[1].id[1:]), item[0]))
     ]
 
@@ -72,13 +70,7 @@ def _rates() -> list[Entry]:
     """Each published failure rate, with what it was counted from and the source."""
     files = {name: published(name) for name in registry.rate_names() if name != registry.NO_RATES}
     return [
-        {
-            "name": name,
-            "fault": fault,
-            **one,
-            "mtbf_hours": f"{mtbfs(name)[fault] / HOUR:.4g} h",
-            "of": content["source"],
-        }
+        {"name": name, "fault": fault, **one, "mtbf_hours": f"{mtbfs(name)[fault] / HOUR:.4g} h", "of": content["source"]}
         for name, content in files.items()
         for fault, one in content["faults"].items()
     ]
@@ -87,13 +79,13 @@ def _rates() -> list[Entry]:
 def _devices() -> list[Entry]:
     """Each device with the knobs that it reads, and every constant that it hangs on, by the part that a knob chooses."""
     return [
-        {**_variant("devices", name), "knobs": list(kind.knobs), "constants": _constants(kind)}
+        {**_variant("devices", name), "knobs": list(kind.knobs), "constants": _constants(kind.parts())}
         for name, kind in registry.every("devices").items()
     ]
 
 
-def _constants(kind: DeviceKind) -> list[Entry]:
-    return [{"part": part, **asdict(constant)} for part, constants in kind.parts().items() for constant in constants]
+def _constants(parts: Mapping[str, Iterable[Constant]]) -> list[Entry]:
+    return [{"part": part, **asdict(constant)} for part, constants in parts.items() for constant in constants]
 
 
 def _parts() -> list[Entry]:
@@ -104,11 +96,7 @@ def _parts() -> list[Entry]:
 def _protections() -> list[Entry]:
     """Each protection with what comes back of each loss, and the constants that its plan hangs on."""
     return [
-        {
-            **_variant("protections", name),
-            "keeps": dict(one.keeps),
-            "constants": [{"part": "", **asdict(c)} for c in one.constants],
-        }
+        {**_variant("protections", name), "keeps": dict(one.keeps), "constants": _constants({"": one.constants})}
         for name, one in registry.every("protections").items()
     ]
 
@@ -119,25 +107,15 @@ def _caches() -> list[Entry]:
 
 
 def _presets() -> list[Entry]:
-    found = (presets.preset(name) for name in presets.preset_names())
-    return [{"name": one.name, "title": one.title, "description": one.description, "paper": one.paper} for one in found]
+    return [_fields(presets.preset(name), "name", "title", "description", "paper") for name in presets.preset_names()]
 
 
 def _knobs() -> list[Entry]:
     return [
-        {
-            "path": path,
-            "label": knob.label,
-            "unit": knob.unit,
-            "kind": knob.kind,
-            "low": knob.low,
-            "high": knob.high,
-            "choices": list(knob.allowed),
-            "default": knob.default,
-            "acts": knob.acts,
-            "help": knob.help,
-        }
-        for path, knob in KNOBS.items()
+        _fields(knob, "path", "label", "unit", "kind", "low", "high")
+        | {"choices": list(knob.allowed)}
+        | _fields(knob, "default", "acts", "help")
+        for knob in KNOBS.values()
     ]
 
 

@@ -1,9 +1,11 @@
 """The targets of output: a file, written whole or not at all, or standard output for `-`."""
 
+import json
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ..errors import BadFile, BadInput
 from ..results.csv_table import check_writable, write_atomically
@@ -33,6 +35,11 @@ def write(target: str, text: str | Iterable[str]) -> None:
     except OSError as error:
         silence()
         raise BadFile(f"Standard output cannot be written: {error.strerror}; name a file instead.") from error
+
+
+def write_json_or(target: str | None, content: Any, text: str) -> None:
+    """Write the content as JSON to the target; without one, the text for people to standard output."""
+    write(target or STANDARD, json.dumps(content, indent=1) + "\n" if target else text)
 
 
 def silence() -> None:

@@ -1,6 +1,8 @@
 """The command line's grammar: every complaint is one sentence, and what several commands share."""
 
 import argparse
+from functools import partial
+from math import nan
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,35 +35,26 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
 
 
-def jobs(text: str) -> int:
-    """Read a number of workers."""
-    return whole_number(text, "workers", 1024)
-
-
-def points(text: str) -> int:
-    """Read a number of points."""
-    return whole_number(text, "points", 100_000)
-
-
-def seconds(text: str) -> float:
-    """Read a duration in seconds."""
-    return amount(text, "seconds", 0.0, 1e9)
-
-
-def gibibytes(text: str) -> float:
-    """Read an amount of storage in GiB."""
-    return amount(text, "GiB", 0.001, 1e6)
+def number(text: str) -> float:
+    """Read a number; what is none is NaN, which lies in no range."""
+    try:
+        return float(text)
+    except ValueError:
+        return nan
 
 
 def amount(text: str, what: str, least: float, most: float) -> float:
     """Read a number of something from `least` to `most`."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not least <= number <= most:
+    if not least <= number(text) <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {least:g} to {most:g}".replace("e+0", "e"))
-    return number
+    return number(text)
+
+
+def positive(text: str, what: str, most: float) -> float:
+    """Read a number of something above 0 and up to `most`."""
+    if not 0 < number(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} above 0 and up to {most:g}")
+    return number(text)
 
 
 def whole_number(text: str, what: str, most: int) -> int:
@@ -69,3 +62,7 @@ def whole_number(text: str, what: str, most: int) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from 1 to {most}")
     return int(text)
+
+
+jobs = partial(whole_number, what="workers", most=1024)
+points = partial(whole_number, what="points", most=100_000)

@@ -36,7 +36,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Run the chosen scenario and write what was asked for; returns the exit status."""
     output.check(arguments.csv, arguments.json, arguments.trace)
     chosen = scenario_arguments.chosen(arguments)
-    if chosen.axes:
+    if chosen.start.axes:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
     how: How = "estimate" if arguments.estimate else "full"
     try:
@@ -44,16 +44,6 @@ def call(arguments: argparse.Namespace) -> int:
             result = computed(chosen.scenario, how, chosen.data, _show)
     finally:
         progress_bar.wipe()
-    _write(arguments, result, how)
-    return 0 if result.ran else CANNOT_RUN
-
-
-def _show(progress: Progress) -> bool:
-    progress_bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
-    return False
-
-
-def _write(arguments: argparse.Namespace, result: Result, how: How) -> None:
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], how))
     if arguments.json:
@@ -62,6 +52,12 @@ def _write(arguments: argparse.Namespace, result: Result, how: How) -> None:
         output.write(arguments.trace, chrome_trace(result))
     if output.STANDARD not in (arguments.csv, arguments.json, arguments.trace):
         output.write(output.STANDARD, summary(result))
+    return 0 if result.ran else CANNOT_RUN
+
+
+def _show(progress: Progress) -> bool:
+    progress_bar.draw(progress.share, f"batch {progress.done:,} of {progress.total:,} {progress.note}")
+    return False
 
 
 def summary(result: Result) -> str:

@@ -20,18 +20,16 @@ DIGEST = "data.digest"
 
 @dataclass(frozen=True)
 class Chosen:
-    """The scenario before its settings, the settings by dotted path, a link's axes and questions, and the data file."""
+    """What a preset, a link or a file says, the settings by dotted path, and the data file."""
 
-    base: Scenario
+    start: links.Opened
     settings: Mapping[str, Any]
-    axes: tuple[str, ...]
     data: Path | None
-    questions: links.Questions = links.Questions()
 
     @property
     def scenario(self) -> Scenario:
         """The scenario with its settings; a set `model.name` comes before the others."""
-        return with_values(self.base, self.settings)
+        return with_values(self.start.scenario, self.settings)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -47,25 +45,26 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def chosen(arguments: argparse.Namespace) -> Chosen:
     """Return what the arguments choose; raises BadInput."""
-    base, axes, questions = _base(arguments)
+    start = _start(arguments)
     settings = dict(_setting(text) for text in arguments.set)
     if arguments.data is not None:
-        asked = settings.get(DIGEST, values(base)[DIGEST])
+        asked = settings.get(DIGEST, values(start.scenario)[DIGEST])
         settings[DIGEST] = _digest(arguments.data)
         if asked not in ("", settings[DIGEST]):
             raise BadFile(f"{arguments.data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
-    return Chosen(base, settings, axes, arguments.data, questions)
+    return Chosen(start, settings, arguments.data)
 
 
-def _base(arguments: argparse.Namespace) -> tuple[Scenario, tuple[str, ...], links.Questions]:
+def _start(arguments: argparse.Namespace) -> links.Opened:
     if arguments.link is not None:
         opened = linked.read(arguments.link)
         if opened.banner:
             print(opened.banner, file=sys.stderr)
-        return opened.scenario, opened.axes, opened.questions
+        return opened
     if arguments.scenario is not None:
-        return scenario_file(arguments.scenario), (), links.Questions()
-    return preset(arguments.preset if arguments.preset is not None else DEFAULT).scenario, (), links.Questions()
+        return links.Opened("", scenario_file(arguments.scenario))
+    name = DEFAULT if arguments.preset is None else arguments.preset
+    return links.Opened(name, preset(name).scenario)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -3,13 +3,14 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
+from typing import TypeVar
 
-import numpy as np
-
-from ..analysis import cheapest, finding, knee, objective
-from ..analysis.objective import Constraint, Objective, constraint
+from ..analysis.choice import cheapest
+from ..analysis.objective import Constraint, Objective, constraint, objective
 from ..analysis.over_weeks import WEEKS, number
+from ..analysis.pareto import finding, knee
 from ..analysis.search import SearchedPoints, search
 from ..errors import BadInput, CannotRun
 from ..estimates import estimates
@@ -24,6 +25,7 @@ from .sweep import computed
 
 EVALUATIONS = 500
 INTERRUPTED = 130
+Asked = TypeVar("Asked", Objective, Constraint)
 
 
 def add(commands: Subparsers) -> None:
@@ -50,14 +52,20 @@ def call(arguments: argparse.Namespace) -> int:
     output.check(arguments.csv)
     chosen = scenario_arguments.chosen(arguments)
     axes = sweep_arguments.axes(arguments, chosen)
-    wanted = _wanted(arguments, chosen)
-    bounds, late = _known_to_estimates(chosen.scenario, [*map(constraint, (*chosen.questions.where, *arguments.where))])
+    questions = chosen.start.questions
+    wanted = tuple(map(objective, arguments.objective or (questions.pareto or sweep_arguments.USUAL).split(",")))
+    if lacking := _lacking(chosen.scenario, wanted):
+        name = lacking[0].name
+        raise BadInput(f"No estimate has {name}; search by what estimates have, and bound it with --where and --confirm K.")
+    asked = [constraint(text) for text in (*questions.where, *arguments.where)]
+    late = _lacking(chosen.scenario, asked)
+    bounds = [one for one in asked if one not in late]
     if late and not arguments.confirm:
         raise BadInput(f"No estimate has {late[0].name}, so {late[0]} needs full runs; add --confirm K.")
     found = _searched(arguments, chosen, axes, wanted, bounds)
     if found.interrupted:
         arguments.confirm = None
-    full = _confirmed(arguments, chosen.data, found.front[:: _step(len(found.front), arguments.confirm)])
+    full = _confirmed(arguments, chosen.data, found.front)
     names = [*(one.name for one in wanted), *(one.name for one in bounds)]
     shown = [one for one in found.front if _keeps(full.get(one.scenario), late)]
     lines = [csv_table.row(one, "estimate", _answers(one, full.get(one.scenario), names)) for one in shown]
@@ -66,24 +74,10 @@ def call(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if found.interrupted else 0
 
 
-def _wanted(arguments: argparse.Namespace, chosen: scenario_arguments.Chosen) -> tuple[Objective, ...]:
-    texts = arguments.objective or (chosen.questions.pareto or sweep_arguments.USUAL).split(",")
-    wanted = tuple(map(objective, texts))
-    lacking = _lacking(chosen.scenario, [one.name for one in wanted])
-    if lacking:
-        raise BadInput(f"No estimate has {lacking[0]}; search by what estimates have, and bound it with --where and --confirm K.")
-    return wanted
-
-
-def _known_to_estimates(base: Scenario, bounds: Sequence[Constraint]) -> tuple[list[Constraint], list[Constraint]]:
-    """Part the bounds that estimates can check from those that only full runs can."""
-    late = _lacking(base, [one.name for one in bounds])
-    return [one for one in bounds if one.name not in late], [one for one in bounds if one.name in late]
-
-
-def _lacking(base: Scenario, names: Sequence[str]) -> list[str]:
+def _lacking(base: Scenario, asked: Sequence[Asked]) -> list[Asked]:
+    """Return what only full runs can tell."""
     result = estimates([base])[0]
-    return [name for name in names if result.ran and name not in WEEKS and number(result, name) is None]
+    return [one for one in asked if result.ran and one.name not in WEEKS and number(result, one.name) is None]
 
 
 def _searched(
@@ -97,7 +91,7 @@ def _searched(
         progress_bar.draw(done / arguments.evaluations, f"{done:,} of {arguments.evaluations:,} estimates")
 
     try:
-        found = search(chosen.base, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
+        found = search(chosen.start.scenario, axes, wanted, bounds, arguments.evaluations, tuple(chosen.settings.items()), watch)
     finally:
         progress_bar.wipe()
     if not found.front:
@@ -107,15 +101,11 @@ def _searched(
     return found
 
 
-def _step(size: int, most: int | None) -> int:
-    """Return the step that takes about `most` points, spread over the front from its first."""
-    return max(-(-size // most), 1) if most else size
-
-
-def _confirmed(arguments: argparse.Namespace, data: Path | None, chosen: Sequence[Result]) -> dict[Scenario, Result]:
+def _confirmed(arguments: argparse.Namespace, data: Path | None, front: Sequence[Result]) -> dict[Scenario, Result]:
+    """Run about `confirm` points in full, spread over the front from its first."""
     if not arguments.confirm:
         return {}
-    asked = [one.scenario for one in chosen]
+    asked = [one.scenario for one in front[:: max(-(-len(front) // arguments.confirm), 1)]]
     computed(arguments, asked, "full", data)
     found = zip(asked, kept.outcomes(arguments.store, asked, "full"), strict=True)
     return {scenario: result for scenario, (_, result) in found if result is not None}
@@ -129,12 +119,13 @@ def _keeps(full: Result | None, late: Sequence[Constraint]) -> bool:
 def _answers(quick: Result, full: Result | None, asked: Sequence[str]) -> Mapping[str, csv_table.Cell]:
     """Return numbers over weeks; what a full run gave for each result asked for, and the estimate's gap in percent of it."""
     cells: dict[str, csv_table.Cell] = {name: number(quick, name) for name in asked if name in WEEKS}
-    for name in asked if full else ():
-        if full and name in full.results:
-            real, guess = number(full, name), number(quick, name)
-            cells[f"{name}, full run"] = real
-            cells[f"{name}, gap of the estimate [%]"] = 100 * (guess - real) / real if real and guess is not None else None
-    return {**cells, "full run": full.outcome} if full else cells
+    if full is None:
+        return cells
+    for name in asked:
+        if name in full.results:
+            cells[f"{name}, full run"] = number(full, name)
+            cells[f"{name}, gap of the estimate [%]"] = _gap(quick, full, name)
+    return {**cells, "full run": full.outcome}
 
 
 def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Result], wanted: Sequence[Objective]) -> None:
@@ -148,9 +139,11 @@ def _say(found: SearchedPoints, axes: Sequence[Axis], full: Mapping[Scenario, Re
     )
     quick = {one.scenario: one for one in found.front}
     for one in [one for one in wanted if full and one.name not in WEEKS]:
-        gaps = [_gap(number(quick[scenario], one.name), number(result, one.name)) for scenario, result in full.items()]
-        print(f"{len(full)} full runs: {one.name} of the estimate is at most {max(gaps):.2g} % off.", file=sys.stderr)
+        gaps = [_gap(quick[scenario], result, one.name) for scenario, result in full.items()]
+        most = max(inf if gap is None else abs(gap) for gap in gaps)
+        print(f"{len(full)} full runs: {one.name} of the estimate is at most {most:.2g} % off.", file=sys.stderr)
 
 
-def _gap(guess: float | None, real: float | None) -> float:
-    return 100 * abs(guess - real) / abs(real) if real and guess is not None else np.inf
+def _gap(quick: Result, full: Result, name: str) -> float | None:
+    real, guess = number(full, name), number(quick, name)
+    return 100 * (guess - real) / real if real and guess is not None else None

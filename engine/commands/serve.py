@@ -2,18 +2,21 @@
 
 import argparse
 import sys
+from functools import partial
 
 from ..service.service import IDLE_EXIT_SECONDS, serve
 from ..store import quota
 from ..store.quota import DEFAULT_GiB
 from ..store.salvage import salvage
-from .parser import Subparsers, add_store, gibibytes, seconds
+from .parser import Subparsers, add_store, amount
 
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("serve", help="compute what the explorer and sweeps ask for")
     add_store(parser)
+    seconds = partial(amount, what="seconds", least=0.0, most=1e9)
+    gibibytes = partial(amount, what="GiB", least=0.001, most=1e6)
     parser.add_argument(
         "--idle-exit", type=seconds, default=IDLE_EXIT_SECONDS, metavar="SECONDS", help="leave when idle for so long"
     )

@@ -3,23 +3,22 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from joblib import cpu_count
 
 from ..scenario.presets import preset_names
-from ..validation.studies import accuracy, effects, findings, kept, protections
+from ..validation.studies import findings, kept
 from ..validation.studies.kept import KINDS
 from . import output, progress_bar
 from .parser import Subparsers, jobs, whole_number
 
-SEEDS = {"accuracy": 24, "protections": 10}
-CHECKS: Mapping[str, Callable[[Any], None]] = {"accuracy": accuracy.check, "protections": protections.check}
-TABLES: Mapping[str, Callable[[kept.Study], str]] = {"accuracy": findings.table, "protections": effects.table}
+batches = partial(whole_number, what="batches", most=10**6)
 
 
 def add(commands: Subparsers) -> None:
@@ -27,10 +26,13 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("study", help="measure what lossy recoveries cost in accuracy, over many seeds")
     parser.add_argument("which", choices=tuple(KINDS), help="accuracy: an old MLP log; protections: old or rounded rows")
     parser.add_argument("--preset", choices=preset_names(), metavar="NAME", help=f"model ({_usual('preset')})")
-    parser.add_argument("--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(SEEDS.values())})")
-    parser.add_argument("--batches", type=_batches, metavar="N", help=f"batches ({_usual('batches')})")
-    parser.add_argument("--crash-at", type=_batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
-    parser.add_argument("--held-out", type=_samples, metavar="N", help=f"samples ({_usual('held_out_samples')})")
+    parser.add_argument(
+        "--seeds", type=_seeds, metavar="N", help=f"seeds 1 to N ({_listed(kind.seeds for kind in KINDS.values())})"
+    )
+    parser.add_argument("--batches", type=batches, metavar="N", help=f"batches ({_usual('batches')})")
+    parser.add_argument("--crash-at", type=batches, metavar="N", help=f"the batch that is struck ({_usual('crash_at')})")
+    samples = partial(whole_number, what="samples", most=10**7)
+    parser.add_argument("--held-out", type=samples, metavar="N", help=f"samples ({_usual('held_out_samples')})")
     parser.add_argument("--staleness", type=_ages, metavar="G,...", help="study accuracy: ages of the MLPs in batches")
     parser.add_argument("--variants", type=_names, metavar="V,...", help="study protections: cpr-BATCHES, bits-BITS, mlp-BATCHES")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="seeds trained at once (one per core)")
@@ -41,13 +43,13 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Train the seeds that the file lacks, then print the table of differences."""
     arguments.out = arguments.out or Path(f"{arguments.which}_study.jsonl")
-    arguments.seeds = arguments.seeds or SEEDS[arguments.which]
+    arguments.seeds = arguments.seeds or KINDS[arguments.which].seeds
     plan = _plan(arguments)
-    CHECKS[arguments.which](plan)
+    KINDS[arguments.which].check(plan)
     output.check(str(arguments.out))
     study = kept.begin(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    print(TABLES[arguments.which](kept.read(arguments.out)), end="")
+    print(findings.table(kept.read(arguments.out)), end="")
     return 0
 
 
@@ -99,16 +101,8 @@ def _seeds(text: str) -> int:
     return number
 
 
-def _batches(text: str) -> int:
-    return whole_number(text, "batches", 10**6)
-
-
-def _samples(text: str) -> int:
-    return whole_number(text, "samples", 10**7)
-
-
 def _ages(text: str) -> tuple[int, ...]:
-    return tuple(0 if part == "0" else whole_number(part, "batches", 10**6) for part in text.split(","))
+    return tuple(0 if part == "0" else batches(part) for part in text.split(","))
 
 
 def _names(text: str) -> tuple[str, ...]:

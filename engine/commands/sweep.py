@@ -56,14 +56,15 @@ def call(arguments: argparse.Namespace) -> int:
     """Compute what is missing, write the table and say what it answers; returns the exit status."""
     output.check(arguments.csv)
     chosen = scenario_arguments.chosen(arguments)
-    asked, sampling = sweep_arguments.questions(arguments, chosen.questions)
+    asked, sampling = sweep_arguments.questions(arguments, chosen.start.questions)
     how: How = "estimate" if arguments.estimate else "full"
-    points = Sweep(chosen.base, sweep_arguments.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
-    if how == "full" and not (arguments.axis or chosen.axes):
+    points = Sweep(chosen.start.scenario, sweep_arguments.axes(arguments, chosen), tuple(chosen.settings.items()), sampling)
+    if how == "full" and not (arguments.axis or chosen.start.axes):
         raise BadInput(f"Without --axis there are {len(points):,} points, too many for full runs; add --estimate, or name axes.")
     if how == "full" and not arguments.no_sharing and (told := forecast.sharing(points)):
         print(told, file=sys.stderr)
-    if how == "estimate" and _passing(arguments, points):
+    unkept = how == "estimate" and arguments.store is None and arguments.cluster is None
+    if unkept and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS:
         ended = _estimated(points, asked)
     else:
         ended = _kept(arguments, points, how, chosen.data, asked)
@@ -77,13 +78,8 @@ def call(arguments: argparse.Namespace) -> int:
     return _exit_status(ended, points)
 
 
-def _passing(arguments: argparse.Namespace, points: Sweep) -> bool:
-    """Return whether estimates are made here and forgotten: keeping them costs more than making the few of them again."""
-    return arguments.store is None and arguments.cluster is None and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS
-
-
 def _estimated(points: Sweep, asked: sweep_arguments.SweepQuestions) -> SweepEnd:
-    """Estimate all points here; rows of many are estimated again as they are written."""
+    """Estimate all points here and forget them; rows of many are estimated again as they are written."""
     failed: list[str] = []
     held: dict[Scenario, Result] = {}
 
@@ -102,8 +98,6 @@ def _estimated(points: Sweep, asked: sweep_arguments.SweepQuestions) -> SweepEnd
         survey = sweep_tables.survey(points, "estimate", outcomes, asked)
     finally:
         progress_bar.wipe()
-    if survey is None:
-        raise CannotRun("No point was estimated.")
     return SweepEnd(survey, again, tuple(failed))
 
 
@@ -118,9 +112,8 @@ def _kept(
 
     for _ in range(MOST_ROUNDS):
         request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
-        survey = sweep_tables.survey(points, how, outcomes, asked)
-        if survey:
-            failures = service.failures(store, request)
+        with suppress(LookupError):
+            survey, failures = sweep_tables.survey(points, how, outcomes, asked), service.failures(store, request)
             return SweepEnd(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
     raise CannotRun(service.status(store, request).note or "The store keeps losing points; check its disk.")
 
@@ -136,7 +129,9 @@ def computed(
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:
         service.cancel(store, request)
-        _say_how_to_resume(service.status(store, request), store)
+        now, again = service.status(store, request), f"python -m engine {shlex.join(sys.argv[1:])}"
+        done = f"{now.done} of {now.total} points are finished and kept in {store}"
+        print(f"Stopped: {done}; to resume, run the same again: {again}", file=sys.stderr)
         raise
     return request
 
@@ -177,15 +172,6 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
         stop.set()
         ticker.join()
         progress_bar.wipe()
-
-
-def _say_how_to_resume(now: service.Status, store: Path) -> None:
-    again = shlex.join(sys.argv[1:])
-    print(
-        f"Stopped: {now.done} of {now.total} points are finished and kept in {store}; to resume, run the same again: "
-        f"python -m engine {again}",
-        file=sys.stderr,
-    )
 
 
 def _exit_status(ended: SweepEnd, points: Sweep) -> int:

@@ -8,25 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis import (
-    COST,
-    Columns,
-    Constraint,
-    Objective,
-    cheapest,
-    column,
-    constraint,
-    finding,
-    kept,
-    knee,
-    objective,
-    objectives,
-    ranks,
-    shares,
-    suggested_axes,
-)
-from ..analysis.objective import Array, numbers
+from ..analysis import suggested_axes
+from ..analysis.choice import COST, cheapest, kept
+from ..analysis.importance import shares
+from ..analysis.objective import Array, Columns, Constraint, Objective, column, constraint, objective, objectives
 from ..analysis.over_weeks import WEEKS
+from ..analysis.pareto import finding, knee, ranks
 from ..errors import BadInput
 from ..scenario import knobs
 from ..scenario.scenario import known
@@ -89,7 +76,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
     """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set."""
-    given = tuple(parse(text) for text in (*chosen.axes, *arguments.axis))
+    given = tuple(parse(text) for text in (*chosen.start.axes, *arguments.axis))
     return given or tuple(axis for axis in suggested_axes.axes(chosen.scenario) if axis.path not in chosen.settings)
 
 
@@ -110,10 +97,7 @@ def questions(arguments: argparse.Namespace, link: links.Questions) -> tuple[Swe
 def selected_rows(one: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
     """Return the indices of the rows to write, in their order, and every point's Pareto rank, 0 for none."""
     keeps = kept(columns, one.bounds)
-    rank = np.zeros(len(keeps), dtype=int)
-    if one.objectives:
-        known_ones = {name: np.where(keeps, numbers(columns, name), np.nan) for name in columns}
-        rank = ranks(known_ones, one.objectives)
+    rank = ranks(columns, one.objectives, one.bounds) if one.objectives else np.zeros(len(keeps), dtype=int)
     order = np.flatnonzero(keeps)
     if one.by:
         order = order[np.argsort(one.by.losses(columns)[order], kind="stable")]

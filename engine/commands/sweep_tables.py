@@ -30,8 +30,8 @@ class Survey:
     ran: bool
 
 
-def survey(points: Sweep, how: How, outcomes: Outcomes, asked: SweepQuestions) -> Survey | None:
-    """Look at every point; returns None if one has no outcome."""
+def survey(points: Sweep, how: How, outcomes: Outcomes, asked: SweepQuestions) -> Survey:
+    """Look at every point; raises LookupError if one has no outcome."""
     size = len(points.fine)
     columns = {name: np.full(size, np.nan) for name in asked.names}
     ran = 0
@@ -48,10 +48,7 @@ def survey(points: Sweep, how: How, outcomes: Outcomes, asked: SweepQuestions) -
                 ran += result.ran
             yield row
 
-    try:
-        return Survey(csv_table.header(looked()), columns, ran > 0)
-    except LookupError:
-        return None
+    return Survey(csv_table.header(looked()), columns, ran > 0)
 
 
 def rows(

@@ -1,11 +1,9 @@
 """`validate`: every claim of the presets, run and compared with its published value."""
 
 import argparse
-import json
 from collections.abc import Sequence
 
-from ..errors import BadKnob, nearest
-from ..scenario.presets import preset_names
+from ..scenario.presets import preset, preset_names
 from ..validation.validate import ClaimVerdict, Gap, gaps, validate
 from . import output
 from .parser import Subparsers
@@ -26,24 +24,14 @@ def call(arguments: argparse.Namespace) -> int:
     """Run the claims; returns 3 if one fails."""
     output.check(arguments.json)
     for name in arguments.names:
-        if name not in preset_names():
-            raise BadKnob(f"preset {name!r} is not known; {nearest(name, preset_names())}")
-    if arguments.gaps:
-        return _gaps(arguments)
+        preset(name)  # raises for one that is not known, before the first of them is run
+    if arguments.gaps:  # facts about the estimate, which fail nothing
+        found = [gap for name in arguments.names or preset_names() for gap in gaps(name)]
+        output.write_json_or(arguments.json, [gap.as_json() for gap in found], gap_table(found))
+        return 0
     verdicts = validate(arguments.names)
-    if arguments.json:
-        output.write(arguments.json, json.dumps([verdict.as_json() for verdict in verdicts], indent=1) + "\n")
-    else:
-        output.write(output.STANDARD, table(verdicts))
+    output.write_json_or(arguments.json, [verdict.as_json() for verdict in verdicts], table(verdicts))
     return FAILED if any(verdict.passed is False for verdict in verdicts) else 0
-
-
-def _gaps(arguments: argparse.Namespace) -> int:
-    """Run presets both ways, timing alone; a gap is a fact about the estimate and fails nothing."""
-    found = [gap for name in arguments.names or preset_names() for gap in gaps(name)]
-    text = json.dumps([gap.as_json() for gap in found], indent=1) + "\n" if arguments.json else gap_table(found)
-    output.write(arguments.json or output.STANDARD, text)
-    return 0
 
 
 def gap_table(found: Sequence[Gap]) -> str:

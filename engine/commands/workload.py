@@ -1,9 +1,9 @@
 """`workload`: the generator's figures beside those of real click logs."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 
 from ..validation.workload_figures import Figure, acceptance
 from . import output
@@ -23,23 +23,19 @@ def call(arguments: argparse.Namespace) -> int:
     """Compute the figures; returns 3 if one lies outside its tolerance."""
     output.check(arguments.json)
     figures = list(acceptance())
-    if arguments.json:
-        rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
-        output.write(arguments.json, json.dumps(rows, indent=1) + "\n")
-    else:
-        output.write(output.STANDARD, table(figures))
+    rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
+    output.write_json_or(arguments.json, rows, table(figures))
     return 0 if all(figure.passed for figure in figures) else FAILED
 
 
 def table(figures: Sequence[Figure]) -> str:
     """Write the figures for people, under the name of their group; all are percentages."""
-    lines, group = [], ""
-    for figure in figures:
-        if figure.group != group:
-            lines.append(f"{figure.group} [%]")
-            group = figure.group
-        verdict = "pass" if figure.passed else "FAIL"
-        lines.append(f"  {figure.name:20} ours {figure.ours:8.2f}   published {figure.published:14} {verdict}")
+    lines = []
+    for group, members in groupby(figures, lambda figure: figure.group):
+        lines.append(f"{group} [%]")
+        for one in members:
+            verdict = "pass" if one.passed else "FAIL"
+            lines.append(f"  {one.name:20} ours {one.ours:8.2f}   published {one.published:14} {verdict}")
     missed = sum(not figure.passed for figure in figures)
     lines.append(f"{len(figures)} figures, {missed} outside their tolerance.")
     return "\n".join(lines) + "\n"

@@ -18,7 +18,7 @@ class BatchCost:
 
     seconds: float
     joules: float
-    stages: tuple[float, ...] = (0.0,) * len(STAGES)
+    stages: tuple[float, ...]
 
     def less(self, other: "BatchCost") -> "BatchCost":
         """Return the difference: what is saved by going from this to the other."""

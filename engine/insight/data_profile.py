@@ -15,7 +15,7 @@ from ..workload.accesses import expected
 from ..workload.batch import bag_layout
 from ..workload.expected import hit_rate
 from ..workload.popularity import popularities
-from ..workload.spectrum import Spectrum, head_mass, id_space, spectrum
+from ..workload.spectrum import head_mass, id_space, spectrum
 
 SHARES = np.geomspace(1e-4, 1.0, 17)
 BATCH_SIZES = (128, 512, 2048, 8192, 32768)
@@ -51,54 +51,42 @@ class Profile:
 def expectation(scenario: Scenario) -> Profile:
     """Return what the generator is expected to do."""
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
-    rows, space, locality = _rows(scenario), id_space(laws, pooling), scenario.data.locality
-    weight = np.array(pooling) / sum(pooling)
-    own = np.array([_expected_hits(spectrum(law), law.rows, locality) for law in laws])
-    head = head_mass(space, SHARES * rows)
-    hits = {LRU: _expected_hits(space, rows, locality), LRU_BY_TABLE: weight @ own, STATIC: head}
+    rows, space, locality = sum(law.rows for law in laws), id_space(laws, pooling), scenario.data.locality
+    own = np.array([hit_rate(spectrum(law), SHARES * law.rows, locality) for law in laws])
     by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]
-    return Profile(rows, _row_bytes(scenario), "", head, by_batch, hits, _tables(scenario), weight, own)
+    lru, head = hit_rate(space, SHARES * rows, locality), head_mass(space, SHARES * rows)
+    return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / sum(pooling), own)
 
 
 def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     """Return what batches of ids did; caches are empty at first, so a short trace hits less than a long one."""
-    rows, layout = _rows(scenario), bag_layout(scenario.model, scenario.data.batch_size)
-    ids = np.concatenate(batches)
+    tables, layout = per_table(scenario.model, "num_embeddings"), bag_layout(scenario.model, scenario.data.batch_size)
+    ids, wanted = np.concatenate(batches), SHARES * sum(tables)
     often = -np.sort(-np.unique(ids, return_counts=True)[1])
-    head = np.interp(SHARES * rows, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(ids)
+    head = np.interp(wanted, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(ids)
     parts = [curve([batch[layout[t] : layout[t + 1]] for batch in batches]) for t in range(scenario.model.num_tables)]
     weight = np.array([part.lookups for part in parts]) / len(ids)
-    own = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, _tables(scenario), strict=True)])
-    hits = {LRU: curve(batches).hit_rate(SHARES * rows), LRU_BY_TABLE: weight @ own, STATIC: head}
-    by_batch = [_counted_batch(batches, size) for size in (1, 4, 16) if size * 2 <= len(batches)]
-    sizes = [(scenario.data.batch_size * number, *found) for number, found in by_batch]
+    own = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, tables, strict=True)])
+    by_batch = [_counted_batch(scenario, batches, joined) for joined in (1, 4, 16) if joined * 2 <= len(batches)]
     words = f"{len(batches):,} batches, {len(ids):,} lookups"
-    return Profile(rows, _row_bytes(scenario), words, head, sizes, hits, _tables(scenario), weight, own)
+    return _profile(scenario, words, by_batch, head, curve(batches).hit_rate(wanted), weight, own)
 
 
-def _counted_batch(batches: Sequence[Ints], joined: int) -> tuple[int, tuple[float, float]]:
+def _profile(
+    s: Scenario, words: str, by_batch: Sequence[tuple[int, float, float]], head: Floats, lru: Floats, weight: Floats, own: Floats
+) -> Profile:
+    tables = per_table(s.model, "num_embeddings")
+    hits = {LRU: lru, LRU_BY_TABLE: weight @ own, STATIC: head}
+    return Profile(sum(tables), 4 * s.model.embedding_dim, words, head, by_batch, hits, tables, weight, own)
+
+
+def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:
     """Count unique rows and overlap of batches joined by so many, over the first two of them."""
     before, now = (np.concatenate(batches[at : at + joined]) for at in (0, joined))
-    return joined, (len(np.unique(now)) / len(now), float(np.isin(now, before).mean()))
+    return scenario.data.batch_size * joined, len(np.unique(now)) / len(now), float(np.isin(now, before).mean())
 
 
 def _expected_batch(scenario: Scenario, size: int) -> tuple[int, float, float]:
     found = expected(replace(scenario, data=replace(scenario.data, batch_size=size)))
     total = found.lookups.sum()
     return size, float(found.unique_rows.sum() / total), float(found.raw_lookups.sum() / total)
-
-
-def _expected_hits(space: Spectrum, rows: int, locality: float) -> Floats:
-    return hit_rate(space, SHARES * rows, locality)
-
-
-def _tables(scenario: Scenario) -> tuple[int, ...]:
-    return per_table(scenario.model, "num_embeddings")
-
-
-def _rows(scenario: Scenario) -> int:
-    return sum(_tables(scenario))
-
-
-def _row_bytes(scenario: Scenario) -> int:
-    return 4 * scenario.model.embedding_dim

@@ -94,10 +94,14 @@ def decomposition(scenario: Scenario) -> Decomposition:
     steps: list[Change] = []
     changes = dict(START)
     for name, says, change, refused in _rungs(scenario):
-        before = steps[-1].after if steps else start
-        step = _step(name, says, with_values(scenario, {**changes, **change}), before, refused)
-        changes.update({} if step.refused else change)
-        steps.append(step)
+        target = with_values(scenario, {**changes, **change})
+        before = after = steps[-1].after if steps else start
+        try:
+            after = before if refused else cost(target)
+        except EmberpoolError as error:
+            refused = str(error)
+        changes.update({} if refused else change)
+        steps.append(Change(name, says, target, before, after, refused))
     middles = ({"system": "cxl-d", NEAR: False}, {**changes, RELAXED: False})
     for first, middle in zip(SWAPPED, middles, strict=True):
         if first or scenario.machine.near_data_compute:
@@ -137,16 +141,6 @@ def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
     )
 
 
-def _step(name: str, says: str, after: Scenario, before: BatchCost, refused: str) -> Change:
-    """Estimate a step; one that is refused stays where it was."""
-    if refused:
-        return Change(name, says, after, before, before, refused)
-    try:
-        return Change(name, says, after, before, cost(after))
-    except EmberpoolError as error:
-        return Change(name, says, after, before, before, str(error))
-
-
 def _swap(steps: list[Change], first: int, middle: Scenario) -> list[Change]:
     """Add to a step and its successor the same changes the other way round, by way of `middle`."""
     one, two = steps[first], steps[first + 1]
@@ -156,12 +150,9 @@ def _swap(steps: list[Change], first: int, middle: Scenario) -> list[Change]:
         between = cost(middle)
     except EmberpoolError:
         return steps
-    early, late = (
-        replace(two, scenario=middle, before=one.before, after=between),
-        replace(one, scenario=two.scenario, before=between),
-    )
-    pair = [replace(one, swapped=replace(late, after=two.after)), replace(two, swapped=early)]
-    return [*steps[:first], *pair, *steps[first + 2 :]]
+    early = replace(two, scenario=middle, before=one.before, after=between)
+    late = replace(one, scenario=two.scenario, before=between, after=two.after)
+    return [*steps[:first], replace(one, swapped=late), replace(two, swapped=early), *steps[first + 2 :]]
 
 
 def other_way(found: Decomposition) -> Decomposition:

@@ -22,6 +22,11 @@ from ..systems.system import constants, powered, readers
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"
+WORDS = ("choice", "switch")
+TRIED = {
+    True: "no other choice changes a result of the estimate.",
+    False: "neither half, double nor the ends of its range change a result of the estimate.",
+}
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,11 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
     others = list(moved(scenario, knob))
     if not others:
         return KnobEffect(True, "Moves only together with other knobs.")
-    if absent := _absent(path, (scenario, *others)):
-        return KnobEffect(False, f"{NOTHING}: {_missing(scenario, absent)}.")
+    owners = readers(path)
+    if owners and not any(set(owners) & powered(one.system, one.machine).keys() for one in (scenario, *others)):
+        near = "near-data" in owners and not scenario.machine.near_data_compute
+        missing = "near-data compute is off" if near else f"system {scenario.system} uses no {_named(owners)}"
+        return KnobEffect(False, f"{NOTHING}: {missing}.")
     own, refusals = _outcome(scenario), []
     for other in others:
         found = _outcome(other)
@@ -51,7 +59,7 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
         elif isinstance(own, str) or not same(own, found):
             return KnobEffect(True)
     start = STUCK if len(refusals) == len(others) else NOTHING
-    return KnobEffect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or _tried(knob)}")
+    return KnobEffect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or TRIED[knob.kind in WORDS]}")
 
 
 def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
@@ -86,21 +94,6 @@ def _needed(scenario: Scenario, needs: str) -> str:
     return "" if needs in active(scenario) else f"no {load('faults', needs).name} is asked for."
 
 
-def _tried(knob: Knob) -> str:
-    what = (
-        "no other choice changes"
-        if knob.kind in ("choice", "switch")
-        else "neither half, double nor the ends of its range change"
-    )
-    return f"{what} a result of the estimate."
-
-
-def _missing(scenario: Scenario, absent: tuple[str, ...]) -> str:
-    if "near-data" in absent and not scenario.machine.near_data_compute:
-        return "near-data compute is off"
-    return f"system {scenario.system} uses no {_named(absent)}"
-
-
 def _idle(scenario: Scenario, path: str) -> str:
     owners = readers(path)
     if not owners or set(owners) & set(load("systems", scenario.system).devices):
@@ -111,13 +104,6 @@ def _idle(scenario: Scenario, path: str) -> str:
 def _named(devices: tuple[str, ...]) -> str:
     titles = (load("devices", name).title for name in devices)
     return " or ".join(title if title[1].isupper() else title[0].lower() + title[1:] for title in titles)
-
-
-def _absent(path: str, scenarios: tuple[Scenario, ...]) -> tuple[str, ...]:
-    """Return the devices that read the knob, if none of them is there in any of the scenarios."""
-    owners = readers(path)
-    there = {name for one in scenarios for name in powered(one.system, one.machine)} if owners else set()
-    return () if there & set(owners) else owners
 
 
 @lru_cache(maxsize=256)

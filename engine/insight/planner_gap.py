@@ -6,6 +6,7 @@ ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 HBM, HBM_TO_DDR = 897e9, 32e9  # bytes per second, TorchRec planner constants
 DERATING = 10.0
@@ -39,13 +40,10 @@ class Overlay:
         return harmonic((self.hit_rate, 1 - self.hit_rate), (HBM, HBM_TO_DDR))
 
     @property
-    def factors(self) -> dict[str, float]:
+    def factors(self) -> tuple[float, ...]:
         """By how much each step changes the bandwidth; their product is real / planner."""
-        return {
-            "Derating by ten left out": self.without_derating / self.planner,
-            "Real hit rate instead of the share of rows": self.with_real_hits / self.without_derating,
-            "Harmonic instead of arithmetic mix": self.real / self.with_real_hits,
-        }
+        ways = (self.planner, self.without_derating, self.with_real_hits, self.real)
+        return tuple(after / before for before, after in pairwise(ways))
 
 
 def harmonic(shares: Sequence[float], rates: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from math import isnan
 from ..amounts.expected import expected_traffic
 from ..core.arrays import Row
 from ..errors import CannotRun
-from ..run.run import Crash, Run, run
+from ..run.run import Crash, run
 from ..run.segment import Segment
 from ..run.shared_training import untrained
 from ..scenario.fault_knobs import Faults
@@ -50,25 +50,21 @@ def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail
     )
     m = machine_of(replace(settled.scenario, faults=faults))
     done, _ = run(m, amounts, None, untrained(m))
-    return PowerLossDetail(tuple(_rows(done, 1.2 * step)), 1.2 * step / MS, done.crashes[0])
-
-
-def _rows(done: Run, gap: float) -> Iterator[Row]:
     before, after = done.segments[:2]
-    crash = done.crashes[0]
-    for row in (*_segment(before, crash, False), *_segment(after, crash, True)):
-        shift = gap if row["After"] else -before.length
-        yield {**row, "Start [ms]": (row["Start"] + shift) / MS, "End [ms]": (row["End"] + shift) / MS}
+    crash, gap = done.crashes[0], 1.2 * step
+    rows = (*_segment(before, crash, False, -before.length), *_segment(after, crash, True, gap))
+    return PowerLossDetail(rows, gap / MS, crash)
 
 
-def _segment(segment: Segment, crash: Crash, again: bool) -> Iterator[Row]:
-    """Yield the batches and persists of one segment, times in its own seconds; what the fault cut is torn."""
+def _segment(segment: Segment, crash: Crash, again: bool, shift: float) -> Iterator[Row]:
+    """Yield the batches and persists of one segment, its seconds shifted by `shift`; what the fault cut is torn."""
     line = segment.timeline
     low = 0.0 if again else _ended(segment, crash.begun - 1 - BEFORE)
     high = min(_ended(segment, crash.resumption.embedding_batch + AFTER - 1), segment.length) if again else segment.length
     for n in range(len(line.batch_ends)):
         batch = segment.first + n
-        fate = _fate(batch, crash, again)
+        kept, counts = batch < crash.resumption.embedding_batch, batch >= crash.begun
+        fate = ("counts" if counts else "run again") if again else ("counts" if kept else "lost")
         spans = [("Batch", _ended(segment, batch - 1), float(line.batch_ends[n]), fate)]
         for k, task in enumerate(line.graph.tasks):
             start, end = float(line.start[n, k]), float(line.end[n, k])
@@ -77,18 +73,11 @@ def _segment(segment: Segment, crash: Crash, again: bool) -> Iterator[Row]:
                 spans.append((LANES[task.persists], start, segment.length if isnan(end) else end, "torn" if cut else fate))
         for lane, start, end, told in spans:
             if max(start, low) < min(end, high):
-                held = {"Lane": lane, "Batch": batch, "Fate": told, "After": again}
-                yield {**held, "Start": max(start, low), "End": min(end, high)}
+                times = {"Start [ms]": (max(start, low) + shift) / MS, "End [ms]": (min(end, high) + shift) / MS}
+                yield {"Lane": lane, "Batch": batch, "Fate": told, "After": again, **times}
 
 
 def _ended(segment: Segment, batch: int) -> float:
     """Return when a batch of the run ended, in the segment's seconds; 0 for one before it."""
-    n = batch - segment.first
-    return 0.0 if n < 0 else float(segment.timeline.batch_ends[min(n, len(segment.timeline.batch_ends) - 1)])
-
-
-def _fate(batch: int, crash: Crash, again: bool) -> str:
-    """Return whether a batch counts, is lost, or is run a second time."""
-    if again:
-        return "run again" if batch < crash.begun else "counts"
-    return "counts" if batch < crash.resumption.embedding_batch else "lost"
+    n, ends = batch - segment.first, segment.timeline.batch_ends
+    return 0.0 if n < 0 else float(ends[min(n, len(ends) - 1)])

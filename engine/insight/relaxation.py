@@ -30,7 +30,6 @@ SLOWEST, FASTEST, SLOWER, POINTS = 0.1, 400.0, 100.0, 13  # GB/s; PMEM's curve g
 HUNDRED = 100
 FEW = 32  # batches show the steady state of a run in which nobody waits for the log
 MOST_SEEN = LONGEST - 2  # the largest bound whose waits an estimate is long enough to see
-LIMITS = ("pmem", "cxl")
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def relaxation(scenario: Scenario) -> Relaxation:
     base, bound = relaxable(scenario), asked_of_cxl(scenario)[0]
     now = log(base, bound)
     lowest = {"pmem": min(SLOWEST, now.rate / GB / SLOWER), "cxl": SLOWEST}
-    rates = ((limit, float(rate)) for limit in LIMITS for rate in np.geomspace(lowest[limit], FASTEST, POINTS))
+    rates = ((limit, float(rate)) for limit, least in lowest.items() for rate in np.geomspace(least, FASTEST, POINTS))
     curves = tuple(log(at(base, limit, rate), bound) for limit, rate in rates)
     mine = [one for one in curves if one.limit == now.limit]
     return Relaxation(bound, now, curves, _enough(base, mine), _hundreds_below(base, mine))

@@ -107,9 +107,9 @@ def _short(found: SteadyView, device: str) -> str:
 
 def _carried(found: SteadyView) -> tuple[Carried, ...]:
     """Return the link's work by task, the longest first."""
-    line = found.line
-    tasks = [(k, task) for k, task in enumerate(line.graph.tasks) if any(demand.device == "cxl" for demand in task.demands)]
-    rows = (_one(found, k, task) for k, task in tasks)
+    rows = [
+        _one(found, k, task) for k, task in enumerate(found.line.graph.tasks) if any(one.device == "cxl" for one in task.demands)
+    ]
     return tuple(sorted((row for row in rows if row.busy > 0), key=lambda row: -row.busy))
 
 

@@ -92,12 +92,10 @@ def relaxation_sentence(found: Relaxation) -> tuple[str, ...]:
         first = f"{log} and gets {milliseconds(now.gate)} of each batch: it needs {needs}."
     share = f"{abs(now.saved) / now.strict:.0%}"
     verb = "saves" if now.saved >= 0 else "costs"
-    own = (
-        ""
-        if not (found.bound and now.pays)
-        else f"The bound of {counted(found.bound)} {verb} {milliseconds(abs(now.saved))} ({share}) of a strict step."
-    )
-    return tuple(text for text in (first, own, _faster(found), _slower(found)) if text)
+    own = f"The bound of {counted(found.bound)} {verb} {milliseconds(abs(now.saved))} ({share}) of a strict step."
+    below = found.hundreds_below
+    slower = f"Below {below / GB:.2g} GB/s it needs {HUNDRED} batches and more." if below is not None else ""
+    return tuple(text for text in (first, own if found.bound and now.pays else "", _faster(found), slower) if text)
 
 
 def counted(batches: int) -> str:
@@ -113,28 +111,19 @@ def _faster(found: Relaxation) -> str:
     return f"From {found.enough / GB:.3g} GB/s on, a strict log is as fast and relaxing pays nothing." if found.now.pays else ""
 
 
-def _slower(found: Relaxation) -> str:
-    if found.hundreds_below is None:
-        return ""
-    return f"Below {found.hundreds_below / GB:.2g} GB/s it needs {HUNDRED} batches and more."
-
-
 def saturation_sentence(found: Saturation) -> str:
     """Return the finding for one system: where the link stops to matter, what then does, and what hides the link."""
     title = load("systems", found.system).title
     if found.enough is None:
-        where, then = (
-            f"{title}: each doubling of the CXL link, as far as it goes, saves {GAIN:.0%} or more",
-            f"At {WIDEST:g} GB/s",
-        )
+        where, then = f"each doubling of the CXL link, as far as it goes, saves {GAIN:.0%} or more", f"At {WIDEST:g} GB/s"
     else:
-        least = "already at {:g} GB/s" if found.enough == LOWEST else "from {:.3g} GB/s on"
-        where, then = f"{title}: {least.format(found.enough)}, doubling the CXL link saves less than {GAIN:.0%}", "Then"
+        least = f"already at {found.enough:g} GB/s" if found.enough == LOWEST else f"from {found.enough:.3g} GB/s on"
+        where, then = f"{least}, doubling the CXL link saves less than {GAIN:.0%}", "Then"
     pace = f"{found.stage} on {found.device} is exposed for {milliseconds(found.exposed)} of {milliseconds(found.step)}"
     waited = f"waited for {milliseconds(found.waits)}" if found.waits else "nobody waits for it"
     link = f"the link is busy for {milliseconds(found.busy)} and {waited}"
     parts = ", ".join(f"{milliseconds(one.busy - one.exposed)} of {one.task} {one.hidden_by}" for one in found.hidden[:2])
-    return f"{where}. {then} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")
+    return f"{title}: {where}. {then} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")
 
 
 def milliseconds(seconds: float) -> str:

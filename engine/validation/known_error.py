@@ -71,10 +71,7 @@ def _parts(scenario: Scenario) -> tuple[str, ...]:
 def _nearest(scenario: Scenario) -> tuple[str, int] | None:
     """Return the claiming preset with the same parts from which the fewest knobs differ, and how many do."""
     names = [name for name in preset_names() if claims(name) and _parts(preset(name).scenario) == _parts(scenario)]
-    pairs = ((name, _differing(scenario, preset(name).scenario)) for name in names)
+    ours, compared = values(scenario), [path for path in KNOBS if not path.startswith(ASIDE)]
+    theirs = ((name, values(preset(name).scenario)) for name in names)
+    pairs = ((name, sum(ours[path] != held[path] for path in compared)) for name, held in theirs)
     return min(pairs, key=lambda pair: pair[1], default=None)
-
-
-def _differing(one: Scenario, other: Scenario) -> int:
-    ours, theirs = values(one), values(other)
-    return sum(ours[path] != theirs[path] for path in KNOBS if not path.startswith(ASIDE))

@@ -17,7 +17,7 @@ from ..caches.stack_distance import curve
 from ..core.arrays import Floats
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, per_table, with_values
-from ..workload.accesses import expected, expected_misses, lookups
+from ..workload.accesses import Accesses, expected, expected_misses, lookups
 from ..workload.expected import HALVINGS, hit_rate
 from ..workload.popularity import Popularity, cells, fits, popularities
 from ..workload.source import source
@@ -65,7 +65,7 @@ class Figure:
 
 def acceptance() -> Iterator[Figure]:
     """Yield every figure, those that cost a real trace last."""
-    for group in (shares, seen, reuse, unique, overlap, absent, taobao, che):
+    for group in (shares, seen, reuse, batches, taobao, che):
         yield from group()
 
 
@@ -156,30 +156,29 @@ def reuse() -> Iterator[Figure]:
             yield _near("Rows of meta used more often than", f"{bound}, of {of}", ours, target, min(2, target / 2))
 
 
-def unique() -> Iterator[Figure]:
-    """Unique rows of a batch."""
-    for size, (low, high) in UNIQUE.items():
-        found = expected(with_values(data_set("kaggle"), {"data.batch_size": size}))
-        ours = 100 * float(found.unique_rows.sum() / found.lookups.sum())
-        group = "Unique rows of a kaggle batch, share of lookups"
-        yield Figure(group, f"batch {size}", ours, f"{low}-{high} ± 3", low - 3, high + 3)
+def batches() -> Iterator[Figure]:
+    """Unique rows of a batch, lookups of rows of the batch before, and unique rows that it did not touch."""
+    for size, ends in UNIQUE.items():
+        found = _accesses("kaggle", size)
+        share = found.unique_rows.sum() / found.lookups.sum()
+        yield _within("Unique rows of a kaggle batch, share of lookups", f"batch {size}", share, ends)
+    for name, ends in OVERLAP.items():
+        found = _accesses(name, 2048)
+        share = found.raw_lookups.sum() / found.lookups.sum()
+        yield _within("Lookups of a row of the batch before, batch 2048", name, share, ends)
+    for name, ends in ABSENT.items():
+        found = _accesses(name, 2048)
+        share = 1 - found.shared_rows.sum() / found.unique_rows.sum()
+        yield _within("Unique rows that the batch before did not touch, batch 2048", name, share, ends)
 
 
-def overlap() -> Iterator[Figure]:
-    """Lookups of rows of the batch before."""
-    for name, (low, high) in OVERLAP.items():
-        found = expected(with_values(data_set(name), {"data.batch_size": 2048}))
-        ours = 100 * float(found.raw_lookups.sum() / found.lookups.sum())
-        yield Figure("Lookups of a row of the batch before, batch 2048", name, ours, f"{low}-{high} ± 3", low - 3, high + 3)
+def _accesses(name: str, batch_size: int) -> Accesses:
+    return expected(with_values(data_set(name), {"data.batch_size": batch_size}))
 
 
-def absent() -> Iterator[Figure]:
-    """Unique rows that the batch before did not touch."""
-    for name, (low, high) in ABSENT.items():
-        found = expected(with_values(data_set(name), {"data.batch_size": 2048}))
-        ours = 100 * float(1 - found.shared_rows.sum() / found.unique_rows.sum())
-        group = "Unique rows that the batch before did not touch, batch 2048"
-        yield Figure(group, name, ours, f"{low}-{high} ± 3", low - 3, high + 3)
+def _within(group: str, name: str, share: float, ends: tuple[int, int]) -> Figure:
+    low, high = ends
+    return Figure(group, name, 100 * float(share), f"{low}-{high} ± 3", low - 3, high + 3)
 
 
 def taobao() -> Iterator[Figure]:

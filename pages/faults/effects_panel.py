@@ -8,7 +8,7 @@ import streamlit as st
 from engine.campaign.accuracy import AccuracyEffect, accuracy_effect
 from engine.errors import EmberpoolError
 from engine.registry import load, names
-from engine.validation.studies.findings import MEASURES, MOMENTS
+from engine.validation.studies.findings import MEASURES, MOMENTS, label
 from pages.common import downloads
 from pages.common.charts import INK, Spec, axis, rows
 from pages.common.plain import plain
@@ -56,7 +56,7 @@ def table() -> pd.DataFrame:
         [
             {
                 "Protection": load("protections", name).title,
-                "Recovery": one.words,
+                "Recovery": label(one.variant),
                 "Moment": MOMENTS[one.moment],
                 "Measure": MEASURES[one.measure][0],
                 "Unit": MEASURES[one.measure][2],

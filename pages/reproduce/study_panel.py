@@ -45,7 +45,7 @@ def rows(study: kept.Study) -> pd.DataFrame:
                 "Moment": MOMENTS[one.moment],
                 "Measure": MEASURES[one.measure][0],
                 "Unit": MEASURES[one.measure][2],
-                AGE: one.staleness,
+                AGE: one.variant,
                 "Difference": one.difference.mean,
                 "Low": one.difference.low,
                 "High": one.difference.high,

@@ -117,7 +117,7 @@ def planner_steps(found: Profile, share: float) -> pd.DataFrame:
     )
     after = (one.without_derating, one.with_real_hits, one.real)
     rows = [(one.planner / 1e9, 1.0, "Planner's formula")]
-    rows += [(rate / 1e9, factor, word) for word, factor, rate in zip(words, one.factors.values(), after, strict=True)]
+    rows += [(rate / 1e9, factor, word) for word, factor, rate in zip(words, one.factors, after, strict=True)]
     return pd.DataFrame(rows, columns=["Bandwidth [GB/s]", "Factor [x]", "Step"])
 
 

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from engine.analysis import cheapest, constraint, finding, kept, knee, objective, objectives, ranks, shares
-from engine.analysis.pareto import BLOCK, fronts
+from engine.analysis.choice import cheapest, kept
+from engine.analysis.importance import shares
+from engine.analysis.objective import constraint, objective, objectives
+from engine.analysis.pareto import BLOCK, finding, fronts, knee, ranks
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario
 from engine.sweep.axes import parse

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from engine.__main__ import main
-from engine.analysis import constraint, objectives, search, suggested_axes
+from engine.analysis import search, suggested_axes
+from engine.analysis.objective import constraint, objectives
 from engine.errors import BadInput
 from engine.estimates import estimates
 from engine.results.result import Result

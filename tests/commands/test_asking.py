@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.analysis import objectives
+from engine.analysis.objective import objectives
 from engine.campaign import campaign
 from engine.campaign.fault_stream import hazards_of
 from engine.commands import sweep, sweep_arguments, sweep_tables

@@ -10,8 +10,6 @@ from scipy import stats
 from engine.__main__ import main
 from engine.errors import BadFile, BadInput
 from engine.training.loop import train
-from engine.training.shape import scaled
-from engine.training.weights import initial, rows_of
 from engine.validation.studies import accuracy, findings, kept, paired
 from engine.validation.studies.accuracy import AccuracyPlan, Score, Seed
 from engine.workload.source import source
@@ -23,11 +21,7 @@ WORDS = ["--preset", "tiny", "--batches", "60", "--crash-at", "40", "--held-out"
 
 def struck(plan: AccuracyPlan):
     """Train as far as a study does before it recovers; returns shape, first weights, source and what was trained."""
-    scenario = accuracy.scenario_of(plan, 1)
-    given, b = source(scenario), plan.crash_at
-    touched = rows_of([*(given.ids(n) for n in range(plan.batches)), given.held_out().ids])
-    shape = scaled(scenario, touched)
-    start = initial(shape, touched, 1)
+    b, (given, shape, start, _) = plan.crash_at, accuracy.begun(plan, 1)
     old = frozenset(b - g for g in plan.staleness)
     return shape, start, given, train(shape, start, given.batch, 0, b + 1, keep=old, record=frozenset({b}))
 
@@ -93,7 +87,7 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
     found = findings.findings(kept.Study(plan, "2026-11-21", "0.1", {2: seed(2, 0.05), 1: seed(1, 0.0)}))
     means = {(one.moment, one.measure): one.difference.mean for one in found}
     assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.1)
-    assert means["at_end", "loss"] == pytest.approx(0.01) and {one.staleness for one in found} == {10}
+    assert means["at_end", "loss"] == pytest.approx(0.01) and {one.variant for one in found} == {10}
     assert {one.difference.half < 1e-9 for one in found} == {True}
     assert next(one for one in found if one.measure == "auc").spread == pytest.approx(np.std([70, 75], ddof=1))
 

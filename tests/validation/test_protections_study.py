@@ -5,14 +5,10 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadInput
-from engine.training.lookup import localise
 from engine.training.loop import train
-from engine.training.shape import scaled
-from engine.training.weights import initial, rows_of
-from engine.validation.studies import accuracy, effects, kept, protections
-from engine.validation.studies.findings import MOMENTS
+from engine.validation.studies import accuracy, kept, protections
+from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
-from engine.workload.source import source
 from tests.validation.test_accuracy_study import assert_alike
 
 SMALL = ProtectionsPlan("tiny", 40, 30, 400, ("cpr-10", "bits-3", "mlp-10"))
@@ -22,15 +18,10 @@ WORDS = ["--preset", "tiny", "--batches", "40", "--crash-at", "30", "--held-out"
 @pytest.fixture(scope="module")
 def struck():
     """Weights of the small plan as batches 20 and 30 begin and after batch 39, trained without a break."""
-    scenario = protections.scenario_of(SMALL, 1)
-    given = source(scenario)
-    held_out = given.held_out()
-    touched = rows_of([*(given.ids(n) for n in range(SMALL.batches)), held_out.ids])
-    shape = scaled(scenario, touched)
-    first = initial(shape, touched, 1)
+    given, shape, first, test = accuracy.begun(SMALL, 1)
     older = {n: train(shape, first, given.batch, 0, n).weights for n in (20, 30)}
     ends = train(shape, first, given.batch, 0, 40).weights
-    return shape, older, ends, localise(shape, first, held_out)
+    return shape, older, ends, test
 
 
 def test_the_pair_is_the_run_without_a_fault_bit_by_bit(struck):
@@ -99,7 +90,7 @@ def test_differences_are_the_variant_s_less_its_pair_s():
         return accuracy.Seed(number, "", scores, scores)
 
     study = kept.Study(ProtectionsPlan(variants=("bits-4",)), "2026-11-21", "0.3", {1: seed(1, 0.0), 2: seed(2, 0.05)})
-    means = {(one.moment, one.measure): one.difference.mean for one in effects.effects(study)}
+    means = {(one.moment, one.measure): one.difference.mean for one in findings(study)}
     assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.5)
     assert means["at_end", "loss"] == pytest.approx(0.02)
 
@@ -113,7 +104,7 @@ def test_the_stored_result_is_the_full_study():
 
 def test_the_study_can_see_harm():
     """Two bits a weight are known to hurt; an interval that included 0 could not tell four bits from harm."""
-    found = {(one.variant, one.moment, one.measure): one.difference for one in effects.stored()}
+    found = {(one.variant, one.moment, one.measure): one.difference for one in findings(kept.read(kept.STORED_PROTECTIONS))}
     assert found["bits-2", "at_recovery", "auc"].high < 0
     assert found["cpr-500", "at_recovery", "auc"].high < 0 and found["mlp-100", "at_recovery", "auc"].high < 0
 

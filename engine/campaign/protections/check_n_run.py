@@ -15,21 +15,6 @@ BITS = Constant("quantised weight", 4, "bit", 2, 8, "stated", SOURCE, "its width
 SCALE_BYTES = 2 * FLOAT32  # a row's own smallest value and step
 
 
-def quantised_row(site: Site) -> float:
-    """Return the bytes of a checkpointed row: its number, its scale, and each of its words in a few bits."""
-    return INDEX_BYTES + SCALE_BYTES + row_bytes(site.scenario) / FLOAT32 * BITS.value / 8
-
-
-def full_checkpoint(site: Site) -> float:
-    """Return the bytes of all rows quantised, without numbers, and of the MLP."""
-    return site.tables / row_bytes(site.scenario) * (quantised_row(site) - INDEX_BYTES) + site.mlp
-
-
-def increment(site: Site, batches: int) -> float:
-    """Return the bytes of the rows that so many batches are expected to change, quantised, and of the MLP."""
-    return expected_unique(site.scenario, batches) * quantised_row(site) + site.mlp
-
-
 def plan(site: Site) -> ProtectionPlan:
     """Copy what changed while training stands, write it beside training; each increment counts from the last one.
 
@@ -37,12 +22,14 @@ def plan(site: Site) -> ProtectionPlan:
     """
     step = site.bare.step
     every = max(1, round((site.period or CUSTOMARY) / step))
-    sent = increment(site, every)
-    changed = expected_unique(site.scenario, every) * row_bytes(site.scenario) + site.mlp
+    rows, row = expected_unique(site.scenario, every), row_bytes(site.scenario)
+    quantised = INDEX_BYTES + SCALE_BYTES + row / FLOAT32 * BITS.value / 8  # of a row, its number and its scale included
+    sent, changed = rows * quantised + site.mlp, rows * row + site.mlp
     drain, pause = sent / site.remote.write, changed / site.home.read
     if room(site) < changed:
         pause, drain = max(pause, drain), 0.0
-    back = full_checkpoint(site) + sent
+    whole = site.tables / row * (quantised - INDEX_BYTES) + site.mlp  # of all rows, which need no numbers
+    back = whole + sent
     return ProtectionPlan(
         step=step,
         joules=site.bare.joules,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ...core.constants import Constant
 from ...errors import BadKnob
 from ..protection import LOSSES, STORE, Protection, ProtectionPlan, Site
-from .periodic_full import to
+from . import periodic_full
 
 SOURCE = "CPR, MLSys'21 (arXiv 2011.02999)"
 LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "unsourced", "recalled from CPR's evaluation")
@@ -19,7 +19,7 @@ def plan(site: Site) -> ProtectionPlan:
             "1; raise machine.num_gpus or machine.embedding_servers, or choose protection=periodic-full."
         )
     period = 2 * LOST_SAMPLES.value * site.shards * site.mtbf if site.mtbf else None
-    full = to(replace(site, period=site.period or period), "remote", site.remote)
+    full = periodic_full.plan(replace(site, period=site.period or period))
     return replace(full, partial=True, read={"remote": site.state / site.shards})
 
 

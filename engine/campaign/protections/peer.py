@@ -21,7 +21,12 @@ def plan(site: Site) -> ProtectionPlan:
 
     Of one node the peer is a host of another job, whose power is not counted.
     """
-    _check(site)
+    need, have = COPIES * site.state, room(site)
+    if site.nodes > 1 and need > have:
+        raise BadKnob(
+            f"protection=peer needs {need / GiB:.3g} GiB of host memory for two copies of all state, but "
+            f"{have / GiB:.3g} GiB are free; raise machine.dram_capacity_GiB, or choose protection=check-n-run."
+        )
     step, sent = site.bare.step, site.state / min(site.network.write, site.home.read)
     idle = step - site.bare.network
     standing = idle < LEAST_IDLE * step
@@ -42,15 +47,6 @@ def plan(site: Site) -> ProtectionPlan:
         restore_joules=site.state / site.shards * site.network.joules,
         read={"network": site.state / site.shards},
     )
-
-
-def _check(site: Site) -> None:
-    need, have = COPIES * site.state, room(site)
-    if site.nodes > 1 and need > have:
-        raise BadKnob(
-            f"protection=peer needs {need / GiB:.3g} GiB of host memory for two copies of all state, but "
-            f"{have / GiB:.3g} GiB are free; raise machine.dram_capacity_GiB, or choose protection=check-n-run."
-        )
 
 
 PROTECTION = Protection(

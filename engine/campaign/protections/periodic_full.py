@@ -10,8 +10,9 @@ from ..protection import LOSSES, STORE, Keeps, Protection, ProtectionPlan, Site,
 COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")
 
 
-def to(site: Site, medium: str, path: StatePath, overlapped: bool = False) -> ProtectionPlan:
-    """Checkpoint all state over `path`; overlapped, training stands for a copy into host memory alone, if that holds one."""
+def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> ProtectionPlan:
+    """Checkpoint all state to a medium; overlapped, training stands for a copy into host memory alone, if that holds one."""
+    path: StatePath = getattr(site, medium)
     copied, sent = site.state / site.home.read, site.state / min(path.write, site.home.read)
     fits = overlapped and room(site) >= site.state
     pause, drain = (copied, site.state / path.write) if fits else (sent, 0.0)
@@ -35,11 +36,6 @@ def room(site: Site) -> float:
     machine = site.scenario.machine
     taken = site.tables if site.in_dram else 0.0
     return max(machine.dram_capacity_GiB * GiB * site.nodes - taken, 0.0)
-
-
-def plan(site: Site) -> ProtectionPlan:
-    """Checkpoint to remote storage, blocking."""
-    return to(site, "remote", site.remote)
 
 
 PROTECTION = Protection(

@@ -13,13 +13,10 @@ from ...errors import BadInput, CannotRun
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
 from ...training.lookup import LocalBatch, localise
-from ...training.loop import Evaluation, Trained, evaluate, train
+from ...training.loop import Trained, evaluate, train
 from ...training.shape import Shape, scale_note, scaled
 from ...training.weights import Weights, copy, initial, revert, revert_mlp, rows_of
-from ...workload.source import source
-
-STALENESS = (0, 1, 10, 100, 300, 1000)
-BATCHES, CRASH_SHARE, HELD_OUT = 5000, 0.8, 200_000
+from ...workload.source import Source, source
 
 
 @dataclass(frozen=True)
@@ -27,10 +24,15 @@ class AccuracyPlan:
     """What is studied: a preset's model and data, power lost in batch `crash_at` of `batches`, MLPs `staleness` batches old."""
 
     preset: str = "dlrm-kaggle"
-    batches: int = BATCHES
-    crash_at: int = round(CRASH_SHARE * BATCHES)
-    held_out_samples: int = HELD_OUT
-    staleness: tuple[int, ...] = STALENESS
+    batches: int = 5000
+    crash_at: int = 4000
+    held_out_samples: int = 200_000
+    staleness: tuple[int, ...] = (0, 1, 10, 100, 300, 1000)
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """The ages that are compared with none, rising."""
+        return tuple(sorted(set(self.staleness) - {0}))
 
 
 class Score(NamedTuple):
@@ -76,19 +78,24 @@ def scenario_of(plan: Any, seed: int) -> Scenario:
     return with_values(preset(plan.preset).scenario, changes)
 
 
+def begun(plan: Any, seed: int) -> tuple[Source, Shape, Weights, LocalBatch]:
+    """Return one seed's data, its model's shape, the first weights, and the held-out samples by the places of their rows."""
+    scenario = scenario_of(plan, seed)
+    given = source(scenario)
+    held_out = given.held_out()
+    touched = rows_of([*(given.ids(n) for n in range(plan.batches)), held_out.ids])
+    shape = scaled(scenario, touched)
+    start = initial(shape, touched, seed)
+    return given, shape, start, localise(shape, start, held_out)
+
+
 def one_seed(plan: AccuracyPlan, seed: int) -> Seed:
     """Train one seed without a fault, and once from each recovery; on one thread, so that no core count matters.
 
     Raises CannotRun where the model fits no budget, diverges, or has held-out samples of one kind alone.
     """
     with single_thread():
-        scenario = scenario_of(plan, seed)
-        given, b = source(scenario), plan.crash_at
-        held_out = given.held_out()
-        touched = rows_of([*(given.ids(n) for n in range(plan.batches)), held_out.ids])
-        shape = scaled(scenario, touched)
-        start = initial(shape, touched, seed)
-        test = localise(shape, start, held_out)
+        b, (given, shape, start, test) = plan.crash_at, begun(plan, seed)
         old = frozenset(b - g for g in plan.staleness)
         struck = train(shape, start, given.batch, 0, b + 1, keep=old, record=frozenset({b}))
         ends = train(shape, struck.weights, given.batch, b + 1, plan.batches).weights
@@ -120,7 +127,7 @@ def check_same(ours: Weights, other: Weights, seed: int) -> None:
 
 def score(shape: Shape, weights: Weights, test: LocalBatch) -> Score:
     """Score a model on held-out samples; raises CannotRun where they are of one kind alone."""
-    found: Evaluation = evaluate(shape, weights, test)
+    found = evaluate(shape, weights, test)
     if found.auc is None:
         raise CannotRun(f"All of the {len(test.labels)} held-out samples have the same label, so there is no AUC; take more.")
     return Score(found.auc, 100 * found.accuracy, found.loss)

@@ -1,13 +1,14 @@
 """The findings of a study: paired differences by staleness, moment and measure, and the table that shows them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import stdev
 from typing import Any
 
-from .kept import Study
+from .kept import KINDS, Study
 from .paired import Paired, paired
+from .protections import WORDS, parsed
 
 MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
 # Field of a score: its title, the factor to the unit that it is shown in, and that unit.
@@ -26,9 +27,12 @@ PAPER = "Kwon et al., IEEE Micro 43(2), 2023"
 
 @dataclass(frozen=True)
 class Finding:
-    """One measure at one moment, an MLP so stale minus none: the paired difference, and the spread between seeds unpaired."""
+    """One measure at one moment, a variant's less that of its pair, and the spread between seeds unpaired.
 
-    staleness: int
+    A variant is the MLP log's age in batches, or a name that `protections.parsed` reads.
+    """
+
+    variant: Any
     moment: str
     measure: str
     difference: Paired
@@ -36,15 +40,28 @@ class Finding:
 
 
 def findings(study: Study) -> tuple[Finding, ...]:
-    """Return every difference of at least two seeds, ordered by moment, measure and staleness."""
-    stale = sorted(set(study.plan.staleness) - {0})
-    return tuple(Finding(*one) for one in differences(study, stale, 0))
+    """Return every difference of at least two seeds, paired by seed, ordered by moment, measure and variant."""
+    found, reference = [], KINDS[study.which].reference
+    for moment, (measure, (_, factor, _)) in product(MOMENTS, MEASURES.items()):
+        scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
+        without = [factor * getattr(score[reference], measure) for score in scores]
+        for variant in study.plan.changed:
+            changed = [factor * getattr(score[variant], measure) for score in scores]
+            difference = paired([x - y for x, y in zip(changed, without, strict=True)])
+            found.append(Finding(variant, moment, measure, difference, stdev(without)))
+    return tuple(found)
+
+
+def label(variant: str) -> str:
+    """Return what a variant of the study of lossy protections does, as a clause."""
+    kind, amount = parsed(variant)
+    return WORDS[kind].format(amount)
 
 
 def sentence(study: Study) -> str:
     """Return where the paper's bound holds at the end, and how the oldest log in its range fares until then."""
-    found = {(one.moment, one.measure, one.staleness): one.difference for one in findings(study)}
-    ages = sorted(set(study.plan.staleness) - {0})
+    found = {(one.moment, one.measure, one.variant): one.difference for one in findings(study)}
+    ages = study.plan.changed
     told = max(set(ages) & set(PAPER_BATCHES), default=ages[-1])
     first, last, first_auc, last_auc = (_points(found[moment, name, told]) for name in ("accuracy", "auc") for moment in MOMENTS)
     judged = _judged({g: found["at_end", "accuracy", g] for g in ages})
@@ -83,32 +100,18 @@ def _points(found: Paired) -> str:
 
 def table(study: Study) -> str:
     """Write the differences for people: mean, 95 % interval, and the spread that unpaired runs would have."""
-    rows = ((one, f"{one.staleness:18,}") for one in findings(study))
-    return tabled(study, "power lost", f"{'MLP log [batches]':>18}", rows, sentence(study))
-
-
-def differences(study: Study, variants: Iterable[Any], reference: Any) -> Iterator[tuple[Any, str, str, Paired, float]]:
-    """Yield variant, moment, measure, what it differs by from the reference, paired by seed, and the reference's own spread."""
-    for moment, (measure, (_, factor, _)) in product(MOMENTS, MEASURES.items()):
-        scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
-        without = [factor * getattr(score[reference], measure) for score in scores]
-        for variant in variants:
-            changed = [factor * getattr(score[variant], measure) for score in scores]
-            yield variant, moment, measure, paired([x - y for x, y in zip(changed, without, strict=True)]), stdev(without)
-
-
-def tabled(study: Study, struck: str, head: str, rows: Iterable[tuple[Any, str]], *last: str) -> str:
-    """Write a table of differences, each with the cell under `head` that says of what; `struck` is what happened in the batch."""
-    plan = study.plan
+    plan, aged = study.plan, study.which == "accuracy"
+    struck, head = ("power lost", f"{'MLP log [batches]':>18}") if aged else ("struck", f"{'recovery':48}")
     lines = [
         f"{plan.preset}: {struck} in batch {plan.crash_at:,} of {plan.batches:,}, {plan.held_out_samples:,} held-out samples, "
         f"{len(study.seeds)} seeds, model version {study.model}, {study.date}",
         f"{'moment':22}{'measure':30}{head}{'difference':>12}{'95 % interval':>24}{'seed spread':>13}",
     ]
-    for one, cell in rows:
+    for one in findings(study):
         title, _, unit = MEASURES[one.measure]
         interval = f"{one.difference.low:+.5f} to {one.difference.high:+.5f}"
-        words = f"{MOMENTS[one.moment]:22}{f'{title} [{unit}]':30}{cell}"
+        variant = f"{one.variant:18,}" if aged else f"{label(one.variant):48}"
+        words = f"{MOMENTS[one.moment]:22}{f'{title} [{unit}]':30}{variant}"
         lines.append(f"{words}{one.difference.mean:+12.5f}{interval:>24}{one.spread:13.5f}")
-    twins = sorted({seed.twin for seed in study.seeds.values()} - {""})
-    return "\n".join([*lines, *twins, *last]) + "\n"
+    lines += sorted({seed.twin for seed in study.seeds.values()} - {""})
+    return "\n".join([*lines, sentence(study)] if aged else lines) + "\n"

@@ -27,17 +27,25 @@ Plan = Any  # one of the plans in KINDS
 
 @dataclass(frozen=True)
 class StudyKind:
-    """A study that can be made: its plan's type, how one seed is computed, and what its scores are named by, in which field."""
+    """A study that can be made: its plan's type, its usual number of seeds, what refuses a plan, how one seed is computed.
+
+    Scores are named by what the field `varied` of the plan lists, read by `key`; `reference` names those of the pair.
+    """
 
     plan: type[Any]
+    seeds: int
+    check: Callable[[Any], None]
     one_seed: Callable[[Any, int], Seed]
-    key: Callable[[str], Any]
     varied: str
+    key: Callable[[str], Any]
+    reference: Any
 
 
 KINDS = {
-    "accuracy": StudyKind(accuracy.AccuracyPlan, accuracy.one_seed, int, "staleness"),
-    "protections": StudyKind(protections.ProtectionsPlan, protections.one_seed, str, "variants"),
+    "accuracy": StudyKind(accuracy.AccuracyPlan, 24, accuracy.check, accuracy.one_seed, "staleness", int, 0),
+    "protections": StudyKind(
+        protections.ProtectionsPlan, 10, protections.check, protections.one_seed, "variants", str, protections.NOTHING
+    ),
 }
 
 

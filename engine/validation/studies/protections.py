@@ -17,17 +17,17 @@ import numpy as np
 from ...core.arrays import Singles
 from ...core.process import single_thread
 from ...errors import BadInput
-from ...training.lookup import localise
 from ...training.loop import train
-from ...training.shape import scale_note, scaled
-from ...training.weights import Weights, copy, initial, revert_mlp, rows_of
-from ...workload.source import source
-from .accuracy import Seed, scenario_of, score
+from ...training.shape import scale_note
+from ...training.weights import Weights, copy, revert_mlp
+from .accuracy import Seed, begun, scenario_of, score
 
-VARIANTS = ("cpr-100", "cpr-500", "bits-8", "bits-4", "bits-2", "mlp-100")
-KINDS = ("cpr", "bits", "mlp")
-BATCHES, CRASH_AT, HELD_OUT = 1500, 1000, 50_000
 SHARDS = 8
+WORDS = {
+    "cpr": f"rows of one shard in {SHARDS} go back {{:,}} batches",
+    "bits": "all rows rounded to {} bits a weight",
+    "mlp": "the MLPs go back {:,} batches",
+}
 NOTHING = "none"
 
 
@@ -36,10 +36,15 @@ class ProtectionsPlan:
     """What is studied: a preset's model and data, struck in batch `crash_at` of `batches`, and how each variant recovers."""
 
     preset: str = "dlrm-kaggle"
-    batches: int = BATCHES
-    crash_at: int = CRASH_AT
-    held_out_samples: int = HELD_OUT
-    variants: tuple[str, ...] = VARIANTS
+    batches: int = 1500
+    crash_at: int = 1000
+    held_out_samples: int = 50_000
+    variants: tuple[str, ...] = ("cpr-100", "cpr-500", "bits-8", "bits-4", "bits-2", "mlp-100")
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The variants that are compared with the run that nothing changed."""
+        return self.variants
 
 
 def check(plan: ProtectionsPlan) -> None:
@@ -56,7 +61,7 @@ def check(plan: ProtectionsPlan) -> None:
 def parsed(name: str) -> tuple[str, int]:
     """Return a variant's kind and amount; raises BadInput."""
     kind, _, amount = name.partition("-")
-    known = kind in KINDS and amount.isdigit() and (1 <= int(amount) <= 16 or kind != "bits")
+    known = kind in WORDS and amount.isdigit() and (1 <= int(amount) <= 16 or kind != "bits")
     if not known:
         raise BadInput(f"{name!r} is no variant of this study; write cpr-BATCHES, bits-BITS (1 to 16) or mlp-BATCHES.")
     return kind, int(amount)
@@ -65,13 +70,8 @@ def parsed(name: str) -> tuple[str, int]:
 def one_seed(plan: ProtectionsPlan, seed: int) -> Seed:
     """Train one seed without a fault, and on from each variant's recovery; on one thread, so that no core count matters."""
     with single_thread():
-        scenario = scenario_of(plan, seed)
-        given, b = source(scenario), plan.crash_at
-        held_out = given.held_out()
-        touched = rows_of([*(given.ids(n) for n in range(plan.batches)), held_out.ids])
-        shape = scaled(scenario, touched)
-        weights = initial(shape, touched, seed)
-        test, at, older = localise(shape, weights, held_out), 0, {}
+        b, (given, shape, weights, test) = plan.crash_at, begun(plan, seed)
+        at, older = 0, {}
         for batch in sorted({b - amount for kind, amount in map(parsed, plan.variants) if kind != "bits"} | {b}):
             weights = train(shape, weights, given.batch, at, batch).weights
             at, older[batch] = batch, weights
