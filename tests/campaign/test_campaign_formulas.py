@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from engine.campaign.closed_form import CUSTOMARY, batches_between, daly, effective, young
+from engine.campaign.fault_stream import hazards_of
 from engine.campaign.fold import FaultArrival, fold
 from engine.campaign.protection import ProtectionPlan
+from engine.faults.fault import Hazard
+from engine.scenario.scenario import Scenario, with_values
+from engine.units import HOUR
 from tests.campaign.test_campaign import WAYS, terms_of
 from tests.cases import each
 from tests.oracles.renewal import uptime_share
@@ -77,3 +81,17 @@ def test_the_period_is_the_one_asked_for_or_daly_s_or_the_customary_one():
     assert batches_between(Machine(3600.0), 0.1, 1.0, 0.0) == round(daly(1.0, 3600.0) / 0.1)
     assert batches_between(Machine(), 0.1, 1.0, 0.0) == round(CUSTOMARY / 0.1)
     assert batches_between(Machine(3600.0), 0.1, 0.0, 7.05) == 71  # as fast as the storage takes them
+
+
+@pytest.mark.parametrize(("gpus", "shape"), [(1, 0.7), (4, 1.0)])
+def test_one_unit_fails_by_weibull_s_law_and_many_together_exponentially(gpus, shape):
+    """The superposition of many renewal processes is nearly Poisson's (Palm, Khinchin)."""
+    asked = {"faults.gpu_crash_mtbf_hours": 100.0, "faults.weibull_shape": 0.7, "machine.num_gpus": gpus}
+    assert hazards_of(with_values(Scenario(system="all-hbm"), asked)) == {"gpu-crash": Hazard(100 * HOUR / gpus, shape)}
+
+
+@pytest.mark.parametrize(("share", "calm", "failed"), [(0.25, 40 / 3, 40.0), (1.0, None, 10.0)])
+def test_a_share_of_power_losses_also_fails_to_flush(share, calm, failed):
+    found = hazards_of(with_values(Scenario(), {"faults.power_loss_mtbf_hours": 10.0, "faults.flush_failure_share": share}))
+    assert found["power-loss"].mtbf == (calm and pytest.approx(calm * HOUR))
+    assert found["flush-failure"].mtbf == pytest.approx(failed * HOUR)

@@ -91,8 +91,10 @@ def test_a_peer_s_copy_takes_the_idle_time_of_the_network():
     assert bare.network > 0 and plan.every == ceil(sent / (bare.step - bare.network)) > 1
     assert (plan.step, plan.pause) == (bare.step, 0.0) and plan.drain == pytest.approx(plan.every * plan.step)
     assert plan.backup_every == round(3 * HOUR / plan.step)
+    room = 2 * STATE / GiB / 2  # two copies on two nodes, whose tables lie in HBM
+    assert plan_of("peer", with_values(SHARDED, {"machine.dram_capacity_GiB": 1.01 * room})) == plan
     with pytest.raises(Exception, match=r"needs .* GiB of host memory for two copies"):
-        plan_of("peer", with_values(SHARDED, {"machine.dram_capacity_GiB": 1.0}))
+        plan_of("peer", with_values(SHARDED, {"machine.dram_capacity_GiB": 0.99 * room}))
 
 
 def test_a_parity_lengthens_the_step_where_the_network_has_no_time_for_it():

@@ -109,6 +109,7 @@ HOSTILE = {
     "pin nought": ("pins=0", "pins="),
     "a pin in superscript": ("pins=%C2%B2", "pins="),
     "a pin of 5000 digits": ("pins=" + "1" * 5000, "pins="),
+    "a pin of nine digits": ("pins=100000000", "pins="),
     "a pin twice": ("pins=3,3", "pins="),
     "nine pins": ("pins=1,2,3,4,5,6,7,8,9", "pins="),
     "a run without how it is computed": ("run=" + quote("/sweep?v=1"), "run="),

@@ -96,7 +96,7 @@ def test_any_way_to_write_a_count_is_read(counts: list[str]) -> None:
 def _cell(column: int, text: bytes) -> bytes:
     """The file with one cell of its line 4 replaced."""
     lines = CSV.split(b"\n")
-    cells = lines[3].split(b",")
+    cells = [b"0", *lines[3].split(b",")[1:]]
     lines[3] = b",".join([*cells[:column], text, *cells[column + 1 :]])
     return b"\n".join(lines)
 
