@@ -1,6 +1,7 @@
 """The fences of the house: is it no larger, no more tangled and no more crowded than what was decided?"""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from tests import house
 CEILINGS = house.ceilings()
 MOST_LINES, MOST_FUNCTION_LINES = 250, 40
 OURS = (Path("app.py"), *house.files("engine"), *house.files("pages"), *house.files("benchmarks"), *house.files("scripts"))
+PRIVATE = re.compile(
+    r"^\s*(?:from|import)\s+(?!\.)\S*(?:\bexternals\b|\._|\b_(?!_))|import_module\(\"[^\"]*(?:externals|\._)", re.M
+)
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "info", "misc"}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -34,6 +38,11 @@ def test_a_room_imports_only_rooms_below_it_and_nothing_imports_in_a_circle():
 def test_the_engine_imports_itself_relatively_and_neither_pages_nor_tests():
     late = "engine/commands/bench.py", "engine/crashcheck/bugs.py"  # find benchmarks and seeded bugs by name, in a checkout
     assert [one for one in house.outward() if not one.startswith(late)] == []
+
+
+def test_no_private_module_of_a_dependency_is_imported():
+    assert PRIVATE.search("from joblib.externals.loky import f") and PRIVATE.search("import numpy._core")
+    assert [str(path) for path in OURS if PRIVATE.search(house.text(path))] == []
 
 
 def test_a_circle_is_found_wherever_it_closes():
