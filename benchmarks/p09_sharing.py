@@ -12,10 +12,10 @@ from unittest.mock import patch
 from benchmarks.benchmark import Benchmark
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
-from engine.service import service
 from engine.service.dispatch import Dispatcher
 from engine.service.worker import COMPUTE, compute_chunk
 from engine.simulate import simulate
+from engine.store import requests
 from engine.store.database import opened
 from engine.store.kept import outcomes, result_text
 from engine.sweep.axes import parse
@@ -39,7 +39,7 @@ class Steps:
 
 def swept(store: Path, points: Sequence[Scenario]) -> None:
     """Compute the points as one worker would, in this process, so that its steps can be counted."""
-    service.submit(store, points, "full")
+    requests.submit(store, points, "full")
     with opened(store) as connection:
         feed = Dispatcher(connection, store, COMPUTE)
         for chunk, _ in feed.due(1):

@@ -5,7 +5,7 @@ from joblib import cpu_count
 
 from engine.errors import EmberpoolError
 from engine.results.result import Result
-from engine.service.service import Status
+from engine.store.status import Status
 from engine.sweep import links
 from pages.common import address, estimates, frame, runs, session
 from pages.common.numbers import duration

@@ -23,7 +23,7 @@ from engine.results.csv_table import csv_text
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario
 from engine.service import service
-from engine.store import kept, owner
+from engine.store import kept, owner, requests
 from tests import ROOT
 from tests.service_fakes import COMPUTE, ask, lives, scenarios, until
 
@@ -33,24 +33,24 @@ SLICES: dict[How, int] = {"full": 200, "estimate": 400}
 FIRST_SEED = 10_000
 GAP_SECONDS, PATIENCE_SECONDS, GONE_SECONDS = 0.2, 5.0, 30.0
 OWNER = """
-import sys, time; from pathlib import Path; from engine.service import service
+import sys, time; from pathlib import Path; from engine.service import service; from engine.store import owner
 while True:
     try: service.serve(Path(sys.argv[1]), 2, 60.0, sys.argv[2])
-    except service.AlreadyOwned: time.sleep(0.1)
+    except owner.AlreadyOwned: time.sleep(0.1)
 """
 APP = """
-import sys, time; from pathlib import Path; from engine.service import service; from tests.kill_storm import asked
+import sys, time; from pathlib import Path; from engine.store import requests, status; from tests.kill_storm import asked
 store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-request = service.submit(store, asked(how, number), how, session=f"app {how}")
-while not service.status(store, request).ended:
-    service.renew(store, request); time.sleep(0.3)
+request = requests.submit(store, asked(how, number), how, session=f"app {how}")
+while not status.status(store, request).ended:
+    requests.renew(store, request); time.sleep(0.3)
 """
 COMMAND = """
 import sys; from pathlib import Path; from engine.service import service; from engine.commands import sweep
-from tests.kill_storm import asked
+from engine.store import requests; from tests.kill_storm import asked
 store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 import functools; service.serve = functools.partial(service.serve, compute=sys.argv[4])
-request = service.submit(store, asked(how, number), how, session="command")
+request = requests.submit(store, asked(how, number), how, session="command")
 sweep._until_ended(store, request, 2)
 """
 
@@ -177,7 +177,7 @@ def tables(store: Path, slices: dict[How, int]) -> list[str]:
     for how, number in slices.items():
         for one in range(number + 1):
             points = asked(how, one)
-            service.submit(store, points, how, keeps_on=True)
+            requests.submit(store, points, how, keeps_on=True)
             service.serve(store, 2, 0.0, COMPUTE)
             found.append(csv_text([result for _, result in kept.outcomes(store, points, how) if result], how))
     return found

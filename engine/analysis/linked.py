@@ -10,15 +10,10 @@ from .objective import constraint, objectives
 
 def read(url: str) -> links.Opened:
     """Open a whole link, or the part behind its question mark; raises BadInput with the sentence that refuses it."""
-    return _checked(links.read(url))
+    return checked(links.read(url))
 
 
-def open_pairs(pairs: links.Pairs) -> links.Opened:
-    """Open decoded parameters; raises BadInput with the sentence that refuses them."""
-    return _checked(links.open_pairs(pairs))
-
-
-def _checked(opened: links.Opened) -> links.Opened:
+def checked(opened: links.Opened) -> links.Opened:
     """Return what a link says if all of it has a meaning, that of the links which it compares included; raises BadInput."""
     compared = (links.read(link).questions for _, link in opened.questions.compared)
     for questions in chain((opened.questions,), compared):
@@ -34,6 +29,6 @@ def _checked(opened: links.Opened) -> links.Opened:
 def opened_or_error(pairs: links.Pairs) -> links.Opened | BadInput:
     """Open decoded parameters, or return the error whose sentence a page shows instead."""
     try:
-        return open_pairs(pairs)
+        return checked(links.open_pairs(pairs))
     except BadInput as error:
         return error

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..campaign import Campaign, campaign, fault_stream
+from ..campaign import fault_stream
+from ..campaign.simulate import Campaign, campaign
 from ..errors import EmberpoolError
 from ..results.result import Result
 from ..scenario.scenario import KNOBS, Scenario, values

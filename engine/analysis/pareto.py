@@ -12,7 +12,7 @@ import numba as nb
 import numpy as np
 
 from .choice import kept
-from .objective import Array, Columns, Constraint, Objective, formatted, short
+from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
 
 DIGITS = 12
 
@@ -50,8 +50,9 @@ def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> s
     if best is None:
         return f"No point has {_all(names)}, so there is no Pareto front."
     front = np.flatnonzero(rank == 1)
-    ends = [f"{short(one.name)} from {formatted(one.name, _value(one, front, columns))}" for one in objectives]
-    at = [formatted(one.name, sign * one.losses(columns)[best]) for one in objectives for sign in [-1 if one.highest else 1]]
+    firsts = [front[np.argmin(one.losses(columns)[front])] for one in objectives]
+    ends = [f"{short(one.name)} from {_told(columns, one, first)}" for one, first in zip(objectives, firsts, strict=True)]
+    at = [_told(columns, one, best) for one in objectives]
     unlike = len(different(columns, objectives, rank))
     equal = f", {unlike:,} of them different," if unlike < len(front) else ""
     many = f"{len(front):,} of {ranked:,} points{equal} are" if len(front) > 1 else f"1 of {ranked:,} points is"
@@ -72,8 +73,8 @@ def _rounded(losses: Array) -> Array:
     return np.round(losses * scale) / scale
 
 
-def _value(one: Objective, front: Array, columns: Columns) -> float:
-    return float(one.losses(columns)[front].min()) * (-1 if one.highest else 1)
+def _told(columns: Columns, one: Objective, point: int) -> str:
+    return formatted(one.name, float(numbers(columns, one.name)[point]))
 
 
 def _all(words: Sequence[str]) -> str:

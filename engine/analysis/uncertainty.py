@@ -84,15 +84,13 @@ def _drawn(one: Constant, way: float) -> float:
 def _results(scenario: Scenario, values: Mapping[str, float]) -> Results:
     """Return the estimate's results with some constants assumed; a machine settled once keeps its modules."""
     assumed = (*scenario.machine.assume, *values.items())
-    result = estimate(with_values(_settled(scenario), {"machine.assume": assumed}))
+    result = estimate(with_values(_settled(scenario).scenario, {"machine.assume": assumed}))
     if not result.ran:
         raise CannotRun(result.outcome)
     return result.results
 
 
-@lru_cache(maxsize=64)
-def _settled(scenario: Scenario) -> Scenario:
-    return fit(scenario).scenario
+_settled = lru_cache(maxsize=64)(fit)
 
 
 def _value(scenario: Scenario, results: Results, metric: str) -> float:

@@ -4,8 +4,3 @@ Read in this order: `batch_costs` (a batch with and without its log), `site` (wh
 `protection`, `closed_form` (periods, and training without a fault), `fold` (the faults), `accounts`, `fault_stream` (when faults
 strike), `simulate`, `compare`.
 """
-
-from .compare import compare_protections, period_curve
-from .simulate import Campaign, campaign
-
-__all__ = ["Campaign", "campaign", "compare_protections", "period_curve"]

@@ -12,6 +12,7 @@ from . import output
 from .parser import Subparsers
 
 Row = dict[str, Any]
+MEASURED = ("ours", "peer", "ratio", "passed", "equal_results")
 
 
 def add(commands: Subparsers) -> None:
@@ -47,16 +48,10 @@ def measured(benchmark: Any) -> Row:
     """Run one benchmark; without its peer, all that was measured is null."""
     row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
-        return row | dict.fromkeys(("ours", "peer", "ratio", "passed", "equal_results"))
+        return row | dict.fromkeys(MEASURED)
     ours, peer, equal = benchmark.run()
     ratio = peer / ours
-    return row | {
-        "ours": ours,
-        "peer": peer,
-        "ratio": ratio,
-        "passed": equal and ratio >= benchmark.target,
-        "equal_results": equal,
-    }
+    return row | dict(zip(MEASURED, (ours, peer, ratio, equal and ratio >= benchmark.target, equal), strict=True))
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -9,7 +9,8 @@ from math import inf
 from typing import Any
 
 from .. import version
-from ..campaign import compare_protections, fault_stream
+from ..campaign import fault_stream
+from ..campaign.compare import compare_protections
 from ..campaign.reference_points import YARDSTICKS, llama
 from ..errors import BadInput, nearest
 from ..faults.fault import Hazard

@@ -17,7 +17,7 @@ from ..results.result import Result
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario
 from ..service import history, service
-from ..store import forecast, kept
+from ..store import forecast, kept, requests, status
 from ..store.database import DEFAULT
 from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep
@@ -113,9 +113,9 @@ def _kept(
     for _ in range(MOST_ROUNDS):
         request = computed(arguments, points, how, data, sharing=not arguments.no_sharing)
         with suppress(LookupError):
-            survey, failures = sweep_tables.survey(points, how, outcomes, asked), service.failures(store, request)
+            survey, failures = sweep_tables.survey(points, how, outcomes, asked), status.failures(store, request)
             return SweepEnd(survey, outcomes, tuple(one.sentence for one in failures), any(one.bug for one in failures))
-    raise CannotRun(service.status(store, request).note or "The store keeps losing points; check its disk.")
+    raise CannotRun(status.status(store, request).note or "The store keeps losing points; check its disk.")
 
 
 def computed(
@@ -124,12 +124,12 @@ def computed(
     """Have every point computed that the store lacks, and return the request; Ctrl-C keeps what is finished."""
     store, session = arguments.store, f"command {os.getpid()}"
     link = history.reopening(points)
-    request = service.submit(store, points, how, data, session=session, link=link, sharing=sharing)
+    request = requests.submit(store, points, how, data, session=session, link=link, sharing=sharing)
     try:
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:
-        service.cancel(store, request)
-        now, again = service.status(store, request), f"python -m engine {shlex.join(sys.argv[1:])}"
+        requests.cancel(store, request)
+        now, again = status.status(store, request), f"python -m engine {shlex.join(sys.argv[1:])}"
         done = f"{now.done} of {now.total} points are finished and kept in {store}"
         print(f"Stopped: {done}; to resume, run the same again: {again}", file=sys.stderr)
         raise
@@ -140,7 +140,7 @@ def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | Non
     """Compute as the store's owner, or follow the one there is; should it die, take its place."""
 
     def ended() -> bool:
-        return service.has_ended(store, request)
+        return status.has_ended(store, request)
 
     with _ticking(store, request):
         while not ended():
@@ -158,8 +158,8 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
     def tick() -> None:
         while not stop.wait(TICK_SECONDS):
             with suppress(EmberpoolError):  # a store that stays in trouble ends the sweep itself, with a sentence
-                service.renew(store, request)
-                now = service.status(store, request)
+                requests.renew(store, request)
+                now = status.status(store, request)
                 progress_bar.draw(
                     now.done / now.total, f"{now.done:,} of {now.total:,} points, {progress_bar.duration(now.eta_seconds)}"
                 )

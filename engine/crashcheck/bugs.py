@@ -78,7 +78,8 @@ def hunt(
     An interrupt ends the hunt with what has been explored so far.
     """
     report = CrashReport()
-    elsewhere = [one for one in _everywhere() if one not in bug.on]
+    plain = sorted(configurations(), key=lambda one: one.name.count("-"))  # those with the fewest peculiarities first
+    elsewhere = [one for one in (*plain, *(replace(one, size="tiny") for one in plain[:4])) if one not in bug.on]
     tries = [*product(steps, bug.on), *product(steps, elsewhere), *product([ROUGH], LARGE)]
     with bug.install(), suppress(KeyboardInterrupt):
         report.interrupted = True
@@ -89,12 +90,6 @@ def hunt(
                 break
         report.interrupted = False
     return report
-
-
-def _everywhere() -> tuple[Configuration, ...]:
-    """Return all configurations, those with the fewest peculiarities first."""
-    plain = sorted(configurations(), key=lambda one: one.name.count("-"))
-    return tuple(plain) + tuple(replace(one, size="tiny") for one in plain[:4])
 
 
 def _from_file(name: str) -> Broken:

@@ -8,24 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.work import (
-    AllReduce,
-    AllToAll,
-    Amount,
-    Copy,
-    Direct,
-    Fetch,
-    HostRows,
-    Move,
-    Persist,
-    Pool,
-    RowLog,
-    RowReads,
-    RowUpdates,
-    Stream,
-    Work,
-    written,
-)
+from ..core import work
 from ..scenario.scenario import Scenario
 from ..schedule.machine import expected_line, machine_of, settle
 from ..schedule.steady_state import ran
@@ -65,23 +48,23 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     return tuple(rows)
 
 
-def payload(work: Work) -> tuple[str, Amount]:
+def payload(done: work.Work) -> tuple[str, work.Amount]:
     """Return how a piece of work moves bytes, and how many; a home write was counted with its update."""
-    match work:
-        case Move() | Copy() | Direct() | Fetch():
-            return "carried", work.nbytes
-        case AllToAll() | AllReduce():
-            return "exchanged", work.nbytes
-        case Pool():
-            return "pooled", work.nbytes
-        case RowReads():
-            return "read", work.rows * work.row_bytes
-        case RowUpdates():
-            return "updated", work.rows * work.row_bytes
-        case HostRows():
-            return "gathered", work.rows * work.row_bytes
-        case Stream(write=False):
-            return "read", work.nbytes
-        case RowLog() | Stream() | Persist():
-            return "written", written(work)
+    match done:
+        case work.Move() | work.Copy() | work.Direct() | work.Fetch():
+            return "carried", done.nbytes
+        case work.AllToAll() | work.AllReduce():
+            return "exchanged", done.nbytes
+        case work.Pool():
+            return "pooled", done.nbytes
+        case work.RowReads():
+            return "read", done.rows * done.row_bytes
+        case work.RowUpdates():
+            return "updated", done.rows * done.row_bytes
+        case work.HostRows():
+            return "gathered", done.rows * done.row_bytes
+        case work.Stream(write=False):
+            return "read", done.nbytes
+        case work.RowLog() | work.Stream() | work.Persist():
+            return "written", work.written(done)
     return "", 0.0

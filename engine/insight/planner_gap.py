@@ -4,53 +4,31 @@ The planner takes the share of rows in the cache for the share of hits, mixes th
 ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897 and 32 GB/s, and that formula.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 HBM, HBM_TO_DDR = 897e9, 32e9  # bytes per second, TorchRec planner constants
 DERATING = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """Bandwidths of one cached table in bytes per second, from the planner's to the real one, a step at a time."""
+class Overlay(NamedTuple):
+    """Bandwidths of one cached table in bytes per second, from the planner's to the real one, a step at a time.
 
-    ratio: float
-    hit_rate: float
+    `with_real_hits` is still mixed arithmetically, `real` harmonically, as serial reads mix.
+    """
 
-    @property
-    def planner(self) -> float:
-        """As the planner has it."""
-        return self.without_derating / DERATING
-
-    @property
-    def without_derating(self) -> float:
-        """The share of rows as hit rate, mixed arithmetically."""
-        return arithmetic((self.ratio, 1 - self.ratio), (HBM, HBM_TO_DDR))
-
-    @property
-    def with_real_hits(self) -> float:
-        """The real hit rate, still mixed arithmetically."""
-        return arithmetic((self.hit_rate, 1 - self.hit_rate), (HBM, HBM_TO_DDR))
-
-    @property
-    def real(self) -> float:
-        """The real hit rate, mixed harmonically as serial reads mix."""
-        return harmonic((self.hit_rate, 1 - self.hit_rate), (HBM, HBM_TO_DDR))
+    planner: float
+    without_derating: float
+    with_real_hits: float
+    real: float
 
     @property
     def factors(self) -> tuple[float, ...]:
         """By how much each step changes the bandwidth; their product is real / planner."""
-        ways = (self.planner, self.without_derating, self.with_real_hits, self.real)
-        return tuple(after / before for before, after in pairwise(ways))
+        return tuple(after / before for before, after in pairwise(self))
 
 
-def harmonic(shares: Sequence[float], rates: Sequence[float]) -> float:
-    """Return the rate of a stream of which each share moves at its own rate, one after the other: 1/B = sum of share/rate."""
-    return 1 / sum(share / rate for share, rate in zip(shares, rates, strict=True))
-
-
-def arithmetic(shares: Sequence[float], rates: Sequence[float]) -> float:
-    """Return the mean of the rates by share: what a stream would reach if each share took the same time, not the same bytes."""
-    return sum(share * rate for share, rate in zip(shares, rates, strict=True))
+def overlay(ratio: float, hit_rate: float) -> Overlay:
+    """Return the bandwidths of a table of whose rows a share is in the cache, and of whose lookups the cache has another."""
+    theirs, hits = (share * HBM + (1 - share) * HBM_TO_DDR for share in (ratio, hit_rate))
+    return Overlay(theirs / DERATING, theirs, hits, 1 / (hit_rate / HBM + (1 - hit_rate) / HBM_TO_DDR))

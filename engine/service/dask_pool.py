@@ -100,7 +100,12 @@ class Cluster:
         if self.client.status not in ("running", "connecting"):
             raise self._gone()
         if not self.cores:
-            self._await_worker()
+            try:
+                self.client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            except TimeoutError as error:
+                remedy = f"start some with `dask worker {self.address} --nthreads 1`"
+                raise CannotRun(f"The scheduler at {self.address} has no worker; {remedy}.") from error
+            self.cores = sum(self.client.ncores().values())
         wanted = tuple(computations.claim(store, chunk.request, chunk.keys))
         name = f"{id(self)}-{next(self.numbers)}"
         self.sent.update(dict.fromkeys(chunk.keys, name))
@@ -112,14 +117,6 @@ class Cluster:
 
     def _gone(self) -> CannotRun:
         return CannotRun(f"The scheduler at {self.address} is gone; finished points are kept: run the same again to go on.")
-
-    def _await_worker(self) -> None:
-        try:
-            self.client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError as error:
-            remedy = f"start some with `dask worker {self.address} --nthreads 1`"
-            raise CannotRun(f"The scheduler at {self.address} has no worker; {remedy}.") from error
-        self.cores = sum(self.client.ncores().values())
 
     def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
         """Return the next answer, and keep what came back, durably; a death is an answer, too."""

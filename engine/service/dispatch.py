@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 
+from ..errors import BadFile
 from ..scenario.keys import How, texts
 from ..scenario.scenario import Scenario
 from ..store import forecast
@@ -111,7 +112,7 @@ class Dispatcher:
         Of each chunk, whether it goes beside.
         """
         self.slots = slots
-        while (free := len(self.in_flight) < slots) or (len(self.in_flight) == slots and self._none_beside()):
+        while (free := len(self.in_flight) < slots) or (len(self.in_flight) == slots and ESTIMATE not in self.in_flight.values()):
             chunk = self.next(only_estimates=not free)
             if not chunk:
                 return
@@ -119,9 +120,6 @@ class Dispatcher:
             self.taken.update(chunk.keys)
             self._train(chunk)
             yield chunk, not free
-
-    def _none_beside(self) -> bool:
-        return ESTIMATE not in self.in_flight.values()
 
     def forget(self) -> None:
         """Nothing is in flight any more."""
@@ -160,7 +158,9 @@ class Dispatcher:
         return chunk if chunk and not computations.unlucky(self.store, chunk.keys) else None
 
     def note(self, ended: ChunkEnd) -> None:
-        """Take an answer in: its keys are no longer in flight, and its pace sizes the next chunks."""
+        """Take an answer in: its keys are no longer in flight, its pace sizes the next chunks. Raises BadFile for its trouble."""
+        if ended.trouble:
+            raise BadFile(ended.trouble)
         self.taken.difference_update(ended.keys)
         for one in [one for one, key in self.training.items() if key in ended.keys]:
             if computations.kept(self.store, self.training.pop(one)):

@@ -7,9 +7,8 @@ import os
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -45,17 +44,17 @@ class LocalPool:
         self.killed, self.false_starts = False, 0
 
     def send(self, store: Store, chunk: Chunk, beside: bool) -> None:
-        """Send a chunk to a worker; what goes beside full runs is computed by a thread of this process."""
-        with _started():
+        """Send a chunk to a worker; what goes beside full runs is computed by a thread of this process. Raises CannotRun."""
+        given = {"initializer": settle, "initargs": (os.getpid(), self.path), "env": ONE_THREAD}
+        try:
             if beside:
                 executor = self.own = self.own or ThreadPoolExecutor(1)
             else:
-                executor = self.workers = self.workers or self._processes()
+                executor = self.workers = self.workers or ProcessPoolExecutor(self.slots, timeout=IDLE_SECONDS, **given)
             executor.submit(compute_chunk, chunk).add_done_callback(self.answers.put)
-
-    def _processes(self) -> Any:
-        given = {"initializer": settle, "initargs": (os.getpid(), self.path), "env": ONE_THREAD}
-        return ProcessPoolExecutor(self.slots, timeout=IDLE_SECONDS, **given)
+        except OSError as error:
+            remedy = "free some space in /dev/shm and some memory, or start fewer with --jobs"
+            raise CannotRun(f"Worker processes cannot be started: {error.strerror or error}; {remedy}.") from error
 
     def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
         """Return the next answer; its rows are there already."""
@@ -97,13 +96,3 @@ class LocalPool:
             self.own.shutdown()
         self.workers = self.own = None
         self.answers = SimpleQueue()
-
-
-@contextmanager
-def _started() -> Iterator[None]:
-    """Turn what keeps worker processes from being started into a sentence."""
-    try:
-        yield
-    except OSError as error:
-        remedy = "free some space in /dev/shm and some memory, or start fewer with --jobs"
-        raise CannotRun(f"Worker processes cannot be started: {error.strerror or error}; {remedy}.") from error

@@ -16,45 +16,20 @@ from typing import IO
 from joblib import cpu_count
 
 from .. import version
-from ..errors import BadFile
 from ..store.database import opened, real
-from ..store.owner import AlreadyOwned, await_workers, is_owned, named_owner, owning
+from ..store.owner import await_workers, is_owned, named_owner, owning
 from ..store.quota import Room
-from ..store.requests import FOR_PAGES, by_link, cancel, latest, renew, submit, tend
-from ..store.status import FailedPoint, Running, Status, failures, has_ended, status
+from ..store.requests import tend
 from . import computations, queue
 from .dask_pool import Cluster
 from .dispatch import Dispatcher
 from .pool import EXIT_SECONDS, LocalPool
-from .worker import CHANGED, COMPUTE, ChunkEnd, compute_chunk
-
-__all__ = [
-    "FOR_PAGES",
-    "AlreadyOwned",
-    "FailedPoint",
-    "Running",
-    "Status",
-    "by_link",
-    "cancel",
-    "ensure_service",
-    "failures",
-    "has_ended",
-    "latest",
-    "renew",
-    "serve",
-    "status",
-    "submit",
-]
+from .worker import CHANGED, COMPUTE, compute_chunk
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
 START_SECONDS = 5.0  # within which a service that was started owns its store, or has failed
-Condition = Callable[[], bool]
-
-
-def never() -> bool:
-    """Return False: the condition of a service that stops only when idle."""
-    return False
+Condition = Callable[[], bool] | None
 
 
 def serve(
@@ -62,7 +37,7 @@ def serve(
     n_jobs: int | None = None,
     idle_exit_seconds: float = IDLE_EXIT_SECONDS,
     compute: str = COMPUTE,
-    until: Condition = never,
+    until: Condition = None,
     cluster: str | None = None,
 ) -> None:
     """Own the store and compute what is asked for, until idle for some seconds, `until` holds, or other code is asked for.
@@ -89,14 +64,14 @@ def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_
     idle_since, next_look, room, busy = time.monotonic(), 0.0, Room(), False
     while True:
         if time.monotonic() >= next_look:
-            if until() or queue.serves_others(store):
+            if (until and until()) or queue.serves_others(store):
                 return
             pool.tend(store)
             next_look = time.monotonic() + POLL_SECONDS
         tend(store)
         room.tend(store)
         if not busy and (chunk := feed.next_here()):
-            feed.note(_sound(compute_chunk(chunk)))
+            feed.note(compute_chunk(chunk))
             idle_since = time.monotonic()
             continue
         try:
@@ -106,18 +81,12 @@ def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_
             if not busy and time.monotonic() - idle_since >= idle_exit_seconds:
                 return
             if ended := pool.answer(store, POLL_SECONDS):
-                feed.note(_sound(ended))
+                feed.note(ended)
         except BrokenProcessPool:
             pool.bury(store)
             feed.forget()
         if busy:
             idle_since = time.monotonic()
-
-
-def _sound(ended: ChunkEnd) -> ChunkEnd:
-    if ended.trouble:
-        raise BadFile(ended.trouble)
-    return ended
 
 
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:

@@ -94,14 +94,12 @@ def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tu
     with opened(path) as store:
         for scenario in scenarios:
             name = key(scenario, how)
-            yield name, load(store, name, scenario, read) or _failed(store, name, scenario)
+            found = load(store, name, scenario, read)
+            if not found and (row := store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()):
+                found = Result(scenario, ran=False, outcome=row[0], results={})
+            yield name, found
         if read:
             touch(store, read)
-
-
-def _failed(store: sqlite3.Connection, name: str, scenario: Scenario) -> Result | None:
-    row = store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()
-    return Result(scenario, ran=False, outcome=row[0], results={}) if row else None
 
 
 def _number(value: Any) -> Any:

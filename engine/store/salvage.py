@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from . import kept
 from .database import OPEN, crc, opened, real, salvaged, sync, transaction
 from .owner import owning
 
+# The columns that a row's checksum covers; of the first two a digest, of the others a crc, older rows without one.
+DIGESTED = {"results": ("key", "result"), "trainings": ("class", "record")}
+SUMMED = {"points": ("key", "changes"), "requests": ("how", "data", "base")}
 TABLES = ("requests", "results", "failures", "trainings", "claims", "set_aside", "settings")
 AT_ONCE = 1000
 # A request that has lost points is not what was asked for: nobody takes it up again, and it does not go on.
@@ -71,7 +75,8 @@ def _read(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as damaged:
         if _is_sound(damaged):
             return False
-        _remove(fresh)
+        for end in ("", "-wal", "-shm"):
+            Path(f"{fresh}{end}").unlink(missing_ok=True)
         _move(damaged, fresh)
     fresh.rename(salvaged(path))
     sync(path.parent)
@@ -92,11 +97,6 @@ def _is_sound(store: sqlite3.Connection) -> bool:
         return bool(store.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
     except sqlite3.DatabaseError:
         return False
-
-
-def _remove(path: Path) -> None:
-    for end in ("", "-wal", "-shm"):
-        Path(f"{path}{end}").unlink(missing_ok=True)
 
 
 def _swap(path: Path, aside: Path) -> None:
@@ -165,7 +165,7 @@ def _last(store: sqlite3.Connection, table: str) -> int:
 
 
 def _put(store: sqlite3.Connection, table: str, rows: Iterable[Row]) -> int:
-    done, coming = 0, filter(SOUND.get(table, bool), rows)
+    done, coming = 0, filter(partial(_counts, table), rows)
     while some := list(islice(coming, AT_ONCE)):
         with transaction(store):
             for row in some:
@@ -175,20 +175,11 @@ def _put(store: sqlite3.Connection, table: str, rows: Iterable[Row]) -> int:
     return done
 
 
-def _result(row: Row) -> bool:
-    return isinstance(row["result"], str) and kept.checksum(row["key"], row["result"]) == row["checksum"]
-
-
-def _training(row: Row) -> bool:
-    return isinstance(row["record"], str) and kept.checksum(row["class"], row["record"]) == row["checksum"]
-
-
-def _point(row: Row) -> bool:
-    return row.get("checksum") in (None, crc(row["key"], row["changes"]))
-
-
-def _request(row: Row) -> bool:
-    return isinstance(row["total"], int) and row.get("checksum") in (None, crc(row["how"], row["data"], row["base"]))
-
-
-SOUND = {"results": _result, "trainings": _training, "points": _point, "requests": _request}
+def _counts(table: str, row: Row) -> bool:
+    """Return whether a row is as it was written."""
+    if table in DIGESTED:
+        name, text = (row[column] for column in DIGESTED[table])
+        return isinstance(text, str) and kept.checksum(name, text) == row["checksum"]
+    if table == "requests" and not isinstance(row["total"], int):
+        return False
+    return table not in SUMMED or row.get("checksum") in (None, crc(*(row[column] for column in SUMMED[table])))

@@ -22,16 +22,12 @@ def sound_keys(store: sqlite3.Connection, request: int, names: Sequence[str]) ->
     if found and not found[0]:
         _end(store, request)
         return []
-    damaged = _damaged(store, request, names)
+    query = """SELECT p.key FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
+        WHERE p.request = ?1 AND p.checksum IS NOT NULL AND p.checksum != crc(p.key, p.changes)"""
+    damaged = {name for (name,) in store.execute(query, (request, json.dumps(names)))}
     if damaged:
         _fail(store, request, damaged)
     return [name for name in names if name not in damaged]
-
-
-def _damaged(store: sqlite3.Connection, request: int, names: Sequence[str]) -> set[str]:
-    query = """SELECT p.key FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
-        WHERE p.request = ?1 AND p.checksum IS NOT NULL AND p.checksum != crc(p.key, p.changes)"""
-    return {name for (name,) in store.execute(query, (request, json.dumps(names)))}
 
 
 def _end(store: sqlite3.Connection, request: int) -> None:

@@ -74,10 +74,9 @@ def status(path: Path, request: int) -> Status:
     done = total - left
     if state == "queued" and running:  # another request has begun one of its points
         state, reused, started = "running", done, time.time() - max(point.seconds for point in running)
-    eta = None
-    if state == "running":
-        eta = foreseen if how == "full" else _eta(total, done, reused, started)
-    return Status(request, how, state, total, done, failed, eta, running, note)
+    if how != "full" and state == "running" and done > reused:  # at the pace so far, of points that were not there before
+        foreseen = (time.time() - started) / (done - reused) * (total - done)
+    return Status(request, how, state, total, done, failed, foreseen if state == "running" else None, running, note)
 
 
 def has_ended(path: Path, request: int) -> bool:
@@ -103,11 +102,6 @@ def _running(store: sqlite3.Connection, request: int, most: int) -> tuple[Runnin
     )
     now = time.time()
     return tuple(Running(name, now - started, from_json(json.loads(text)) if text else None) for name, started, text in rows)
-
-
-def _eta(total: int, done: int, reused: int, started: float) -> float | None:
-    """Seconds left at the pace so far, counting points that were not there before."""
-    return (time.time() - started) / (done - reused) * (total - done) if done > reused else None
 
 
 LOOKED_AT = 256  # newest claims, of all requests

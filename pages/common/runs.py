@@ -12,8 +12,9 @@ from engine.results.result import Result
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
 from engine.service import service
-from engine.service.service import Status
-from engine.store import database, kept
+from engine.store import database, kept, requests
+from engine.store.status import Status
+from engine.store.status import status as status_of
 from pages.common import session as session_state
 from pages.common.numbers import duration
 from pages.common.plain import plain
@@ -28,8 +29,8 @@ key_of = lru_cache(maxsize=8192)(key)
 
 def request(scenarios: Scenarios, how: How) -> Status | None:
     """Return the newest request for exactly these points, or None."""
-    number = service.latest(STORE, [key_of(scenario, how) for scenario in scenarios])
-    return None if number is None else service.status(STORE, number)
+    number = requests.latest(STORE, [key_of(scenario, how) for scenario in scenarios])
+    return None if number is None else status_of(STORE, number)
 
 
 def results(scenarios: Scenarios, how: How) -> list[Result | None]:
@@ -46,14 +47,14 @@ def start(scenarios: Scenarios, how: How, title: str = "", link: str = "") -> No
         data, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
         session = f"page {visitor.session_id}" if visitor else ""
         said = {"session": session, "title": title, "link": link or st.session_state.get(session_state.HERE, "")}
-        service.submit(STORE, scenarios, how, data, **said, limit=service.FOR_PAGES)
+        requests.submit(STORE, scenarios, how, data, **said, limit=requests.FOR_PAGES)
         service.ensure_service(STORE)
 
 
 def cancel(request: int) -> None:
     """Stop a request; shows the engine's sentence if the store is in trouble."""
     with _toasted():
-        service.cancel(STORE, request)
+        requests.cancel(STORE, request)
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
 
 def keep_going(status: Status) -> None:
     """Hold a request that is looked at, see that somebody computes it, and say so where nobody can."""
-    service.renew(STORE, status.request)
+    requests.renew(STORE, status.request)
     if trouble := service.ensure_service(STORE):
         st.warning(plain(trouble))
 

@@ -12,8 +12,8 @@ from engine.faults.fault import strikes_of
 from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
-from engine.service.service import Status
 from engine.store import forecast
+from engine.store.status import Status
 from pages.common import charts, downloads, runs, session, tables
 from pages.common.numbers import duration
 from pages.common.plain import plain

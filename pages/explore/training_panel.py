@@ -5,8 +5,8 @@ import streamlit as st
 
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from engine.service.service import Status
 from engine.store import forecast
+from engine.store.status import Status
 from pages.common import charts, downloads, runs, tables
 from pages.common.headline import STEP
 from pages.common.numbers import change, duration

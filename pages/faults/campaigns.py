@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.campaign import Campaign, campaign, period_curve
-from engine.campaign.compare import PeriodCurve, summary
+from engine.campaign.compare import PeriodCurve, period_curve, summary
 from engine.campaign.fault_stream import hazards_of
+from engine.campaign.simulate import Campaign, campaign
 from engine.errors import EmberpoolError
 from engine.faults.fault import Hazard
 from engine.registry import load, names

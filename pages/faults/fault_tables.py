@@ -4,11 +4,11 @@ from math import floor, log10
 
 import pandas as pd
 
-from engine.campaign import Campaign
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.compare import PeriodCurve
 from engine.campaign.fold import CampaignRecovery
 from engine.campaign.reference_points import YARDSTICKS, llama
+from engine.campaign.simulate import Campaign
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE

@@ -6,8 +6,9 @@ from urllib.parse import quote
 import streamlit as st
 
 from engine.scenario.keys import How
-from engine.service import history, service
+from engine.service import history
 from engine.service.history import Entry
+from engine.store import requests
 from engine.sweep import links
 from pages.common import runs
 from pages.common.plain import plain
@@ -29,7 +30,7 @@ def find() -> None:
     asked: Compared = st.session_state.pop(ASKED, ())
     if not asked:
         return
-    found = {one: service.by_link(runs.STORE, one[1], one[0]) for one in asked}
+    found = {one: requests.by_link(runs.STORE, one[1], one[0]) for one in asked}
     st.session_state[MISSING] = tuple(one for one, request in found.items() if request is None)
     st.session_state[WORDS] = " ".join(f"#{request}" for request in found.values() if request is not None)
 
@@ -55,7 +56,7 @@ def said(chosen: Sequence[Entry]) -> tuple[str, ...]:
     for entry in chosen[: links.MOST_RUNS]:
         link = history.link(runs.STORE, entry.request)
         text = f"{entry.how}:{link}"
-        if link and text not in named and service.by_link(runs.STORE, link, entry.how) is not None:
+        if link and text not in named and requests.by_link(runs.STORE, link, entry.how) is not None:
             named.append(text)
     while len(quote("".join(named))) > ROOM:
         named.pop()

@@ -17,10 +17,10 @@ import streamlit as st
 from engine.errors import EmberpoolError
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
-from engine.service import service
-from engine.service.service import Status
-from engine.store import columns, forecast
+from engine.store import columns, forecast, requests
 from engine.store.columns import Columns
+from engine.store.status import Status
+from engine.store.status import status as status_of
 from engine.sweep.sweep import Sweep
 from pages.common import runs
 from pages.common.plain import plain
@@ -61,8 +61,8 @@ def _shelf(store: Path, request: int, name: str) -> Shelf:
 
 def status(sweep: Sweep, how: How, link: str) -> Status | None:
     """Return the newest request for exactly this sweep, or None; its link finds it without making its points."""
-    number = service.by_link(runs.STORE, link, how) or service.latest(runs.STORE, keys(sweep, how))
-    return None if number is None else service.status(runs.STORE, number)
+    number = requests.by_link(runs.STORE, link, how) or requests.latest(runs.STORE, keys(sweep, how))
+    return None if number is None else status_of(runs.STORE, number)
 
 
 def table(sweep: Sweep, how: How, status: Status | None) -> pd.DataFrame:
@@ -119,7 +119,7 @@ def follow(find: Callable[[], Status | None], size: int, progress: Draw, results
     running = first is not None and not first.ended
 
     def tick() -> None:
-        now = service.status(runs.STORE, first.request) if first and running else find()
+        now = status_of(runs.STORE, first.request) if first and running else find()
         if running != (now is not None and not now.ended):
             st.rerun()
         if now and running:

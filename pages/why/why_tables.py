@@ -92,7 +92,7 @@ def steps(found: Decomposition) -> pd.DataFrame:
                 "Saved [% of pmem]": 100 * step.saved.seconds / found.start.seconds,
                 "Factor": step.factor,
                 "Saved, other order [ms]": step.swapped.saved.seconds / MS if step.swapped else None,
-                "Saved, mean of orders [ms]": step.mean.seconds / MS,
+                "Saved, mean of orders [ms]": step.mean_seconds / MS,
                 "Saved [J]": step.saved.joules,
                 "Saved, other order [J]": step.swapped.saved.joules if step.swapped else None,
                 "What changes": step.refused or step.says,

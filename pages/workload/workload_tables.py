@@ -98,7 +98,7 @@ def on_batches(found: Profile) -> str:
 
 def on_planner(found: Profile, share: float) -> str:
     """Return by how much the planner's formula misses, and what taking the share of rows for the hit rate costs of it."""
-    one = planner_gap.Overlay(share, found.hit_rate(STATIC, share))
+    one = planner_gap.overlay(share, found.hit_rate(STATIC, share))
     ours, theirs, alone = one.real / 1e9, one.planner / 1e9, one.with_real_hits / one.without_derating
     start = (
         f"TorchRec's planner expects {theirs:.3g} GB/s of this cache, its hits give {ours:.3g}: {ours / theirs:.3g} times as much"
@@ -109,7 +109,7 @@ def on_planner(found: Profile, share: float) -> str:
 def planner_steps(found: Profile, share: float) -> pd.DataFrame:
     """Return the way from the planner's bandwidth to that of the hits: bandwidth after each step in GB/s, factor, step."""
     hit_rate = found.hit_rate(STATIC, share)
-    one = planner_gap.Overlay(share, hit_rate)
+    one = planner_gap.overlay(share, hit_rate)
     words = (
         "Derating by ten left out",
         f"The hit rate, {100 * hit_rate:.3g} %, instead of the share of rows, {readable(100 * share)} %",
@@ -178,7 +178,7 @@ def _misses(found: Profile, prefix: str) -> pd.DataFrame:
 
 def bandwidth(found: Profile, share: float) -> pd.DataFrame:
     """Return GB/s by the planner and by the hits, over the cache's size in GB."""
-    steps = [(x, planner_gap.Overlay(x, found.hit_rate(STATIC, x))) for x in SHARES]
+    steps = [(x, planner_gap.overlay(x, found.hit_rate(STATIC, x))) for x in SHARES]
     rows = [
         (_size(found, x), 100 * x, rate / 1e9, name)
         for name, rates in ((PLANNER, "planner"), (REAL, "real"))

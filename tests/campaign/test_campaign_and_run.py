@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.campaign import campaign
+from engine.campaign.simulate import campaign
 from engine.faults.fault import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

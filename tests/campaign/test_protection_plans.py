@@ -5,10 +5,10 @@ from math import ceil
 import pytest
 from scipy.stats import binomtest
 
-from engine.campaign import batch_costs, campaign, fault_stream
+from engine.campaign import batch_costs, fault_stream
 from engine.campaign.closed_form import daly
 from engine.campaign.compare import endurance, wilson
-from engine.campaign.simulate import terms_of
+from engine.campaign.simulate import campaign, terms_of
 from engine.faults.fault import Hazard
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

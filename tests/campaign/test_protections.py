@@ -2,9 +2,10 @@
 
 import pytest
 
-from engine.campaign import batch_costs, campaign, compare_protections, fault_stream, period_curve
+from engine.campaign import batch_costs, fault_stream
+from engine.campaign.compare import compare_protections, period_curve
 from engine.campaign.protection import KEEPS, LOSSES
-from engine.campaign.simulate import terms_of
+from engine.campaign.simulate import campaign, terms_of
 from engine.errors import BadKnob, CannotRun
 from engine.faults.fault import Hazard
 from engine.registry import every, names

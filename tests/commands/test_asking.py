@@ -9,8 +9,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis.objective import objectives
-from engine.campaign import campaign
 from engine.campaign.fault_stream import hazards_of
+from engine.campaign.simulate import campaign
 from engine.commands import sweep, sweep_arguments, sweep_tables
 from engine.results.result import Result
 from engine.scenario.presets import preset

@@ -6,24 +6,22 @@ import numpy as np
 import pytest
 
 from engine.insight import planner_gap
-from engine.insight.planner_gap import arithmetic, harmonic
 from engine.workload import spectrum
 from engine.workload.popularity import Popularity
 
 
-def test_a_harmonic_rate_moves_its_bytes_in_the_serial_time():
-    nbytes, shares, rates = 1e9, (0.7, 0.2, 0.1), (900e9, 80e9, 3e9)
-    serial = sum(nbytes * share / rate for share, rate in zip(shares, rates, strict=True))
-    assert nbytes / harmonic(shares, rates) == pytest.approx(serial)
-    assert arithmetic(shares, rates) > 10 * harmonic(shares, rates)
-    assert arithmetic((0.5, 0.5), (4.0, 4.0)) == harmonic((0.5, 0.5), (4.0, 4.0)) == 4.0
+def test_the_real_bandwidth_moves_its_bytes_in_the_serial_time():
+    found = planner_gap.overlay(0.2, 0.7)
+    assert 1e9 / found.real == pytest.approx(0.7e9 / planner_gap.HBM + 0.3e9 / planner_gap.HBM_TO_DDR)
+    assert found.with_real_hits > 5 * found.real
+    assert planner_gap.overlay(1.0, 1.0).real == planner_gap.HBM
 
 
 def test_the_planner_is_28_times_off_on_a_million_zipf_rows_ten_of_it_by_derating():
     rows = 10**6
     share = 1 / np.arange(1, rows + 1) ** 1.05
     hit_rate = share[:15_000].sum() / share.sum()
-    found = planner_gap.Overlay(0.015, hit_rate)
+    found = planner_gap.overlay(0.015, hit_rate)
     assert found.planner == pytest.approx((0.015 * 897e9 + 0.985 * 32e9) / 10)
     assert found.real / found.planner == pytest.approx(28, abs=0.7)
     assert prod(found.factors) == pytest.approx(found.real / found.planner)

@@ -73,4 +73,4 @@ def test_a_link_carries_a_crash_state_beside_the_scenario(number, draw):
 )
 def test_a_hostile_crash_state_is_refused_with_a_sentence(line):
     with pytest.raises(BadInput, match=r"replay|looked at|not known|lose power"):
-        linked.open_pairs([("preset", "tiny"), ("crash", line)])
+        linked.checked(links.open_pairs([("preset", "tiny"), ("crash", line)]))

@@ -9,7 +9,7 @@ from engine.run.progress import Progress
 from engine.scenario import keys
 from engine.service import service
 from engine.simulate import simulate
-from engine.store import kept
+from engine.store import kept, requests, status
 from engine.store.database import DEFAULT, opened
 from engine.store.status import Running, Status
 from pages.compare import compare_charts, full_runs, full_runs_panel
@@ -48,8 +48,8 @@ def test_the_page_asks_for_all_systems_with_the_same_faults_and_shows_what_is_fi
     page.text_input(key="lose power at").set_value(str(AT)).run()
     page.button(key="run").click().run()
     assert not page.exception
-    asked = service.latest(DEFAULT, [keys.key(struck[name].scenario, "full") for name in SYSTEMS])
-    assert service.status(DEFAULT, asked).total == 3 and [b.label for b in page.button if b.label == "Cancel"]
+    asked = requests.latest(DEFAULT, [keys.key(struck[name].scenario, "full") for name in SYSTEMS])
+    assert status.status(DEFAULT, asked).total == 3 and [b.label for b in page.button if b.label == "Cancel"]
     keep({"pmem": struck["pmem"]})
     page.run()
     assert len(page.dataframe) == 3 and list(page.dataframe[1].value["Training system"]) == ["pmem"]

@@ -13,7 +13,7 @@ from engine.results import csv_table
 from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
-from engine.service import computations, history, service
+from engine.service import computations, history
 from engine.store import columns, kept, requests
 from engine.store.database import DEFAULT, opened
 from engine.sweep import links
@@ -31,7 +31,7 @@ def own_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
     """A request for some seeds, of which the first `finished` have their seed as step time."""
-    request = service.submit(DEFAULT, scenarios(seeds), "estimate", title=title)
+    request = requests.submit(DEFAULT, scenarios(seeds), "estimate", title=title)
     with opened(DEFAULT) as store:
         names = {key(scenario(seed), "estimate"): seed for seed in seeds[:finished]}
         computations.claim(store, request, list(names))
@@ -120,11 +120,12 @@ def test_a_chosen_request_reopens_as_what_was_asked() -> None:
 
 def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_here() -> None:
     here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
-    requests = [service.submit(DEFAULT, [scenario(seed)], "estimate", link=link) for seed, link in zip((1, 2), here, strict=True)]
+    twins = zip((1, 2), here, strict=True)
+    asked = [requests.submit(DEFAULT, [scenario(seed)], "estimate", link=link) for seed, link in twins]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
     words = links.query(scenario(9), questions=links.Questions(runs=runs))
     app = apps.opened("history", {name: list(runs) if name == "run" else value for name, value in words})
-    assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in requests)
+    assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in asked)
     assert "1 of the compared requests is not in this server's history" in app.warning[0].value
     (missing,) = [one.proto for one in app.get("link_button") if "1 of 1" in one.proto.label]
     assert missing.url == here[0] and "a full run" in missing.label
@@ -182,7 +183,7 @@ def test_points_of_all_chosen_requests_stand_in_one_table() -> None:
 def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() -> None:
     one = asked(range(10, 12))
     swept = [with_values(scenario(5), {"data.batch_size": size}) for size in (64, 128)]
-    other = service.submit(DEFAULT, swept, "estimate")
+    other = requests.submit(DEFAULT, swept, "estimate")
     with opened(DEFAULT) as store:
         for number, point in enumerate(swept):
             result = Result(point, ran=True, outcome="It completed.", results={STEP: number + 1.0, "AUC": 0.5})

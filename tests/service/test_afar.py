@@ -14,10 +14,11 @@ import pytest
 
 from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import shared_training
-from engine.service import dask_pool, service
+from engine.service import dask_pool
+from engine.service.dispatch import Dispatcher
 from engine.service.queue import turns
 from engine.service.worker import Chunk, ChunkEnd
-from engine.store import trainings
+from engine.store import requests, status, trainings
 from engine.store.database import opened
 from tests.service_fakes import COMPUTE, ask, scenarios
 
@@ -26,7 +27,7 @@ SECONDS = 0.1
 
 def chunk(store: Path, *seeds: int) -> Chunk:
     """The open points of a new request as the feed would send them."""
-    request = service.submit(store, scenarios(seeds), "full")
+    request = requests.submit(store, scenarios(seeds), "full")
     with opened(store) as connection:
         (turn,) = turns(connection, {})
         points = connection.execute("SELECT key, changes FROM points WHERE request = ?", (request,)).fetchall()
@@ -109,9 +110,9 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
         there.told[one.keys[0]] = {"done": 1, "total": 4, "training": (), "elapsed_simulated": 0.0, "note": ""}
         there.tend(connection)
         assert runs == [] and there.slots == 8
-        (first, _) = service.status(store, one.request).running
+        (first, _) = status.status(store, one.request).running
         assert first.progress and first.progress.share == 0.25
-        service.cancel(store, one.request)
+        requests.cancel(store, one.request)
         there.tend(connection)
     (name,) = set(there.sent.values())
     assert runs == [(dask_pool.forget, {(name, key) for key in one.keys})]
@@ -130,9 +131,9 @@ def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Pat
             there.tend(connection)
 
 
-def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence() -> None:
-    with pytest.raises(BadFile, match="install the same"):
-        service._sound(ChunkEnd(trouble="install the same"))
+def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence(store: Path) -> None:
+    with opened(store) as connection, pytest.raises(BadFile, match="install the same"):
+        Dispatcher(connection, store, COMPUTE).note(ChunkEnd(trouble="install the same"))
 
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

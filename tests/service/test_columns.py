@@ -7,8 +7,8 @@ import pytest
 from engine.errors import BadInput
 from engine.results.result import Result
 from engine.scenario.keys import key
-from engine.service import computations, service
-from engine.store import columns, kept, requests
+from engine.service import computations
+from engine.store import columns, kept, requests, status
 from engine.store.database import opened, transaction
 from tests import service_fakes as fakes
 
@@ -83,7 +83,7 @@ def test_a_damaged_row_is_set_aside_and_counts_as_unfinished(store):
         )
     assert step_times(columns.read(store, request)) == [None, 2 / 7, None, None, None, None, None]
     assert fakes.ask(store, "SELECT count(*) FROM set_aside") == [(1,)]
-    assert service.status(store, request).done == 1
+    assert status.status(store, request).done == 1
 
 
 def test_a_request_that_the_store_does_not_know_is_refused(store):

@@ -14,7 +14,7 @@ import pytest
 from engine.errors import CannotRun
 from engine.results.csv_table import csv_text
 from engine.service import service
-from engine.store import kept
+from engine.store import kept, requests, status
 from tests import ROOT
 from tests.service_fakes import COMPUTE, KILLER, ask, scenario, scenarios, until
 
@@ -87,15 +87,15 @@ def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finish
 ) -> None:
     dask.work()
     dask.work()
-    request = service.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
+    request = requests.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
     killing = later(lambda: finished(store) >= 5, lambda: dask.workers[0].send_signal(signal.SIGKILL))
     service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
     killing.join()
     assert dask.workers[0].poll() == -signal.SIGKILL
-    assert service.status(store, request).state == "done"
+    assert status.status(store, request).state == "done"
     assert ask(store, "SELECT ending, count(*) FROM claims GROUP BY ending") == [("kept", len(SEEDS))]
     local = tmp_path / "local.sqlite"
-    service.submit(local, scenarios(SEEDS, 0.2), "full", keeps_on=True)
+    requests.submit(local, scenarios(SEEDS, 0.2), "full", keeps_on=True)
     service.serve(local, 2, 0.0, COMPUTE)
     assert table(store) == table(local)
 
@@ -103,16 +103,16 @@ def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finish
 def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finish(dask: Dask, store: Path) -> None:
     dask.work(nanny=True)
     dask.work(nanny=True)
-    request = service.submit(store, [*scenarios(range(6), 0.2), scenario(KILLER, 0.2)], "full", keeps_on=True)
+    request = requests.submit(store, [*scenarios(range(6), 0.2), scenario(KILLER, 0.2)], "full", keeps_on=True)
     service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
-    status = service.status(store, request)
-    assert (status.state, status.done, status.failed) == ("done", 7, 1)
-    assert "killed the cluster's workers" in service.failures(store, request)[0].sentence
+    found = status.status(store, request)
+    assert (found.state, found.done, found.failed) == ("done", 7, 1)
+    assert "killed the cluster's workers" in status.failures(store, request)[0].sentence
 
 
 def test_a_scheduler_that_dies_ends_the_sweep_with_a_sentence_and_it_goes_on_locally(dask: Dask, store: Path) -> None:
     dask.work()
-    request = service.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
+    request = requests.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
     killing = later(lambda: finished(store) >= 5, lambda: dask.processes[0].send_signal(signal.SIGKILL))
     with pytest.raises(CannotRun, match="finished points are kept"):
         service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
@@ -120,6 +120,6 @@ def test_a_scheduler_that_dies_ends_the_sweep_with_a_sentence_and_it_goes_on_loc
     before = ask(store, "SELECT key, created FROM results ORDER BY key")
     assert 5 <= len(before) < len(SEEDS)
     service.serve(store, 2, 0.0, COMPUTE)
-    assert service.status(store, request).state == "done"
+    assert status.status(store, request).state == "done"
     assert set(before) <= set(ask(store, "SELECT key, created FROM results"))
     assert ask(store, "SELECT 1 FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1") == []

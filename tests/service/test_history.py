@@ -7,8 +7,8 @@ import pytest
 
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario, with_values
-from engine.service import history, service
-from engine.store import quota
+from engine.service import history
+from engine.store import quota, requests
 from engine.store.database import opened
 from engine.sweep import links
 from engine.sweep.axes import parse
@@ -20,7 +20,7 @@ from tests.store.test_store_quota import fill, left
 
 def test_the_newest_request_comes_first_and_says_how_it_stands(path: Path) -> None:
     assert history.entries(path) == [] and history.count(path) == 0
-    first, second = fill(path, range(3)), service.submit(path, scenarios([1, 2, 9]), "full")
+    first, second = fill(path, range(3)), requests.submit(path, scenarios([1, 2, 9]), "full")
     newest, oldest = history.entries(path)
     assert (newest.request, newest.state, newest.total, newest.kept, newest.failed) == (second, "queued", 3, 2, 0)
     assert (oldest.request, oldest.state, oldest.total, oldest.kept) == (first, "done", 3, 3)
@@ -37,9 +37,9 @@ def test_a_request_whose_points_are_still_arriving_is_not_listed(path: Path) -> 
 def test_a_request_without_a_title_is_described_by_what_it_computes(path: Path) -> None:
     machine = "machine.cxl_bandwidth_GBps"
     base = with_values(Scenario(), {"system": "pmem"})
-    service.submit(path, [base], "full")
-    service.submit(path, [with_values(base, {machine: value}) for value in (16.0, 32.0, 64.0)], "estimate")
-    service.submit(path, [with_values(base, {"system": name}) for name in ("pmem", "cxl")], "estimate")
+    requests.submit(path, [base], "full")
+    requests.submit(path, [with_values(base, {machine: value}) for value in (16.0, 32.0, 64.0)], "estimate")
+    requests.submit(path, [with_values(base, {"system": name}) for name in ("pmem", "cxl")], "estimate")
     model = base.model.name
     assert [entry.title for entry in history.entries(path)] == [
         f"2 estimates of {model} over Training system",
@@ -50,7 +50,7 @@ def test_a_request_without_a_title_is_described_by_what_it_computes(path: Path) 
 
 def test_a_request_that_is_asked_for_again_keeps_its_title_unless_it_gets_another(path: Path) -> None:
     for title, link in (("First", "/sweep?v=1"), ("", ""), ("Second", "")):
-        service.submit(path, scenarios([1, 2]), "full", title=title, link=link)
+        requests.submit(path, scenarios([1, 2]), "full", title=title, link=link)
         (entry,) = history.entries(path)
         assert entry.title == (title or "First") and history.link(path, entry.request) == "/sweep?v=1"
 
@@ -88,7 +88,7 @@ def test_a_sweep_of_the_command_line_reopens_on_its_page(sampling: Sampling) -> 
 
 def test_results_and_lines_are_those_that_have_a_result(path: Path) -> None:
     request = fill(path, range(3))
-    service.submit(path, scenarios([0, 1, 8]), "full")
+    requests.submit(path, scenarios([0, 1, 8]), "full")
     assert history.places(path, request + 1) == {"data.seed": ["0", "1", "8"]}
     assert [result.scenario.data.seed for result in history.results(path, request + 1)] == [0, 1]
     assert [json.loads(line)["scenario"]["data.seed"] for line in history.lines(path, request)] == [0, 1, 2]

@@ -16,7 +16,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history, service
 from engine.service.worker import Chunk, compute_chunk
-from engine.store import columns, kept, quota, trainings
+from engine.store import columns, kept, quota, requests, status, trainings
 from engine.store import owner as ownership
 from engine.store.database import opened
 from engine.store.trainings import StoreShelf, Training
@@ -26,8 +26,8 @@ from tests.service_fakes import COMPUTE, OWNER, ask, kept_result, scenario, scen
 HANDOVER_SECONDS = 5.0
 SEEDS = [1, 2, 3]
 ASKER = """
-import sys; from pathlib import Path; from engine.service import service; from tests.service_fakes import scenarios
-print(service.submit(Path(sys.argv[1]), scenarios([71, 72], 60.0), "full"), flush=True)
+import sys; from pathlib import Path; from engine.store import requests; from tests.service_fakes import scenarios
+print(requests.submit(Path(sys.argv[1]), scenarios([71, 72], 60.0), "full"), flush=True)
 """
 
 
@@ -62,7 +62,7 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 def served(store: Path, request: int) -> None:
     """Wait for a request as a page does."""
-    until(lambda: service.ensure_service(store, 1, 1.0) or service.has_ended(store, request), 60.0)
+    until(lambda: service.ensure_service(store, 1, 1.0) or status.has_ended(store, request), 60.0)
 
 
 def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(store: Path, other_engine: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
     with started(other_engine, "-m", "engine", "serve", "--store", str(store), "--jobs", "1") as theirs:
         until(lambda: store.exists() and ownership.is_owned(store))
         until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
-        request = service.submit(store, points, "estimate")
+        request = requests.submit(store, points, "estimate")
         served(store, request)
         right = [estimate(point).results for point in points]
         assert [result and result.results for _, result in kept.outcomes(store, points, "estimate")] == right
@@ -88,11 +88,11 @@ def test_a_service_of_other_code_abandons_its_own_long_points_at_once_and_they_c
         with started(other_engine, "-c", ASKER, str(store)) as asker:
             request = int(asker.communicate(timeout=60.0)[0])
         until(lambda: len(ask(store, "SELECT 1 FROM claims WHERE ending IS NULL")) == 2, 60.0)
-        mine = service.submit(store, scenarios(SEEDS), "full")
+        mine = requests.submit(store, scenarios(SEEDS), "full")
         assert theirs.wait(HANDOVER_SECONDS) == 0
     service.serve(store, 1, 0.0, COMPUTE)
-    assert service.status(store, mine).state == "done"
-    assert service.status(store, request).state == "queued"
+    assert status.status(store, mine).state == "done"
+    assert status.status(store, request).state == "queued"
     assert set(ask(store, "SELECT key, ending FROM claims WHERE key IN (SELECT key FROM points WHERE request = ?)", request)) == {
         (key(one, "full"), "abandoned") for one in scenarios([71, 72], 60.0)
     }
@@ -107,7 +107,7 @@ def ours_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def ran(store: Path, points: Sequence[Scenario], **more: str) -> int:
-    request = service.submit(store, points, "estimate", **more)  # type: ignore[arg-type]
+    request = requests.submit(store, points, "estimate", **more)  # type: ignore[arg-type]
     service.serve(store, 1, 0.0, COMPUTE)
     return request
 
@@ -125,11 +125,11 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     assert kept_result(store, points[0], "estimate") is None
     assert [*history.results(store, theirs), *history.lines(store, theirs)] == []
     assert columns.read(store, theirs).finished == columns.known(store, names).finished == 0
-    assert service.latest(store, names) is service.by_link(store, link, "estimate") is None
+    assert requests.latest(store, names) is requests.by_link(store, link, "estimate") is None
     assert quota.usage(store).results == history.freed(store, [theirs]) == 3
     more = ran(store, (*points[:1], scenario(9)))
     assert columns.read(store, theirs).finished == 0 and columns.read(store, more).finished == 2
-    assert ran(store, points, link=link) == theirs == service.latest(store, names) == service.by_link(store, link, "estimate")
+    assert ran(store, points, link=link) == theirs == requests.latest(store, names) == requests.by_link(store, link, "estimate")
     assert columns.read(store, theirs).finished == columns.known(store, names).finished == history.entries(store)[0].kept == 3
     assert len(list(history.lines(store, theirs))) == 3
     assert set(ask(store, "SELECT code, created > 1.0 FROM results")) == {(version.CODE, 1)}
@@ -158,18 +158,18 @@ def test_a_row_of_this_code_that_is_kept_twice_stays_as_it_was_first(store: Path
 def test_a_request_of_other_code_is_adopted_where_nobody_of_that_code_waits(
     store: Path, ours_after: Callable[[], None], held: str, adopted: bool
 ) -> None:
-    request = service.submit(store, scenarios(SEEDS), "full")
+    request = requests.submit(store, scenarios(SEEDS), "full")
     ask(store, f"UPDATE requests SET {held}")
     ours_after()
     service.serve(store, 1, 0.0, COMPUTE)
-    service.renew(store, request)
+    requests.renew(store, request)
     service.serve(store, 1, 0.0, COMPUTE)
-    assert (service.status(store, request).state == "done") == adopted
+    assert (status.status(store, request).state == "done") == adopted
     assert ask(store, "SELECT count(*) FROM claims") == [(3 * adopted,)]
 
 
 def chunk(store: Path) -> Chunk:
-    request = service.submit(store, scenarios(SEEDS), "full")
+    request = requests.submit(store, scenarios(SEEDS), "full")
     points = tuple((str(name), str(changes)) for name, changes in ask(store, "SELECT key, changes FROM points"))
     ((base,),) = ask(store, "SELECT base FROM requests")
     return Chunk(str(store), request, "full", None, str(base), points, COMPUTE)
@@ -212,11 +212,11 @@ def test_every_file_that_results_can_depend_on_is_in_the_digest() -> None:
 
 
 def test_who_waits_behind_other_code_is_told_and_the_second_owner_as_well(store: Path, ours_after: Callable[[], None]) -> None:
-    service.submit(store, scenarios(SEEDS), "full", session="theirs")
+    requests.submit(store, scenarios(SEEDS), "full", session="theirs")
     with ownership.owning(store):
         ours_after()
         assert "of another version of Emberpool, computes what was asked for later" in service.ensure_service(store)
-        service.submit(store, scenarios(SEEDS), "full", session="ours")
+        requests.submit(store, scenarios(SEEDS), "full", session="ours")
         assert service.ensure_service(store) == ""
         with pytest.raises(ownership.AlreadyOwned, match="which is of another version of Emberpool"):
             service.serve(store, 1, 0.0, COMPUTE)

@@ -16,7 +16,7 @@ from engine.errors import CannotRun, NoRoom
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.service import service, worker
-from engine.store import kept
+from engine.store import kept, requests, status
 from engine.workload.batch import recent
 from tests import ROOT
 from tests.service_fakes import COMPUTE, HUNGRY, ask, scenario, scenarios
@@ -62,9 +62,9 @@ def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_kept(tmp_path: Path) -> None:
     store, points = tmp_path / "store.sqlite", [scenario(1), scenario(HUNGRY), scenario(2)]
-    request = service.submit(store, points, "estimate", keeps_on=True)
+    request = requests.submit(store, points, "estimate", keeps_on=True)
     service.serve(store, 1, 0.0, COMPUTE)
-    (failure,) = service.failures(store, request)
+    (failure,) = status.failures(store, request)
     assert failure.sentence == process.TOO_LARGE and "data.batch_size" in failure.sentence and not failure.bug
     assert [found.ran for _, found in kept.outcomes(store, points, "estimate") if found] == [True, False, True]
     assert ask(store, "SELECT count(*) FROM results") == [(2,)]
@@ -107,20 +107,20 @@ def no_room(*_: object, **more: object) -> None:
 
 def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "store.sqlite"
-    request = service.submit(store, scenarios([1, 2, 3]), "full", keeps_on=True)
+    request = requests.submit(store, scenarios([1, 2, 3]), "full", keeps_on=True)
     with monkeypatch.context() as full:
         full.setattr(import_module("loky.backend.synchronize"), "_SemLock", no_room)
         with pytest.raises(CannotRun, match=r"Worker processes cannot be started: .*; free some space in /dev/shm and"):
             service.serve(store, 1, 0.0, COMPUTE)
-    assert not ask(store, "SELECT 1 FROM claims") and service.status(store, request).state == "queued"
+    assert not ask(store, "SELECT 1 FROM claims") and status.status(store, request).state == "queued"
     service.serve(store, 1, 0.0, COMPUTE)
-    assert service.status(store, request).done == 3
+    assert status.status(store, request).done == 3
 
 
 @pytest.mark.parametrize("call", ["subprocess.run", "pathlib.Path.open"])
 def test_a_service_that_the_system_cannot_start_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     store = tmp_path / "store.sqlite"
-    service.submit(store, scenarios([1]), "full")
+    requests.submit(store, scenarios([1]), "full")
     monkeypatch.setattr(call, no_room)
     said = service.ensure_service(store)
     assert said.startswith("The service that computes cannot be started: No space left on device; free some memory and")

@@ -18,7 +18,7 @@ from engine.service import computations, queue, service
 from engine.service.dispatch import Dispatcher
 from engine.service.pool import LocalPool
 from engine.service.worker import Chunk, ChunkEnd
-from engine.store import requests
+from engine.store import requests, status
 from engine.store.database import opened
 from engine.store.requests import AT_ONCE, Limit
 from tests import ROOT
@@ -49,8 +49,8 @@ class Fed:
 
 
 def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -> None:
-    busy = [service.submit(store, scenarios(range(n, n + 9)), "full", session="busy") for n in (100, 200, 300)]
-    calm = service.submit(store, scenarios(range(9)), "full", session="calm")
+    busy = [requests.submit(store, scenarios(range(n, n + 9)), "full", session="busy") for n in (100, 200, 300)]
+    calm = requests.submit(store, scenarios(range(9)), "full", session="calm")
     fed, order = Fed(store, 1), []
     for _ in range(8):
         chunk = fed.next()
@@ -61,11 +61,11 @@ def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -
 
 
 def test_estimates_run_beside_full_runs_that_hold_every_slot_and_full_runs_do_not(store: Path) -> None:
-    service.submit(store, scenarios(range(9)), "full", session="long")
+    requests.submit(store, scenarios(range(9)), "full", session="long")
     fed = Fed(store, 2)
     runs = [fed.next(), fed.next()]
     assert all(runs) and fed.next() is None
-    quick = service.submit(store, scenarios(range(150)), "estimate", session="quick")
+    quick = requests.submit(store, scenarios(range(150)), "estimate", session="quick")
     beside = fed.next()
     assert beside and (beside.request, beside.how) == (quick, "estimate")
     assert fed.next() is None
@@ -76,27 +76,27 @@ def test_estimates_run_beside_full_runs_that_hold_every_slot_and_full_runs_do_no
 
 def test_what_is_asked_for_again_is_the_same_request_and_another_sessions_stays_its_own(store: Path) -> None:
     asked = scenarios([1, 2])
-    first = service.submit(store, asked, "estimate", session="mine", title="Mine", link="?a=1")
-    assert service.submit(store, asked, "estimate", session="mine") == first
-    other = service.submit(store, asked, "estimate", session="yours")
+    first = requests.submit(store, asked, "estimate", session="mine", title="Mine", link="?a=1")
+    assert requests.submit(store, asked, "estimate", session="mine") == first
+    other = requests.submit(store, asked, "estimate", session="yours")
     assert other != first
-    service.cancel(store, other)
-    assert (service.status(store, first).state, service.status(store, other).state) == ("queued", "cancelled")
+    requests.cancel(store, other)
+    assert (status.status(store, first).state, status.status(store, other).state) == ("queued", "cancelled")
     serve(store)
-    assert service.submit(store, asked, "estimate", session="a third") == other
-    assert service.status(store, other).state == "done"
+    assert requests.submit(store, asked, "estimate", session="a third") == other
+    assert status.status(store, other).state == "done"
     assert ask(store, "SELECT count(*) FROM points") == [(4,)]
     assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
 
 
 def test_a_request_whose_results_are_gone_is_computed_again_under_its_number(store: Path) -> None:
-    request = service.submit(store, scenarios([1, 2]), "estimate")
+    request = requests.submit(store, scenarios([1, 2]), "estimate")
     serve(store)
     ask(store, "DELETE FROM results WHERE key = ?", key(scenario(1), "estimate"))
-    assert service.submit(store, scenarios([1, 2]), "estimate") == request
-    assert (service.status(store, request).state, service.status(store, request).done) == ("queued", 1)
+    assert requests.submit(store, scenarios([1, 2]), "estimate") == request
+    assert (status.status(store, request).state, status.status(store, request).done) == ("queued", 1)
     serve(store)
-    assert service.status(store, request).state == "done"
+    assert status.status(store, request).state == "done"
 
 
 def test_points_arrive_in_parts_between_which_the_store_is_free(store: Path) -> None:
@@ -111,20 +111,20 @@ def test_points_arrive_in_parts_between_which_the_store_is_free(store: Path) -> 
                 yield one
 
     asked = Watched([scenario(1)] * (AT_ONCE + 1))
-    request = service.submit(store, asked, "full")
-    assert service.status(store, request).total == AT_ONCE + 1
-    assert service.latest(store, [key(scenario(1), "full")] * (AT_ONCE + 1)) == request
+    request = requests.submit(store, asked, "full")
+    assert status.status(store, request).total == AT_ONCE + 1
+    assert requests.latest(store, [key(scenario(1), "full")] * (AT_ONCE + 1)) == request
 
 
 @pytest.mark.slow
 def test_a_request_whose_asker_was_killed_on_the_way_is_never_served_and_forgotten(store: Path) -> None:
     code = f"""
-import os; from pathlib import Path; from engine.service import service; from tests.service_fakes import scenario
+import os; from pathlib import Path; from engine.store import requests; from tests.service_fakes import scenario
 class Asked(list):
     def __iter__(self):
         yield from [scenario(1)] * {AT_ONCE}
         os.kill(os.getpid(), 9)
-service.submit(Path({str(store)!r}), Asked([scenario(1)] * {AT_ONCE + 1}), "full")
+requests.submit(Path({str(store)!r}), Asked([scenario(1)] * {AT_ONCE + 1}), "full")
 """
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == -signal.SIGKILL
     assert ask(store, "SELECT state FROM requests") == [("arriving",)]
@@ -138,24 +138,24 @@ service.submit(Path({str(store)!r}), Asked([scenario(1)] * {AT_ONCE + 1}), "full
 def test_more_than_the_limit_is_refused_before_it_starts_and_leaves_nothing(store: Path) -> None:
     asked = [with_values(one, {"run.batches": 1_000_000, "data.batch_size": 65536}) for one in scenarios(range(4))]
     with pytest.raises(BadInput, match=r"4 points are asked for and at most 3 are taken"):
-        service.submit(store, asked, "full", limit=Limit(3, 1e9))
+        requests.submit(store, asked, "full", limit=Limit(3, 1e9))
     with pytest.raises(BadInput, match=r"more than 2 hours of one core"):
-        service.submit(store, asked, "full", limit=Limit(4, 7200.0))
+        requests.submit(store, asked, "full", limit=Limit(4, 7200.0))
     assert not store.exists() or ask(store, "SELECT count(*) FROM requests") == [(0,)]
-    assert service.submit(store, asked, "estimate", limit=Limit(4, 3600.0))
+    assert requests.submit(store, asked, "estimate", limit=Limit(4, 3600.0))
 
 
 def test_what_nobody_waits_for_is_not_begun_unless_it_was_asked_to_keep_on(store: Path) -> None:
-    service.submit(store, scenarios([1]), "estimate")
-    alone = service.submit(store, scenarios([2]), "estimate", keeps_on=True)
+    requests.submit(store, scenarios([1]), "estimate")
+    alone = requests.submit(store, scenarios([2]), "estimate", keeps_on=True)
     ask(store, "UPDATE requests SET lease_until = ?", time.time() - 1)
     serve(store)
     assert ask(store, "SELECT key FROM results") == [(key(scenario(2), "estimate"),)]
-    assert service.status(store, alone).state == "done"
+    assert status.status(store, alone).state == "done"
 
 
 def test_a_clock_that_was_set_back_lengthens_no_lease_and_forward_ends_none_that_is_renewed(store: Path) -> None:
-    request = service.submit(store, scenarios([1]), "full")
+    request = requests.submit(store, scenarios([1]), "full")
 
     def lease() -> float:
         return float(str(ask(store, "SELECT lease_until FROM requests")[0][0])) - time.time()
@@ -166,12 +166,12 @@ def test_a_clock_that_was_set_back_lengthens_no_lease_and_forward_ends_none_that
     assert lease() <= requests.LEASE_SECONDS
     for hour in (3600, -3600):
         ask(store, "UPDATE requests SET lease_until = lease_until + ?", hour)
-        service.renew(store, request)
+        requests.renew(store, request)
         assert requests.LEASE_SECONDS / 2 <= lease() <= requests.LEASE_SECONDS
 
 
 def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: Path) -> None:
-    request = service.submit(store, scenarios([1]), "full")
+    request = requests.submit(store, scenarios([1]), "full")
     name = key(scenario(1), "full")
     with opened(store) as connection:
         assert computations.claim(connection, request, [name]) == [name]
@@ -183,7 +183,7 @@ def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: 
 
 
 def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = service.submit(store, scenarios([1]), "full")
+    request = requests.submit(store, scenarios([1]), "full")
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
     pool = LocalPool(store, 1)
@@ -192,7 +192,7 @@ def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, 
         connection.execute("UPDATE claims SET pid = 1234567")
         for now, cancelled in ((0.0, False), (10.0, False), (11.0, True), (13.0, True)):
             if cancelled:
-                service.cancel(store, request)
+                requests.cancel(store, request)
             monkeypatch.setattr(time, "monotonic", lambda now=now: now)
             pool.tend(connection)
             assert not killed
@@ -202,10 +202,10 @@ def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, 
 
 
 def test_a_few_estimates_are_computed_by_the_owner_and_many_or_suspicious_ones_by_workers(store: Path) -> None:
-    service.submit(store, scenarios(range(5)), "estimate")
+    requests.submit(store, scenarios(range(5)), "estimate")
     serve(store)
     assert ask(store, "SELECT DISTINCT pid FROM claims") == [(os.getpid(),)]
-    service.submit(store, scenarios([7]), "estimate")
+    requests.submit(store, scenarios([7]), "estimate")
     ask(store, "INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 0, 'abandoned')", key(scenario(7), "estimate"))
     serve(store)
     ((pid,),) = ask(store, "SELECT pid FROM claims WHERE key = ? AND ending = 'kept'", key(scenario(7), "estimate"))
@@ -213,7 +213,7 @@ def test_a_few_estimates_are_computed_by_the_owner_and_many_or_suspicious_ones_b
 
 
 def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_certain(store: Path) -> None:
-    request = service.submit(store, [*scenarios(range(300)), scenario(KILLER)], "estimate")
+    request = requests.submit(store, [*scenarios(range(300)), scenario(KILLER)], "estimate")
     fed = Fed(store, 2)
     fed.feed.along.sizes["estimate"] = 512
     sizes = []
@@ -223,12 +223,12 @@ def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_
             computations.claim(fed.feed.store, request, chunk.keys)
             computations.bury(fed.feed.store, "died")
             fed.feed.forget()
-            if service.failures(store, request):
+            if status.failures(store, request):
                 break
         else:
             fed.done(chunk)
     assert sizes[0] == 301 and sizes.count(1) >= 1 and len(sizes) < 80
-    assert [failure.key for failure in service.failures(store, request)] == [key(scenario(KILLER), "estimate")]
+    assert [failure.key for failure in status.failures(store, request)] == [key(scenario(KILLER), "estimate")]
 
 
 def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monke
     peaks = []
     for size in (100, 1000, 100, 1000):  # the first two warm whatever remembers something
         tracemalloc.start()
-        service.submit(store, Made(size), "estimate")
+        requests.submit(store, Made(size), "estimate")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[3] < 1.3 * peaks[2]

@@ -13,7 +13,7 @@ from engine.errors import BadInput
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import key
 from engine.service import service
-from engine.store import kept
+from engine.store import kept, requests, status
 from engine.store import owner as ownership
 from tests.service_fakes import (
     BUGGY,
@@ -58,7 +58,7 @@ def serve(store: Path, jobs: int = 2) -> None:
 
 
 def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_table_is_the_same(store: Path) -> None:
-    request = service.submit(store, scenarios(SEEDS, 0.3), "full")
+    request = requests.submit(store, scenarios(SEEDS, 0.3), "full")
     with owner(store) as first:
         until(lambda: finished(store) >= 2 and open_pids(store))
         os.kill(open_pids(store)[0], signal.SIGKILL)
@@ -71,8 +71,8 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
     kept_before = finished(store)
     assert 4 <= kept_before < len(SEEDS)
     with owner(store):
-        until(lambda: service.status(store, request).ended)
-    assert service.status(store, request).state == "done"
+        until(lambda: status.status(store, request).ended)
+    assert status.status(store, request).state == "done"
     assert never_begun_once_finished(store)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
     alone = [compute(one, "full", None, lambda _: False) for one in scenarios(SEEDS, 0.3)]
@@ -80,7 +80,7 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
 
 
 def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) -> None:
-    service.submit(store, scenarios(range(4), 0.1), "full")
+    requests.submit(store, scenarios(range(4), 0.1), "full")
     serve(store, jobs=1)
     spans = ask(store, "SELECT c.started, r.created, c.pid FROM claims c JOIN results r USING (key) ORDER BY c.started")
     assert len(spans) == 4
@@ -89,28 +89,28 @@ def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) 
 
 
 def test_cancelling_stops_what_runs_within_five_seconds_and_keeps_the_owner(store: Path) -> None:
-    request = service.submit(store, [scenario(1, 60.0)], "full")
+    request = requests.submit(store, [scenario(1, 60.0)], "full")
     with owner(store) as process:
         until(lambda: open_pids(store))
-        until(lambda: any(point.progress for point in service.status(store, request).running))
+        until(lambda: any(point.progress for point in status.status(store, request).running))
         asked = time.monotonic()
-        service.cancel(store, request)
+        requests.cancel(store, request)
         until(lambda: not open_pids(store), 5.0)
         assert time.monotonic() - asked < 5.0
-        assert service.status(store, request).state == "cancelled"
+        assert status.status(store, request).state == "cancelled"
         assert finished(store) == 0
-        again = service.submit(store, [scenario(2)], "full")
-        until(lambda: service.status(store, again).state == "done")
+        again = requests.submit(store, [scenario(2)], "full")
+        until(lambda: status.status(store, again).state == "done")
         assert process.poll() is None
 
 
 @pytest.mark.slow
 def test_a_point_that_kills_its_worker_three_times_fails_with_a_sentence_and_the_others_finish(store: Path) -> None:
-    request = service.submit(store, scenarios([1, KILLER, 2, 3], 0.2), "full")
+    request = requests.submit(store, scenarios([1, KILLER, 2, 3], 0.2), "full")
     serve(store)
-    status = service.status(store, request)
-    assert (status.state, status.done, status.failed) == ("done", 4, 1)
-    (failure,) = service.failures(store, request)
+    found = status.status(store, request)
+    assert (found.state, found.done, found.failed) == ("done", 4, 1)
+    (failure,) = status.failures(store, request)
     assert failure.bug and "3 times" in failure.sentence and failure.key == key(scenario(KILLER, 0.2), "full")
     assert ask(store, "SELECT count(*) FROM claims WHERE key = ? AND ending = 'died'", failure.key) == [(3,)]
     assert max(ask(store, "SELECT count(*) FROM claims WHERE key != ? GROUP BY key", failure.key)) <= (2,)
@@ -118,64 +118,64 @@ def test_a_point_that_kills_its_worker_three_times_fails_with_a_sentence_and_the
 
 def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_asked_again(store: Path) -> None:
     asked = scenarios([1, REFUSED, BUGGY, TOO_BIG])
-    request = service.submit(store, asked, "estimate")
+    request = requests.submit(store, asked, "estimate")
     serve(store)
     found = [result for _, result in kept.outcomes(store, asked, "estimate")]
     assert [result and result.ran for result in found] == [True, False, False, False]
-    assert [failure.bug for failure in service.failures(store, request)] == [False, True]
+    assert [failure.bug for failure in status.failures(store, request)] == [False, True]
     assert found[1] and found[1].outcome == "run.batches=1 is made up to be refused; choose 2."
     assert found[2] and found[2].outcome.startswith("ZeroDivisionError: made up.")
     assert found[3] and found[3].outcome == "It does not fit; take less."
-    again = service.submit(store, asked, "estimate")
-    assert service.status(store, again).done == 2
+    again = requests.submit(store, asked, "estimate")
+    assert status.status(store, again).done == 2
     serve(store)
-    assert service.status(store, again).ended
+    assert status.status(store, again).ended
 
 
 def test_identical_points_of_two_requests_are_computed_once(store: Path) -> None:
-    requests = [service.submit(store, scenarios([1, 2, 1], 0.1), "full", session=who) for who in ("mine", "yours")]
+    asked = [requests.submit(store, scenarios([1, 2, 1], 0.1), "full", session=who) for who in ("mine", "yours")]
     serve(store)
-    assert [service.status(store, request).done for request in requests] == [3, 3]
+    assert [status.status(store, request).done for request in asked] == [3, 3]
     assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
-    assert service.status(store, service.submit(store, scenarios([2], 0.1), "full")).state == "done"
+    assert status.status(store, requests.submit(store, scenarios([2], 0.1), "full")).state == "done"
 
 
 def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) -> None:
-    request = service.submit(store, scenarios(range(40), 0.1), "full")
+    request = requests.submit(store, scenarios(range(40), 0.1), "full")
     with owner(store):
-        until(lambda: service.status(store, request).state == "running")
+        until(lambda: status.status(store, request).state == "running")
         ask(store, "UPDATE requests SET lease_until = 0")
-        until(lambda: not open_pids(store) and service.status(store, request).state == "queued")
+        until(lambda: not open_pids(store) and status.status(store, request).state == "queued")
         time.sleep(0.3)  # a claim may have been on its way when the lease ended
         parked = len(ask(store, "SELECT 1 FROM claims"))
         time.sleep(0.3)
         assert len(ask(store, "SELECT 1 FROM claims")) == parked < 40
-        service.renew(store, request)
+        requests.renew(store, request)
         until(lambda: finished(store) > parked)
 
 
 def test_a_request_is_found_by_exactly_its_points(store: Path) -> None:
     def found(*seeds: int) -> int | None:
-        return service.latest(store, [key(one, "full") for one in scenarios(seeds)])
+        return requests.latest(store, [key(one, "full") for one in scenarios(seeds)])
 
-    first, again = (service.submit(store, scenarios([1, 2, 3]), "full", session=who) for who in ("mine", "yours"))
-    other = service.submit(store, scenarios([1, 4, 3]), "full")
+    first, again = (requests.submit(store, scenarios([1, 2, 3]), "full", session=who) for who in ("mine", "yours"))
+    other = requests.submit(store, scenarios([1, 4, 3]), "full")
     assert (found(1, 2, 3), found(1, 4, 3)) == (again, other) and first < again
     assert found(1, 5, 3) is found(1) is found(2, 3) is found(1, 3, 2) is None
 
 
 def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(store: Path) -> None:
-    requests = [service.submit(store, [scenario(1, 3.0)], "full", session=who) for who in ("mine", "yours")]
-    assert service.latest(store, [key(scenario(1, 3.0), "full")]) == requests[1]
+    asked = [requests.submit(store, [scenario(1, 3.0)], "full", session=who) for who in ("mine", "yours")]
+    assert requests.latest(store, [key(scenario(1, 3.0), "full")]) == asked[1]
     with owner(store):
-        until(lambda: any(p.progress and p.progress.share > 0.3 for p in service.status(store, requests[0]).running))
-        for request in requests:
-            status = service.status(store, request)
-            assert (status.state, status.done, status.total) == ("running", 0, 1)
-            (point,) = status.running
+        until(lambda: any(p.progress and p.progress.share > 0.3 for p in status.status(store, asked[0]).running))
+        for request in asked:
+            found = status.status(store, request)
+            assert (found.state, found.done, found.total) == ("running", 0, 1)
+            (point,) = found.running
             assert point.key == key(scenario(1, 3.0), "full") and point.progress
             pace = point.seconds / point.progress.share  # how long the whole point takes
-            assert status.eta_seconds == pytest.approx(pace * (1 - point.progress.share), rel=0.2)
+            assert found.eta_seconds == pytest.approx(pace * (1 - point.progress.share), rel=0.2)
 
 
 def test_a_second_owner_is_refused_and_the_first_ones_process_is_named(store: Path) -> None:
@@ -213,14 +213,14 @@ def test_a_service_that_cannot_start_is_told_with_its_last_words_and_not_started
 
 def test_an_empty_request_and_an_unknown_number_are_refused(store: Path) -> None:
     with pytest.raises(BadInput, match="at least one"):
-        service.submit(store, [], "full")
+        requests.submit(store, [], "full")
     with pytest.raises(BadInput, match="request=7 is not in"):
-        service.status(store, 7)
+        status.status(store, 7)
 
 
 def test_a_request_of_another_model_version_is_refused_with_a_note(store: Path) -> None:
-    request = service.submit(store, [scenario(1)], "full")
+    request = requests.submit(store, [scenario(1)], "full")
     ask(store, "UPDATE requests SET model_version = '0.0'")
     serve(store)
-    status = service.status(store, request)
-    assert status.state == "failed" and "another model version" in status.note
+    found = status.status(store, request)
+    assert found.state == "failed" and "another model version" in found.note

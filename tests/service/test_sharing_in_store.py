@@ -12,11 +12,10 @@ from engine.run.progress import Progress
 from engine.run.shared_training import Training, functional_class
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
-from engine.service import service
 from engine.service.dispatch import Dispatcher
 from engine.service.worker import COMPUTE, Chunk, ChunkEnd, compute_chunk
 from engine.simulate import simulate
-from engine.store import kept
+from engine.store import kept, requests, status
 from engine.store.database import opened
 from engine.store.kept import row_text
 from engine.store.status import seconds_left
@@ -56,8 +55,8 @@ def trainings(store: Path) -> list[str]:
 
 
 def test_the_first_point_of_a_class_goes_alone_and_other_classes_and_requests_go_on(store: Path, feed: Dispatcher) -> None:
-    service.submit(store, points([1, 2], 3), "full")
-    service.submit(store, points([1, 3], 2), "full")
+    requests.submit(store, points([1, 2], 3), "full")
+    requests.submit(store, points([1, 3], 2), "full")
     first = given(feed)
     assert sorted(places(first)) == [("1", "1"), ("2", "1"), ("3", "1")]
     assert given(feed) == []
@@ -72,12 +71,12 @@ def test_a_class_already_trained_is_given_out_at_once_and_a_point_of_two_request
     assert one
     StoreShelf(feed.store)[one.name] = Training((0.5,))
     for _ in range(2):
-        service.submit(store, asked, "full")
+        requests.submit(store, asked, "full")
     assert len(given(feed)) == 3
 
 
 def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_again(store: Path, feed: Dispatcher) -> None:
-    request = service.submit(store, points([1], 3), "full")
+    request = requests.submit(store, points([1], 3), "full")
     (first,) = given(feed)
     feed.store.execute("INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 1, 'died')", (first.points[0][0],))
     again = Dispatcher(feed.store, store, LEARNING)
@@ -87,26 +86,26 @@ def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_aga
     assert len(rest) == 2 and len(trainings(store)) == 1
     for chunk in rest:
         again.note(compute_chunk(chunk))
-    assert service.status(store, request).state == "running" and given(again) == []
-    assert service.status(store, request).done == 3
+    assert status.status(store, request).state == "running" and given(again) == []
+    assert status.status(store, request).done == 3
 
 
 def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: Path, feed: Dispatcher) -> None:
-    first = service.submit(store, points([1], 1), "full")
-    other = service.submit(store, points([1], 3)[1:], "full")
+    first = requests.submit(store, points([1], 1), "full")
+    other = requests.submit(store, points([1], 3)[1:], "full")
     (chunk,) = given(feed)
-    service.cancel(store, first)
+    requests.cancel(store, first)
     feed.note(compute_chunk(chunk))
     (chunk,) = given(feed)
     assert chunk.request == other and trainings(store) == []
 
 
 def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher) -> None:
-    request = service.submit(store, points([REFUSED], 3), "full")
+    request = requests.submit(store, points([REFUSED], 3), "full")
     for _ in range(3):
         (chunk,) = given(feed)
         feed.note(compute_chunk(chunk))
-    assert given(feed) == [] and service.status(store, request).failed == 3
+    assert given(feed) == [] and status.status(store, request).failed == 3
 
 
 def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
@@ -118,7 +117,7 @@ def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
 def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(
     store: Path, feed: Dispatcher
 ) -> None:
-    service.submit(store, points([1], 4), "full")
+    requests.submit(store, points([1], 4), "full")
     leave_nothing(store, feed, *given(feed))
     (second,) = given(feed)
     feed.note(compute_chunk(second))
@@ -126,15 +125,15 @@ def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_fo
 
 
 def test_a_class_of_which_as_many_points_as_run_at_once_leave_nothing_is_set_free(store: Path, feed: Dispatcher) -> None:
-    service.submit(store, points([1], 4), "full")
+    requests.submit(store, points([1], 4), "full")
     for _ in range(2):
         leave_nothing(store, feed, *given(feed, 2))
     assert len(given(feed, 2)) == 2
 
 
 def test_estimates_and_what_asks_for_no_sharing_have_no_class(store: Path, feed: Dispatcher) -> None:
-    service.submit(store, points([1], 3), "full", sharing=False)
-    service.submit(store, points([1], 3), "estimate")
+    requests.submit(store, points([1], 3), "full", sharing=False)
+    requests.submit(store, points([1], 3), "estimate")
     assert ask(store, "SELECT DISTINCT class FROM points") == [(None,)]
     assert all(chunk.functional_class is None for chunk in given(feed))
 
@@ -164,7 +163,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
     ]
     tables = []
     for path, sharing in ((store, True), (tmp_path / "alone.sqlite", False)):
-        service.submit(path, asked, "full", sharing=sharing)
+        requests.submit(path, asked, "full", sharing=sharing)
         with opened(path) as connection:
             feed = Dispatcher(connection, path, COMPUTE)
             while chunks := given(feed):
@@ -186,7 +185,7 @@ def seconds(store: Path, request: int, *now: tuple[float, Progress | None]) -> f
 
 def test_a_slow_first_point_and_quick_others_do_not_fool_the_time_left(store: Path) -> None:
     asked = points([1, 2], 6)
-    request = service.submit(store, asked, "full")
+    request = requests.submit(store, asked, "full")
     half = Progress(50, 100)
     assert seconds(store, request) is None and seconds(store, request, (5.0, half)) is None, "how quick others are, none has told"
 

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from engine.results.result import Result
 from engine.run.progress import Progress
 from engine.scenario.keys import key
-from engine.service import computations, history, queue, service
+from engine.service import computations, history, queue
 from engine.store import kept, quota, requests
 from engine.store.database import opened
 from tests.service_fakes import scenario, scenarios
@@ -56,7 +56,7 @@ class Day:
 
     def submit(self, seeds: Iterable[int]) -> int:
         """A viewer asks for points."""
-        request = service.submit(self.path, scenarios(list(seeds)), "full")
+        request = requests.submit(self.path, scenarios(list(seeds)), "full")
         self.acknowledged()
         return request
 
@@ -80,12 +80,12 @@ class Day:
 
 def morning(path: Path, acknowledged: Callable[[], None]) -> None:
     """The store is made; visitors come one by one, so that each one's leaving empties the log."""
-    service.submit(path, scenarios([1, 2]), "full")
+    requests.submit(path, scenarios([1, 2]), "full")
     acknowledged()
-    request = service.submit(path, scenarios([2, 3]), "estimate")
+    request = requests.submit(path, scenarios([2, 3]), "estimate")
     acknowledged()
-    service.renew(path, request)
-    service.cancel(path, request)
+    requests.renew(path, request)
+    requests.cancel(path, request)
     acknowledged()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BadFile
-from engine.service import service
+from engine.store import requests, status
 from engine.store.database import opened, salvaged
 from engine.store.salvage import salvage
 from tests.service_fakes import ask, scenarios
@@ -37,9 +37,9 @@ class Recording:
 def damaged(path: Path) -> int:
     """A damaged store, of whose results some are in its log alone; returns how many there are."""
     busy = path.with_name("busy.sqlite")
-    finish(busy, service.submit(busy, scenarios(range(20)), "full", title="Before"), range(20))
+    finish(busy, requests.submit(busy, scenarios(range(20)), "full", title="Before"), range(20))
     with opened(busy):
-        finish(busy, service.submit(busy, scenarios(range(20, 30)), "full"), range(20, 30))
+        finish(busy, requests.submit(busy, scenarios(range(20, 30)), "full"), range(20, 30))
         for end in ("", "-wal"):
             shutil.copy(f"{busy}{end}", f"{path}{end}")
     root = ask(busy, "SELECT rootpage FROM sqlite_master WHERE name = 'progress'")[0][0]
@@ -75,7 +75,7 @@ def judged(folder: Path, recording: Recording) -> str:
     interrupted = salvaged(path).exists()
     if interrupted:
         with pytest.raises(BadFile, match=r"is being salvaged, or that was interrupted: run python -m engine serve --salvage"):
-            service.status(path, 1)
+            status.status(path, 1)
     try:
         again = salvage(path)
         with opened(path) as found:

@@ -12,9 +12,9 @@ from engine.errors import BadFile
 from engine.results.result import Result, from_json
 from engine.scenario.keys import key, key_of_texts, texts
 from engine.scenario.scenario import Scenario, values, with_values
-from engine.service import computations, service
+from engine.service import computations
 from engine.service.worker import COMPUTE, _changed, _scenario
-from engine.store import kept
+from engine.store import kept, requests, status
 from engine.store.database import opened, transaction
 from tests import strategies
 from tests.service_fakes import ask, kept_result, scenario, scenarios
@@ -63,13 +63,13 @@ def test_the_first_result_under_a_key_stays(path: Path) -> None:
 @pytest.mark.parametrize("damage", ["replace(result, '1.5', '1.6')", "'{'", "zeroblob(4)", "''"])
 def test_a_damaged_row_is_set_aside_and_computed_anew(path: Path, damage: str) -> None:
     name = put(path, scenario(3))
-    request = service.submit(path, [scenario(3)], "full")
-    assert service.status(path, request).state == "done"
+    request = requests.submit(path, [scenario(3)], "full")
+    assert status.status(path, request).state == "done"
     ask(path, f"UPDATE results SET result = {damage} WHERE key = ?", name)
     assert kept_result(path, scenario(3), "full") is None
     assert ask(path, "SELECT key FROM set_aside") == [(name,)]
-    again = service.submit(path, [scenario(3)], "full")
-    assert service.status(path, again).done == 0
+    again = requests.submit(path, [scenario(3)], "full")
+    assert status.status(path, again).done == 0
 
 
 def test_a_row_moved_under_another_key_is_not_believed(path: Path) -> None:
@@ -147,7 +147,7 @@ def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) ->
     assert like_tiny.model.learning_rate != with_values(Scenario(), {"model.name": "rm1"}).model.learning_rate
     asked = (tiny, like_tiny, Scenario(), scenario(5), own, with_values(own, {"machine.pmem_capacity_GiB": 10.0}))
     for order in (asked, asked[::-1]):
-        request = service.submit(path, order, "full")
+        request = requests.submit(path, order, "full")
         rows = ask(
             path, "SELECT r.base, p.changes, p.key FROM points p JOIN requests r ON r.id = request WHERE r.id = ?", request
         )
@@ -157,12 +157,12 @@ def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) ->
 
 
 def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> None:
-    request = service.submit(path, scenarios([1, 2, 3]), "full")
+    request = requests.submit(path, scenarios([1, 2, 3]), "full")
     names = [key(one, "full") for one in scenarios([1, 2, 3, 4])]
     put(path, scenario(2))
     with opened(path) as store:
         assert computations.claim(store, request, names) == [names[0], names[2]]
-        service.cancel(path, request)
+        requests.cancel(path, request)
         assert computations.claim(store, request, names) == []
 
 

@@ -19,7 +19,7 @@ from engine.scenario.keys import key
 from engine.service import history, service
 from engine.service.pool import LocalPool
 from engine.service.worker import Chunk, ChunkEnd, compute_chunk
-from engine.store import kept, quota
+from engine.store import kept, quota, requests, status
 from engine.store.database import opened
 from engine.store.owner import AlreadyOwned
 from tests.service_fakes import COMPUTE, scenarios
@@ -59,16 +59,16 @@ def life(path: Path, disk: Disk) -> list[str]:
             return step()
 
     asked = scenarios(SEEDS)
-    first = insist(lambda: service.submit(path, asked, "estimate"))
+    first = insist(lambda: requests.submit(path, asked, "estimate"))
     insist(lambda: service.serve(path, 1, 0.0, COMPUTE))
     before = insist(lambda: finished(path))
     assert len(before) == len(SEEDS)
-    second = insist(lambda: service.submit(path, scenarios([3, 20, 21]), "estimate"))
-    insist(lambda: service.cancel(path, second))
-    third = insist(lambda: service.submit(path, scenarios([20, 21]), "estimate"))
-    insist(lambda: service.renew(path, third))
+    second = insist(lambda: requests.submit(path, scenarios([3, 20, 21]), "estimate"))
+    insist(lambda: requests.cancel(path, second))
+    third = insist(lambda: requests.submit(path, scenarios([20, 21]), "estimate"))
+    insist(lambda: requests.renew(path, third))
     insist(lambda: service.serve(path, 1, 0.0, COMPUTE))
-    assert insist(lambda: [service.status(path, request).state for request in (first, second, third)]) == ENDINGS
+    assert insist(lambda: [status.status(path, request).state for request in (first, second, third)]) == ENDINGS
     assert before < insist(lambda: finished(path))
     insist(lambda: history.pin(path, [third], True))
     insist(lambda: history.delete(path, [second]))

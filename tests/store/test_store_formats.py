@@ -9,7 +9,7 @@ from engine import version
 from engine.errors import BadFile
 from engine.scenario.keys import key, texts
 from engine.service import service
-from engine.store import kept, schema
+from engine.store import kept, schema, status
 from engine.store.database import crc
 from engine.store.requests import _compact
 from tests import ROOT
@@ -56,7 +56,7 @@ def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows
 
 def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced(old: Path) -> None:
     service.serve(old, 1, 0.0, COMPUTE)
-    assert service.status(old, 7).state == "done"
+    assert status.status(old, 7).state == "done"
     assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "estimate"),) for one in scenarios([1, 2, 3]))
     assert [
         result and result.results["Step time [ms]"] for _, result in kept.outcomes(old, scenarios([1, 2, 3]), "estimate")

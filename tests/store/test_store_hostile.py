@@ -9,7 +9,7 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadFile
 from engine.service import service
-from engine.store import quota
+from engine.store import quota, status
 from engine.store.database import opened
 from engine.store.owner import AlreadyOwned, owning
 from engine.store.salvage import salvage
@@ -33,9 +33,9 @@ def test_what_is_no_store_is_a_sentence(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     KINDS[kind](path)
     for use in (
-        lambda: service.status(path, 1),
+        lambda: status.status(path, 1),
         lambda: service.serve(path, 1, 0.0),
-        lambda: salvage(path) or service.status(path, 1),
+        lambda: salvage(path) or status.status(path, 1),
     ):
         with pytest.raises(BadFile, match=REMEDY) as said:
             use()

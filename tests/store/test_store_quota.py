@@ -7,8 +7,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.scenario.keys import key
-from engine.service import computations, service
-from engine.store import columns, quota, requests
+from engine.service import computations
+from engine.store import columns, quota, requests, status
 from engine.store.database import opened
 from tests.service_fakes import ask, kept_result, scenario, scenarios
 from tests.store.store_work import answer
@@ -18,7 +18,7 @@ LONG = "x" * 20_000
 
 def fill(path: Path, seeds: range, pinned: bool = False) -> int:
     """A finished request for these points, each of which takes some 20 kB; used in the order of their seeds."""
-    request = service.submit(path, scenarios(seeds), "full")
+    request = requests.submit(path, scenarios(seeds), "full")
     finish(path, request, seeds)
     ask(path, "UPDATE requests SET pinned = ? WHERE id = ?", pinned, request)
     return request
@@ -66,28 +66,28 @@ def test_what_is_pinned_or_still_asked_for_never_goes(path: Path) -> None:
     ask(path, "UPDATE results SET used = 0 WHERE key = ?", key(scenario(3), "full"))
     tidy(path, 1)
     assert left(path, range(60)) == list(range(40))
-    assert service.status(path, both).total == 10
+    assert status.status(path, both).total == 10
 
 
 def test_a_request_whose_results_went_stays_and_computes_them_again(path: Path) -> None:
     request = fill(path, range(5))
     tidy(path, 1)
     assert left(path, range(5)) == []
-    assert service.status(path, request).total == 5
+    assert status.status(path, request).total == 5
     quota.limit(path, 1.0)
-    again = service.submit(path, scenarios(range(5)), "full")
-    assert service.status(path, again).done == 0
+    again = requests.submit(path, scenarios(range(5)), "full")
+    assert status.status(path, again).done == 0
     finish(path, again, range(5))
-    assert service.status(path, again).state == "done" and left(path, range(5)) == list(range(5))
+    assert status.status(path, again).state == "done" and left(path, range(5)) == list(range(5))
 
 
 def test_with_nothing_else_left_the_oldest_lists_of_points_go_and_the_requests_stay(path: Path) -> None:
-    requests = [fill(path, range(60)), fill(path, range(60, 70), pinned=True)]
+    asked = [fill(path, range(60)), fill(path, range(60, 70), pinned=True)]
     assert tidy(path, 1) >= 120
-    counts = [service.status(path, request) for request in requests]
+    counts = [status.status(path, request) for request in asked]
     assert [status.total for status in counts] == [60, 10]
-    assert ask(path, "SELECT request, count(*) FROM points GROUP BY request") == [(requests[1], 10)]
-    assert service.latest(path, [key(scenario(seed), "full") for seed in range(60)]) is None
+    assert ask(path, "SELECT request, count(*) FROM points GROUP BY request") == [(asked[1], 10)]
+    assert requests.latest(path, [key(scenario(seed), "full") for seed in range(60)]) is None
 
 
 def test_trainings_go_by_age_unless_a_held_request_needs_them(path: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadFile
-from engine.service import history, service
+from engine.service import history
+from engine.store import requests, status
 from engine.store.salvage import salvage
 from tests.service_fakes import ask, kept_result, scenario, scenarios
 from tests.store.test_store_quota import finish
@@ -19,8 +20,8 @@ SEEDS = range(30)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "store.sqlite"
-    finish(path, service.submit(path, scenarios(SEEDS), "full", title="Before"), SEEDS)
-    service.submit(path, scenarios(range(25, 32)), "full")
+    finish(path, requests.submit(path, scenarios(SEEDS), "full", title="Before"), SEEDS)
+    requests.submit(path, scenarios(range(25, 32)), "full")
     return path
 
 
@@ -52,8 +53,8 @@ def test_what_can_be_read_moves_to_a_fresh_store_and_the_rest_can_be_asked_for_a
     assert found.aside.read_bytes() == damaged
     assert ask(path, "PRAGMA integrity_check") == [("ok",)]
     assert [entry.title for entry in history.entries(path)][1] == "Before"
-    again = service.submit(path, scenarios(SEEDS), "full")
-    assert service.status(path, again).done == len(after)
+    again = requests.submit(path, scenarios(SEEDS), "full")
+    assert status.status(path, again).done == len(after)
     finish(path, again, SEEDS)
     assert kept_result(path, scenario(1), "full") and set(results(path)) == set(before)
 
@@ -95,10 +96,10 @@ def test_a_request_that_lost_points_does_not_go_on_and_is_not_taken_up_again(pat
     rows = ask(path, "SELECT rootpage FROM sqlite_master WHERE name = 'progress'")
     garbled(path, [int(str(rows[0][0])) - 1])
     assert salvage(path)
-    status = service.status(path, 2)
-    assert status.state == "failed" and status.note == "Some of its points were lost with a damaged store; ask for it again."
-    assert service.submit(path, scenarios(range(25, 32)), "full") == 3
-    assert service.submit(path, scenarios(SEEDS), "full") == 1
+    found = status.status(path, 2)
+    assert found.state == "failed" and found.note == "Some of its points were lost with a damaged store; ask for it again."
+    assert requests.submit(path, scenarios(range(25, 32)), "full") == 3
+    assert requests.submit(path, scenarios(SEEDS), "full") == 1
 
 
 def test_a_row_that_can_be_read_but_is_not_what_was_written_stays_behind(path: Path) -> None:
