@@ -21,10 +21,7 @@ MOST_BINS = 16
 
 @dataclass(frozen=True)
 class Share:
-    """One axis's share of a metric's variance, from 0 to 1: `alone` with its 95 % interval, and `total` where it is known.
-
-    A whole grid has no sampling error: its interval is the share itself.
-    """
+    """One axis's share of a metric's variance, 0 to 1: `alone` with its 95 % interval, which a grid has none of, and `total`."""
 
     path: str
     alone: float

@@ -36,10 +36,7 @@ WORTH_ASKING = (
 
 
 def axes(base: Scenario, most: int = MOST_POINTS) -> tuple[Axis, ...]:
-    """Return the systems of the base's family, then every knob worth asking that has an effect, within so many points.
-
-    Each axis has the base's own value too, so that the base is one of the points.
-    """
+    """Return the base's family of systems, then all knobs worth asking that act, with the base's own value, as room allows."""
     family = every("systems")[base.system].family
     chosen = [Axis("system", tuple(name for name, one in every("systems").items() if one.family == family))]
     points = len(chosen[0].values)

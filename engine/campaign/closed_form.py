@@ -1,8 +1,8 @@
 """Closed formulas of checkpointing: the best period after Young and after Daly, the exact share of useful time, a stretch.
 
 Young, CACM 17(9), 1974; Daly, Future Generation Computer Systems 22(3), 2006. The share is a renewal argument: faults are
-exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `done` says what a
-stretch of training without a fault has done after so many seconds, without a loop over batches.
+exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `progress_after` is a
+stretch of training without a fault, without a loop over batches.
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,7 @@ def daly(pause: float, mtbf: float) -> float:
 
 
 def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
-    """Return how many batches to train between checkpoints: Daly's best, or the period asked for.
-
-    One checkpoint must have drained before the next begins, so one that nobody waits for is best taken without end.
-    """
+    """Return how many batches to train between checkpoints: Daly's best or as asked, but not before one has drained."""
     best = CUSTOMARY if site.mtbf is None else daly(pause, site.mtbf)
     return max(1, round((best if site.period is None else site.period) / step), -int(-drain // step))
 

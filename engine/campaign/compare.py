@@ -32,10 +32,7 @@ def compare_protections(
     seeds: Sequence[int],
     period: float | None = None,
 ) -> tuple[Row, ...]:
-    """Return a row per protection: means over seeds, each seed the same faults for all of them.
-
-    A protection that the scenario cannot have, or that does not fit, has its sentence under `Refused` and no numbers.
-    """
+    """Return a row per protection, means over seeds with the same faults; one that cannot be had says why under `Refused`."""
     fault_stream.check(hazards)
     rows = []
     for name in protections:

@@ -13,10 +13,7 @@ from .protection import KEEPS, Keeps, Protection, ProtectionPlan
 
 
 class FaultArrival(NamedTuple):
-    """A fault of a campaign: when it strikes, its name and what it destroys.
-
-    One that destroys nothing lets training take `factor` times as long for `slow` seconds.
-    """
+    """A fault: when, its name, what it destroys; if nothing, training takes `factor` times as long for `slow` seconds."""
 
     at: float
     fault: str

@@ -89,10 +89,7 @@ def campaign(
     seed: int,
     period: float | None = None,
 ) -> Campaign:
-    """Simulate `hours` of training under a protection; `period` are the seconds between its checkpoints, None the best ones.
-
-    Raises BadKnob for a protection that the scenario's system cannot have, CannotRun where the scenario does not fit.
-    """
+    """Simulate `hours` of training, `period` seconds between checkpoints (None: the best). Raises BadKnob and CannotRun."""
     terms, where = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     if not 0 < hours <= MOST_HOURS:
         raise BadKnob(f"A campaign of {hours:g} h is not possible; give more than 0 and at most {MOST_HOURS:g} h.")

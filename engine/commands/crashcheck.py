@@ -26,7 +26,8 @@ def add(commands: Subparsers) -> None:
     what.add_argument("--broken", metavar="BUG", help="a seeded bug, or FILE.py:FUNCTION from a medium to a broken one")
     what.add_argument("--ladder", action="store_true", help="how many seeded bugs each depth of exploration catches")
     parser.add_argument("--replay", metavar="LINE", help="judge one state again; with --broken FILE.py:FUNCTION on that medium")
-    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the small runs' values and of what is sampled (0)")
+    seed = partial(whole_number, what="seed", most=999_999_999, least=0)
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the small runs' values and of what is sampled (0)")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for standard output")
     parser.set_defaults(call=call)
 
@@ -88,7 +89,3 @@ def _replay(arguments: argparse.Namespace) -> int:
     found = {"line": arguments.replay, "problem": verdict.problem, "batch": verdict.batch, "refused": verdict.refused}
     output.write_json_or(arguments.json, found, f"{said}\n")
     return INCONSISTENT if verdict.problem else 0
-
-
-def _seed(text: str) -> int:
-    return 0 if text == "0" else whole_number(text, "seed", 999_999_999)

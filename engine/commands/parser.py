@@ -57,10 +57,10 @@ def positive(text: str, what: str, most: float) -> float:
     return number(text)
 
 
-def whole_number(text: str, what: str, most: int) -> int:
-    """Read a whole number from 1 to `most`."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from 1 to {most}")
+def whole_number(text: str, what: str, most: int, least: int = 1) -> int:
+    """Read a whole number from `least` to `most`."""
+    if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {least} to {most}")
     return int(text)
 
 

@@ -75,10 +75,7 @@ def summary(result: Result) -> str:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process by the system's hand during the block, in which nothing is written that could be half done.
-
-    Python would notice it only when the kernel that computes has returned.
-    """
+    """Let Ctrl-C end the process at once, not when a kernel returns, during a block that writes nothing."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # ignored, or somebody else's
         yield

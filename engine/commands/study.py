@@ -102,7 +102,7 @@ def _seeds(text: str) -> int:
 
 
 def _ages(text: str) -> tuple[int, ...]:
-    return tuple(0 if part == "0" else batches(part) for part in text.split(","))
+    return tuple(batches(part, least=0) for part in text.split(","))
 
 
 def _names(text: str) -> tuple[str, ...]:

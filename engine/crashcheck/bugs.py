@@ -1,7 +1,4 @@
-"""Seeded bugs: protocols broken on purpose, from the checkout's tests or a medium that somebody wrote in a file.
-
-Whatever it breaks, the checker is awake only if it notices; `hunt` explores until it does.
-"""
+"""Seeded bugs: protocols broken on purpose, by which the checker shows that it is awake; `hunt` explores until it notices."""
 
 import importlib.util
 import sys
@@ -73,10 +70,7 @@ def hunt(
     seed: int = 0,
     on_progress: OnProgress = lambda share, what: None,
 ) -> CrashReport:
-    """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further.
-
-    An interrupt ends the hunt with what has been explored so far.
-    """
+    """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further."""
     report = CrashReport()
     plain = sorted(configurations(), key=lambda one: one.name.count("-"))  # those with the fewest peculiarities first
     elsewhere = [one for one in (*plain, *(replace(one, size="tiny") for one in plain[:4])) if one not in bug.on]

@@ -39,10 +39,7 @@ def explore(
     seed: int = 0,
     bug: str = "",
 ) -> CrashReport:
-    """Explore a configuration's crash states; `wrap` puts a medium of one's own between the protocol and the bytes.
-
-    `bug` is what replay lines call a broken protocol. A run that does not end counts as a failure.
-    """
+    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`. A run that does not end has failed."""
     reference = reference_run(configuration(of) if isinstance(of, str) else of, seed)
     search = Search(reference, seed, wrap, effort, bug)
     started = perf_counter()

@@ -1,7 +1,4 @@
-"""The verdict on one crash state: the real recovery from it, compared with the arrays of the reference run.
-
-A judge returns a verdict; its `problem` is a sentence on the invariant that broke, or "".
-"""
+"""The verdict on one crash state: the real recovery from it, compared with the arrays of the reference run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

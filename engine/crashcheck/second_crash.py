@@ -34,10 +34,7 @@ def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Cou
 def after_recovery(
     reference: ReferenceRun, model: str, point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
 ) -> list[CrashPoint]:
-    """Return the points inside the recovery of a state and in the training that follows; none where it refuses.
-
-    What is wrong with that recovery itself has been judged before.
-    """
+    """Return the points inside a state's recovery, judged before, and in the training that follows; none where it refuses."""
     journal = Journal(0 if domain(model).announced else point.acknowledged)
     start = np.frombuffer(point.image(counts), np.uint8)
     observer = Observer(start, power(model, granularity), journal, counts != point.sizes)

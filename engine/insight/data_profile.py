@@ -1,7 +1,4 @@
-"""The access profile of a scenario's data: popularity, unique rows and overlap by batch size, hits of caches of every size.
-
-Expected from the popularity at once, or counted from ids that were drawn or read from a file.
-"""
+"""The access profile of data, expected or counted: popularity, unique rows and overlap by batch size, hits by cache size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

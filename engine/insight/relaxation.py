@@ -101,10 +101,7 @@ def relaxation(scenario: Scenario) -> Relaxation:
 
 
 def relaxable(scenario: Scenario) -> Scenario:
-    """Return the scenario under system cxl, lookup relaxed where asked for and exact, its PMEM capacity settled.
-
-    Links of several expanders become one of their joint bandwidth, so that it can be moved.
-    """
+    """Return the scenario under system cxl: PMEM capacity settled, links of several expanders joined into one to be moved."""
     relaxed = asked_of_cxl(scenario)[1] and scenario.model.optimizer == "sgd"
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: relaxed})
     settled = fit(base).scenario

@@ -74,10 +74,7 @@ async def forget(points: set[tuple[str, str]]) -> None:
 
 
 class Cluster:
-    """The owner's end: the client, what was sent under which name, and what workers have told since the last look.
-
-    Raises BadInput without Dask, CannotRun without a scheduler.
-    """
+    """The owner's end. Raises BadInput without Dask, CannotRun without a scheduler."""
 
     def __init__(self, address: str) -> None:
         self.client, self.address = _client(address), address
@@ -106,7 +103,7 @@ class Cluster:
                 remedy = f"start some with `dask worker {self.address} --nthreads 1`"
                 raise CannotRun(f"The scheduler at {self.address} has no worker; {remedy}.") from error
             self.cores = sum(self.client.ncores().values())
-        wanted = tuple(computations.claim(store, chunk.request, chunk.keys))
+        wanted = tuple(computations.claim(store, chunk.turn.request, chunk.keys))
         name = f"{id(self)}-{next(self.numbers)}"
         self.sent.update(dict.fromkeys(chunk.keys, name))
         found = trainings.load(store, chunk.functional_class) if chunk.functional_class else None

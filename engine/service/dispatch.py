@@ -50,9 +50,9 @@ class SharedChunks:
             return [first]
         return [first, *takewhile(lambda point: kind(turn, point) == alike, others)][: self.size(alike)]
 
-    def begin(self, turn: Turn, chunk: Chunk) -> None:
+    def begin(self, chunk: Chunk) -> None:
         """Note what kind a chunk is of."""
-        self.flying[chunk.keys] = kind(turn, OpenPoint(*chunk.points[0], chunk.functional_class))
+        self.flying[chunk.keys] = kind(chunk.turn, chunk.points[0])
 
     def note(self, ended: ChunkEnd) -> None:
         """Learn from an answer how many of its kind go next."""
@@ -65,10 +65,7 @@ class SharedChunks:
 
 
 def kind(turn: Turn, point: OpenPoint) -> str:
-    """Return what the batches of a calm full run depend on; "" for a run that may train, be struck, or read a file.
-
-    All estimates are of one kind.
-    """
+    """Return what batches hang on: of estimates nothing; "" for a run that may train, be struck, or read a file."""
     if turn.how == ESTIMATE:
         return ESTIMATE
     known = _unusual(turn.base)
@@ -107,16 +104,13 @@ class Dispatcher:
         self.along = SharedChunks()
 
     def due(self, slots: int) -> Iterator[tuple[Chunk, bool]]:
-        """Yield what is to be sent now, as far as `slots` are free, then an estimate beside full runs that hold all of them.
-
-        Of each chunk, whether it goes beside.
-        """
+        """Yield chunks for free `slots`, then an estimate beside full runs that hold all of them, and whether it goes beside."""
         self.slots = slots
         while (free := len(self.in_flight) < slots) or (len(self.in_flight) == slots and ESTIMATE not in self.in_flight.values()):
             chunk = self.next(only_estimates=not free)
             if not chunk:
                 return
-            self.in_flight[chunk.keys] = chunk.how
+            self.in_flight[chunk.keys] = chunk.turn.how
             self.taken.update(chunk.keys)
             self._train(chunk)
             yield chunk, not free
@@ -131,10 +125,7 @@ class Dispatcher:
         self.along.flying.clear()
 
     def next(self, only_estimates: bool = False) -> Chunk | None:
-        """Return what to compute next, or None for now.
-
-        A point that was in flight when a worker died runs alone: should it die again, the blame is certain.
-        """
+        """Return what to compute next, or None for now; a point that may have killed a worker runs alone, to be sure."""
         if self.alone and self.in_flight:
             return None
         suspected = suspects(self.store, min(self.along.size(ESTIMATE), SUSPECTED_CHUNK))
@@ -203,8 +194,6 @@ class Dispatcher:
 
     def _chunk(self, turn: Turn, points: list[OpenPoint]) -> Chunk:
         self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
-        given = tuple((point.key, point.changes) for point in points)
-        shared = points[0].functional_class if turn.how == "full" else None
-        chunk = Chunk(str(self.path), turn.request, turn.how, turn.data, turn.base, given, self.compute, shared)
-        self.along.begin(turn, chunk)
+        chunk = Chunk(str(self.path), turn, tuple(points), self.compute)
+        self.along.begin(chunk)
         return chunk

@@ -1,7 +1,4 @@
-"""The pool that computes chunks: worker processes of this computer; `dask_pool` has that of a cluster, with the same methods.
-
-A pool sends chunks, as many as it has slots, and gives answers as they come; the service waits for them.
-"""
+"""The pool that computes chunks: worker processes of this computer; `dask_pool` has that of a cluster, with the same methods."""
 
 import os
 import signal

@@ -36,10 +36,7 @@ class OpenPoint(NamedTuple):
 
 
 def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Turn]:
-    """Return this code's live requests in turn: first the session served longest ago, of it the request served longest ago.
-
-    `served` says when, as a count, each session and each request was served last.
-    """
+    """Return this code's live requests: first the session `served` longest ago, of it the request served longest ago."""
     query = f"SELECT id, session, how, data, base FROM requests WHERE {OURS} ORDER BY id"
     rows = store.execute(query, (time.time(), version.CODE))
     live = [Turn(*row) for row in rows]

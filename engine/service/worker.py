@@ -33,6 +33,7 @@ from ..store.kept import row_text
 from ..store.owner import enlist
 from ..store.trainings import StoreShelf
 from . import computations
+from .queue import OpenPoint, Turn
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.service.worker:computed"
@@ -46,25 +47,26 @@ BUSY = 8  # as many may share a processor before chunks get smaller
 
 @dataclass(frozen=True)
 class Chunk:
-    """A few points of one request: (key, changes to `base`) as JSON, and `compute` as module:function.
+    """A few points of a request, and `compute` as module:function; `code` is the owner's.
 
-    A point of a `functional_class` is alone in its chunk, and shares the class's training. `code` is its owner's.
+    A full run that shares the training of its `functional_class` is alone in its chunk.
     """
 
     store: str
-    request: int
-    how: How
-    data: str | None
-    base: str
-    points: tuple[tuple[str, str], ...]
+    turn: Turn
+    points: tuple[OpenPoint, ...]
     compute: str = COMPUTE
-    functional_class: str | None = None
     code: str = field(default_factory=lambda: version.CODE)
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys of its points."""
-        return tuple(key for key, _ in self.points)
+        return tuple(point.key for point in self.points)
+
+    @property
+    def functional_class(self) -> str | None:
+        """The class whose training its point shares, if it does."""
+        return self.points[0].functional_class if self.points and self.turn.how == "full" else None
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def compute_chunk(chunk: Chunk) -> ChunkEnd:
     start, spent = time.monotonic(), time.thread_time()
     try:
         with opened(Path(chunk.store)) as store:
-            mine = computations.claim(store, chunk.request, chunk.keys)
+            mine = computations.claim(store, chunk.turn.request, chunk.keys)
             shelf = StoreShelf(store) if chunk.functional_class else None
             found = endings(chunk, mine, lambda key: _watcher(store, key), shelf)
             if version.code_has_changed():
@@ -145,9 +147,9 @@ def endings(
     chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: TrainingShelf | None = None
 ) -> tuple[computations.Ending, ...]:
     """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer."""
-    changes = dict(chunk.points)
+    changes = {point.key: point.changes for point in chunk.points}
     points = {key: changes[key] for key in wanted}
-    alone = chunk.compute != COMPUTE or (chunk.how == "full" and (len(points) < 2 or chunk.data or shelf is not None))
+    alone = chunk.compute != COMPUTE or (chunk.turn.how == "full" and (len(points) < 2 or chunk.turn.data or shelf is not None))
     together = {} if alone or not points else _together(chunk, points, watcher)
     return tuple((key, *(together.get(key) or _ending(chunk, text, watcher(key), shelf))) for key, text in points.items())
 
@@ -155,8 +157,8 @@ def endings(
 def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], Watcher]) -> dict[str, tuple[str, str]]:
     """How points ended that were computed together, by key; those in trouble are left out, to be tried alone."""
     try:
-        scenarios = {key: _changed(_scenario(chunk.base), changes) for key, changes in points.items()}
-        found = _results(chunk.how, scenarios, watcher)
+        scenarios = {key: _changed(_scenario(chunk.turn.base), changes) for key, changes in points.items()}
+        found = _results(chunk.turn.how, scenarios, watcher)
         return {key: ("kept", row_text(result)) for key, result in found.items() if result.results}
     except Cancelled:  # by what one of them was told; others may still be wanted
         return {key: ("cancelled", "") for key in points if watcher(key)(Progress(0, 1, note="waits for others"))}
@@ -178,10 +180,10 @@ def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str
 def _ending(chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None) -> tuple[str, str]:
     """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
     try:
-        data = Path(chunk.data) if chunk.data else None
-        scenario = _changed(_scenario(chunk.base), changes)
+        data = Path(chunk.turn.data) if chunk.turn.data else None
+        scenario = _changed(_scenario(chunk.turn.base), changes)
         shared = {} if shelf is None else {"shelf": shelf}
-        result = _function(chunk.compute)(scenario, chunk.how, data, watcher, **shared)
+        result = _function(chunk.compute)(scenario, chunk.turn.how, data, watcher, **shared)
         return "kept", row_text(result)
     except Cancelled:
         return "cancelled", ""

@@ -78,10 +78,7 @@ def known(path: Path, keys: Sequence[str]) -> Columns:
 
 
 def read(path: Path, request: int, before: Columns | None = None) -> Columns:
-    """Return what is finished of a request; with `before`, only what is new is read. Raises BadInput, BadFile.
-
-    A damaged row is set aside, as everywhere, and its point counts as unfinished.
-    """
+    """Return what is finished of a request, not what is damaged; with `before` only news are read. Raises BadInput, BadFile."""
     notes = ReadingNotes()
     with opened(path) as store:
         store.execute("BEGIN")  # one snapshot for all queries

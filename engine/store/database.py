@@ -22,10 +22,7 @@ OPEN, KEPT, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results`
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store at `path`, made if it is missing; raises BadFile with a sentence.
-
-    The connection commits each statement by itself; `transaction` groups some.
-    """
+    """Open the store, made if it is missing; each statement commits by itself. Raises BadFile with a sentence."""
     try:
         _make(path.parent)
         with closing(_connected(path)) as store:

@@ -45,10 +45,7 @@ def training_seconds(scenario: Scenario) -> float:
 
 
 def sweep_seconds(scenarios: Sequence[Scenario], how: How, cores: int = 1) -> float:
-    """Return the seconds that many points are likely to take on so many cores, with each functional class trained once.
-
-    The longest training has one core to itself: who shares it waits for it.
-    """
+    """Return the seconds that many points are likely to take: each class trained once, the longest with a core to itself."""
     if how == "estimate":
         return (len(scenarios) * ESTIMATE_SECONDS + _laws(scenarios) * LAW_SECONDS) / cores
     first = apart(scenarios)

@@ -1,7 +1,4 @@
-"""The table of results: compact JSON under the scenario's key, with a checksum read back each time.
-
-A row names only the knobs that differ from their defaults; `whole` completes it, and so does reading it.
-"""
+"""The table of results: compact JSON of what differs from the defaults, under the scenario's key, with a checksum."""
 
 import json
 import sqlite3

@@ -83,10 +83,7 @@ class Room:
 
 
 def keep(store: sqlite3.Connection) -> int:
-    """Let the least recently used go until the store is within its quota, and return how many rows went.
-
-    What is held may be more than the quota: then only the rest goes.
-    """
+    """Let the least recently used go until the store is within its quota or all else is held; return how many rows went."""
     allowed, gone = quota(store), 0
     if used(store) <= allowed:
         return 0

@@ -49,10 +49,7 @@ class Salvaged:
 
 
 def salvage(path: Path) -> Salvaged | None:
-    """Move what can be read of the store into a fresh one, or return None for a sound store. Raises BadFile.
-
-    One that was interrupted while the stores changed places is taken up where it was.
-    """
+    """Move what can be read into a fresh store, or go on with that; return None for a sound one. Raises BadFile."""
     path = real(path)
     with owning(path):
         try:

@@ -1,7 +1,4 @@
-"""The check of a request and its points against their checksums: what is damaged is set aside, and a sentence says so.
-
-Results and trainings carry checksums of their own: they are computed again without anyone noticing.
-"""
+"""The check of a request and its points against their checksums: what is damaged is set aside, and a sentence says so."""
 
 import json
 import sqlite3
@@ -13,10 +10,7 @@ ASIDE = "INSERT INTO set_aside (key, result, checksum, found, kind)"
 
 
 def sound_keys(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
-    """Return those keys of a request whose records are as they were written; the others end, within one transaction.
-
-    A request that held damage is never taken up again by someone who asks for the same points.
-    """
+    """Return a request's keys whose records are as written; the others end, and nobody takes up such a request again."""
     whole = "SELECT checksum IS NULL OR checksum = crc(how, data, base) FROM requests WHERE id = ?"
     found = store.execute(whole, (request,)).fetchone()
     if found and not found[0]:

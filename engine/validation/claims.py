@@ -1,7 +1,4 @@
-"""Published claims: a claim is one number of a paper, belongs to a preset, and has the difference that still passes.
-
-Presets list their claims; reading one checks it, so that no claim passes because it was written down wrong.
-"""
+"""Published claims: one is a number of a paper, checked as its preset is read, and the difference that still passes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields

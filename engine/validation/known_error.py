@@ -1,7 +1,4 @@
-"""The model's known error: the published numbers about a result, on the machine that a scenario has.
-
-They are held against the estimate, which is what the page shows; `validate` holds them against full runs.
-"""
+"""The model's known error: the published numbers about a result on the machine that a scenario has, beside the estimate's."""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache

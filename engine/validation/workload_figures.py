@@ -79,10 +79,7 @@ def data_set(name: str) -> Scenario:
 
 
 def seen_share(laws: tuple[Popularity, ...], samples: int, least: int, rows: Floats) -> Floats:
-    """Return the share of lookups that the hottest `rows` take, of ids that a data set of `samples` holds `least` times or more.
-
-    The ids of the data set, not the rows of a table that they fold into; Poisson counts, hottest ids first.
-    """
+    """Return the share of lookups of the hottest `rows` ids, of those that `samples` hold `least` times or more (Poisson)."""
     parts = [cells(law) for law in laws]
     p = np.concatenate([part.mass / part.width for part in parts])
     width = np.concatenate([part.width for part in parts]).astype(np.float64)

@@ -120,8 +120,7 @@ def test_a_chosen_request_reopens_as_what_was_asked() -> None:
 
 def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_here() -> None:
     here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
-    twins = zip((1, 2), here, strict=True)
-    asked = [requests.submit(DEFAULT, [scenario(seed)], "estimate", link=link) for seed, link in twins]
+    asked = [requests.submit(DEFAULT, [scenario(n)], "estimate", link=link) for n, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
     words = links.query(scenario(9), questions=links.Questions(runs=runs))
     app = apps.opened("history", {name: list(runs) if name == "run" else value for name, value in words})

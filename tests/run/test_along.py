@@ -13,7 +13,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, dispatch, worker
 from engine.service.dispatch import MOST, SharedChunks, kind
-from engine.service.queue import OpenPoint, Turn, open_points
+from engine.service.queue import OpenPoint, Turn, open_points, turns
 from engine.simulate import simulate
 from engine.store import kept, requests
 from engine.store.database import opened
@@ -35,9 +35,8 @@ def chunk_of(path: Path, asked: Sequence[Scenario]) -> worker.Chunk:
     """Ask for some full runs and return them all as one chunk."""
     number = requests.submit(path, asked, "full")
     with opened(path) as store:
-        points = tuple((point.key, point.changes) for point in open_points(store, number, -1, 99))
-        base = store.execute("SELECT base FROM requests").fetchone()[0]
-    return worker.Chunk(str(path), number, "full", None, base, points)
+        (asking,) = turns(store, {})
+        return worker.Chunk(str(path), asking, tuple(open_points(store, number, -1, 99)))
 
 
 def alone(scenario: Scenario) -> str:
@@ -55,7 +54,7 @@ def test_a_worker_runs_its_chunk_together_and_keeps_to_the_byte_what_each_point_
     monkeypatch.setattr(worker, "_ending", lambda *given: by_themselves.append(given[1]) or ending(*given))
     chunk = chunk_of(path, asked)
     assert worker.compute_chunk(chunk).computed == len(asked)
-    assert by_themselves == [dict(chunk.points)[key(one, "full")] for one in (REFUSED,)]
+    assert by_themselves == [point.changes for point in chunk.points if point.key == key(REFUSED, "full")]
     found = [result for _, result in kept.outcomes(path, asked, "full")]
     for one, scenario in zip(found, asked, strict=True):
         assert one.outcome == alone(scenario) if scenario == REFUSED else result_text(one) == alone(scenario)
@@ -111,8 +110,8 @@ def test_as_many_points_with_like_batches_go_together_as_take_a_moment(tmp_path)
     for pace, size in ((0.01, 1), (0.01, 4), (0.01, 16), (0.01, 25), (0.001, 25), (0.001, MOST), (1.0, MOST), (1.0, 1)):
         assert len(sizes.choose(asked, links + longer)) == size
         assert len(sizes.choose(asked, longer + links)) == 1
-        chunk = worker.Chunk("", 1, "full", None, asked.base, (("a", links[0].changes),))
-        sizes.begin(asked, chunk)
+        chunk = worker.Chunk("", asked, (links[0],))
+        sizes.begin(chunk)
         sizes.note(worker.ChunkEnd(chunk.keys, 8, 8 * pace))
     assert not sizes.flying
     assert len(SharedChunks().choose(asked, links)) == 1, "how long one takes is not known yet"
@@ -126,10 +125,11 @@ def test_the_feed_sends_calm_runs_together_and_leaves_none_out(tmp_path, monkeyp
     with opened(path) as store:
         feeding = dispatch.Dispatcher(store, path, worker.COMPUTE)
         while chunk := feeding.next():
-            feeding.in_flight[chunk.keys] = chunk.how
+            feeding.in_flight[chunk.keys] = chunk.turn.how
             feeding.taken.update(chunk.keys)
             chunks.append(chunk)
-            computations.close(store, [(name, "kept", "{}") for name in computations.claim(store, chunk.request, chunk.keys)])
+            mine = computations.claim(store, chunk.turn.request, chunk.keys)
+            computations.close(store, [(name, "kept", "{}") for name in mine])
             feeding.note(worker.ChunkEnd(chunk.keys, len(chunk.keys), 1e-3 * len(chunk.keys)))
     assert [len(chunk.keys) for chunk in chunks] == [1, 4, 16, 9, 1, 4, 16, 9]
     assert sorted(name for chunk in chunks for name in chunk.keys) == sorted(key(one, "full") for one in asked)

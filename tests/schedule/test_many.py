@@ -24,7 +24,7 @@ from engine.schedule.machine import expected_line, machine_of, settle
 from engine.schedule.steady_state import steady
 from engine.schedule.timeline import timeline
 from engine.service import worker
-from engine.service.queue import open_points
+from engine.service.queue import open_points, turns
 from engine.store import kept, requests
 from engine.store.database import opened
 from tests.cases import each, examples
@@ -144,10 +144,10 @@ def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_wa
     monkeypatch.setattr(worker, "_ending", lambda *given: computed_alone.append(given[1]) or alone(*given))
     number = requests.submit(path, asked, "estimate")
     with opened(path) as store:
-        points = tuple((point.key, point.changes) for point in open_points(store, number, -1, 99))
-        base = store.execute("SELECT base FROM requests").fetchone()[0]
-    ended = worker.compute_chunk(worker.Chunk(str(path), number, "estimate", None, base, points))
-    assert (ended.computed, ended.trouble, computed_alone) == (7, "", [dict(points)[key(REFUSED, "estimate")]])
+        (turn,), points = turns(store, {}), tuple(open_points(store, number, -1, 99))
+    ended = worker.compute_chunk(worker.Chunk(str(path), turn, points))
+    changes = {point.key: point.changes for point in points}
+    assert (ended.computed, ended.trouble, computed_alone) == (7, "", [changes[key(REFUSED, "estimate")]])
     found = [result for _, result in kept.outcomes(path, asked, "estimate")]
     assert [told(one)[:2] for one in found] == [anew(one)[:2] for one in asked]
     assert "exact only for plain SGD" in found[5].outcome

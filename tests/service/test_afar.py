@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import shared_training
 from engine.service import dask_pool
 from engine.service.dispatch import Dispatcher
-from engine.service.queue import turns
+from engine.service.queue import open_points, turns
 from engine.service.worker import Chunk, ChunkEnd
 from engine.store import requests, status, trainings
 from engine.store.database import opened
@@ -30,8 +31,7 @@ def chunk(store: Path, *seeds: int) -> Chunk:
     request = requests.submit(store, scenarios(seeds), "full")
     with opened(store) as connection:
         (turn,) = turns(connection, {})
-        points = connection.execute("SELECT key, changes FROM points WHERE request = ?", (request,)).fetchall()
-    return Chunk(str(store), request, "full", None, turn.base, tuple(points), COMPUTE)
+        return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
 
 
 def owner(**client: object) -> dask_pool.Cluster:
@@ -82,7 +82,7 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
     there = owner(submit=submit)
     for seed, known in ((1, None), (2, shared_training.Training(losses=(0.5,)))):
         one = chunk(store, seed)
-        one = Chunk(**{**vars(one), "functional_class": "class"})
+        one = replace(one, points=tuple(point._replace(functional_class="class") for point in one.points))
         with opened(store) as connection:
             there.send(connection, one, False)
             away = there.answer(connection, 0.0)
@@ -93,7 +93,8 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
 
 def test_what_dask_gives_up_becomes_a_death_a_failure_a_stop_or_a_sentence(store: Path) -> None:
     killed, cancelled = type("KilledWorker", (Exception,), {}), type("FutureCancelledError", (Exception,), {})
-    both, alone = chunk(store, 1, 2), Chunk(str(store), 1, "full", None, "", (("a", ""),))
+    both = chunk(store, 1, 2)
+    alone = replace(both, points=both.points[:1])
     assert {ending for _, ending, _ in dask_pool.lost(both, killed("x")).endings} == {"died"}
     assert [ending for _, ending, _ in dask_pool.lost(alone, killed("x")).endings] == ["bug"]
     assert [ending for _, ending, _ in dask_pool.lost(alone, cancelled()).endings] == ["stopped"]
@@ -110,9 +111,9 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
         there.told[one.keys[0]] = {"done": 1, "total": 4, "training": (), "elapsed_simulated": 0.0, "note": ""}
         there.tend(connection)
         assert runs == [] and there.slots == 8
-        (first, _) = status.status(store, one.request).running
+        (first, _) = status.status(store, one.turn.request).running
         assert first.progress and first.progress.share == 0.25
-        requests.cancel(store, one.request)
+        requests.cancel(store, one.turn.request)
         there.tend(connection)
     (name,) = set(there.sent.values())
     assert runs == [(dask_pool.forget, {(name, key) for key in one.keys})]

@@ -15,6 +15,7 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history, service
+from engine.service.queue import open_points, turns
 from engine.service.worker import Chunk, compute_chunk
 from engine.store import columns, kept, quota, requests, status, trainings
 from engine.store import owner as ownership
@@ -170,9 +171,9 @@ def test_a_request_of_other_code_is_adopted_where_nobody_of_that_code_waits(
 
 def chunk(store: Path) -> Chunk:
     request = requests.submit(store, scenarios(SEEDS), "full")
-    points = tuple((str(name), str(changes)) for name, changes in ask(store, "SELECT key, changes FROM points"))
-    ((base,),) = ask(store, "SELECT base FROM requests")
-    return Chunk(str(store), request, "full", None, str(base), points, COMPUTE)
+    with opened(store) as connection:
+        (turn,) = turns(connection, {})
+        return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
 
 
 def test_a_worker_keeps_nothing_for_an_owner_of_other_code(store: Path, ours_after: Callable[[], None]) -> None:

@@ -16,6 +16,7 @@ from engine.errors import CannotRun, NoRoom
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.service import service, worker
+from engine.service.queue import Turn
 from engine.store import kept, requests, status
 from engine.workload.batch import recent
 from tests import ROOT
@@ -75,7 +76,9 @@ def test_what_this_computer_lacks_the_memory_for_is_a_failure_of_the_point_and_n
     small = with_values(TINY, {"run.training": False})
     with pytest.raises(NoRoom):
         worker.computed(small, "full", None, lambda _: False)
-    ending, text = worker._ending(worker.Chunk("", 1, "full", None, "{}", ()), '{"run.training":"off"}', lambda _: False, None)
+    ending, text = worker._ending(
+        worker.Chunk("", Turn(1, "", "full", None, "{}"), ()), '{"run.training":"off"}', lambda _: False, None
+    )
     assert ending == "failed" and "this computer has" in text
 
 

@@ -43,7 +43,7 @@ class Fed:
         return chunk
 
     def done(self, chunk: Chunk) -> None:
-        computations.claim(self.feed.store, chunk.request, chunk.keys)
+        computations.claim(self.feed.store, chunk.turn.request, chunk.keys)
         computations.close(self.feed.store, [(name, "kept", "{}") for name in chunk.keys])
         self.feed.note(ChunkEnd(chunk.keys, len(chunk.keys), 0.01))
 
@@ -55,7 +55,7 @@ def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -
     for _ in range(8):
         chunk = fed.next()
         assert chunk and fed.next() is None  # one slot: nothing is due while the chunk runs
-        order.append(chunk.request)
+        order.append(chunk.turn.request)
         fed.done(chunk)
     assert order == [busy[0], calm, busy[1], calm, busy[2], calm, busy[0], calm]
 

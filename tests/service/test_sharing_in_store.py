@@ -45,7 +45,7 @@ def given(feed: Dispatcher, slots: int = SLOTS) -> list[Chunk]:
 
 def places(chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
     """Class and machine of each chunk's point."""
-    changes = [dict(json.loads(chunk.points[0][1])) for chunk in chunks]
+    changes = [dict(json.loads(chunk.points[0].changes)) for chunk in chunks]
     return [(one.get("data.seed", "1"), one.get("machine.cxl_bandwidth_GBps", "1")) for one in changes]
 
 
@@ -97,7 +97,7 @@ def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: P
     requests.cancel(store, first)
     feed.note(compute_chunk(chunk))
     (chunk,) = given(feed)
-    assert chunk.request == other and trainings(store) == []
+    assert chunk.turn.request == other and trainings(store) == []
 
 
 def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher) -> None:
@@ -110,7 +110,7 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher
 
 def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
     with opened(store) as connection:
-        kept.keep(connection, [(chunk.points[0][0], "{}")])
+        kept.keep(connection, [(chunk.points[0].key, "{}")])
     feed.note(ChunkEnd(chunk.keys, 1, 0.1))
 
 

@@ -17,10 +17,7 @@ ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost",
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Send all state in the network's idle time; the copy is renewed once it has got through.
-
-    Of one node the peer is a host of another job, whose power is not counted.
-    """
+    """Send all state in the network's idle time, again and again. One node's peer is of another job; its power is not counted."""
     need, have = COPIES * site.state, room(site)
     if site.nodes > 1 and need > have:
         raise BadKnob(

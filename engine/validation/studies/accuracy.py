@@ -45,10 +45,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Seed:
-    """One seed's scores by variant, right after the recovery and at the end; staleness 0 is the run without a fault.
-
-    `twin` says how the trained model is smaller than the preset's; "" where it is the model itself.
-    """
+    """One seed's scores by variant, 0 without a fault; `twin` says how the trained model is smaller than the preset's."""
 
     seed: int
     twin: str

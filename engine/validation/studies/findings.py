@@ -27,10 +27,7 @@ PAPER = "Kwon et al., IEEE Micro 43(2), 2023"
 
 @dataclass(frozen=True)
 class Finding:
-    """One measure at one moment, a variant's less that of its pair, and the spread between seeds unpaired.
-
-    A variant is the MLP log's age in batches, or a name that `protections.parsed` reads.
-    """
+    """One measure at one moment, a variant's (its age or name) less that of its pair, and the spread of seeds unpaired."""
 
     variant: Any
     moment: str

@@ -115,10 +115,7 @@ def begin(path: Path, plan: Plan, date: str) -> Study:
 
 
 def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterator[Seed]:
-    """Compute the seeds that are missing, in `jobs` processes; yield each once its line is durable.
-
-    At the end the lines are put in the order of their seeds: the file does not depend on the number of processes.
-    """
+    """Compute missing seeds in `jobs` processes; yield each once its line is durable; at the end order the lines by seed."""
     missing = [seed for seed in seeds if seed not in study.seeds]
     pool = ProcessPoolExecutor(jobs, initializer=polite, initargs=(os.getpid(),), env=ONE_THREAD)
     try:
