@@ -12,10 +12,7 @@ DERATING = 10.0
 
 
 class Overlay(NamedTuple):
-    """Bandwidths of one cached table in bytes per second, from the planner's to the real one, a step at a time.
-
-    `with_real_hits` is still mixed arithmetically, `real` harmonically, as serial reads mix.
-    """
+    """Bandwidths of one cached table in bytes per second, from the planner's to that which real hits give, a step at a time."""
 
     planner: float
     without_derating: float

@@ -67,11 +67,11 @@ def test_estimates_run_beside_full_runs_that_hold_every_slot_and_full_runs_do_no
     assert all(runs) and fed.next() is None
     quick = requests.submit(store, scenarios(range(150)), "estimate", session="quick")
     beside = fed.next()
-    assert beside and (beside.request, beside.how) == (quick, "estimate")
+    assert beside and (beside.turn.request, beside.turn.how) == (quick, "estimate")
     assert fed.next() is None
     fed.done(beside)
     again = fed.next()
-    assert again and again.request == quick and not set(again.keys) & set(beside.keys)
+    assert again and again.turn.request == quick and not set(again.keys) & set(beside.keys)
 
 
 def test_what_is_asked_for_again_is_the_same_request_and_another_sessions_stays_its_own(store: Path) -> None:
