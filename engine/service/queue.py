@@ -32,7 +32,7 @@ class OpenPoint(NamedTuple):
     key: str
     changes: str
     functional_class: str | None
-    position: int = -1
+    position: int
 
 
 def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Turn]:
@@ -55,7 +55,7 @@ def open_points(store: sqlite3.Connection, request: int, after: int, most: int, 
 def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[OpenPoint]] | None:
     """Return unfinished points of a request that workers died with: up to `most` estimates after one death, else one."""
     rows = store.execute(
-        f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class
+        f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
         WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{OURS} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
         (time.time(), version.CODE, most),

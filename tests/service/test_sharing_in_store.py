@@ -78,7 +78,7 @@ def test_a_class_already_trained_is_given_out_at_once_and_a_point_of_two_request
 def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_again(store: Path, feed: Dispatcher) -> None:
     request = requests.submit(store, points([1], 3), "full")
     (first,) = given(feed)
-    feed.store.execute("INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 1, 'died')", (first.points[0][0],))
+    feed.store.execute("INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 1, 'died')", (first.points[0].key,))
     again = Dispatcher(feed.store, store, LEARNING)
     assert given(again) == [first]
     again.note(compute_chunk(first))
