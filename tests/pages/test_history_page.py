@@ -120,11 +120,11 @@ def test_a_chosen_request_reopens_as_what_was_asked() -> None:
 
 def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_here() -> None:
     here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
-    asked = [requests.submit(DEFAULT, [scenario(n)], "estimate", link=link) for n, link in zip((1, 2), here, strict=True)]
+    these = [requests.submit(DEFAULT, [scenario(n)], "estimate", link=link) for n, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
     words = links.query(scenario(9), questions=links.Questions(runs=runs))
     app = apps.opened("history", {name: list(runs) if name == "run" else value for name, value in words})
-    assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in asked)
+    assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in these)
     assert "1 of the compared requests is not in this server's history" in app.warning[0].value
     (missing,) = [one.proto for one in app.get("link_button") if "1 of 1" in one.proto.label]
     assert missing.url == here[0] and "a full run" in missing.label
