@@ -7,7 +7,6 @@ or a Latin hypercube. Each point is rounded to what a link writes, so its link r
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from math import prod
 from typing import Any, Literal, get_args, overload
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from ..errors import BadKnob, nearest
 from ..scenario import knobs
-from ..scenario.keys import texts
+from ..scenario.keys import digest, texts
 from ..scenario.scenario import Scenario, known, with_values
 from .axes import MOST_POINTS, Array, Axis
 
@@ -140,7 +139,7 @@ class Sweep(Sequence[Scenario]):
         lines = [f"{path}={text}" for path, text in texts(self.base).items()]
         lines += [f"{path}={knobs.write(known(path), value)}" for path, value in self.settings]
         lines += [*map(str, self.axes), str(self.sampling), str(seed)]
-        return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+        return digest(lines)
 
     @property
     def _seed(self) -> int:

@@ -103,11 +103,6 @@ class System:
     confidence: str = "source"
     recover: Callable[[Scenario, RecoveryWork], TaskGraph] | None = None
 
-    @property
-    def near_data(self) -> bool:
-        """Whether it can compute beside the memory."""
-        return "near-data" in self.devices
-
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:
     """Return the cache policy in force; raises BadKnob where the system cannot have the one asked for."""

@@ -26,7 +26,8 @@ def kaggle(system, **knobs):
 def planned(asked, popular=0.0, batches=8):
     """Return the machine of a scenario, and its graph and timeline for equal batches with this popular share."""
     m = machine_of(fit(asked).scenario)
-    amounts = traffic(m.scenario, *(np.full(batches, each) for each in (9000.0, 0.5, 0.0, 3000.0, popular)))
+    touched = {"rows": 9000.0, "raw_share": 0.5, "cold": 3000.0, "popular": popular}
+    amounts = traffic(m.scenario, **{name: np.full(batches, amount) for name, amount in touched.items()})
     return m, m.system.plan(m.scenario, m.log_policy, amounts), schedule(m, amounts)
 
 

@@ -2,14 +2,14 @@
 
 from itertools import pairwise
 
-from ...core.graph import Demand, Stage, Task
+from ...core.graph import Demand, Names, Stage, Task
 from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic, top_widths
 from . import shared
 
-Names = tuple[str, ...]
 LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
 
 def training_loop(after: Names = (), after_previous: Names = ("Training loop",), lane: str = LOOP) -> Task:

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from ...core.graph import Demand, Task
+from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic
 from . import gpu, shared
 
-Names = tuple[str, ...]
 CPU = ""  # the host's one lane, for its software and its arithmetic
 
 

@@ -1,11 +1,10 @@
 """Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
 
-from ...core.graph import Demand, Task
+from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, Fetch, HostRows, Stream
 from ..traffic import INDEX_BYTES, Traffic
 from . import gpu
 
-Names = tuple[str, ...]
 FROM, TO = "from servers", "to servers"
 
 

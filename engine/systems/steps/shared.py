@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...core.graph import Demand, Persists, Task, TaskGraph
+from ...core.graph import Demand, Names, Persists, Task, TaskGraph
 from ...core.work import (
     Amount,
     BottomMLP,
@@ -25,7 +25,6 @@ from ...scenario.scenario import Scenario
 from ..system import LogPolicy
 from ..traffic import Traffic, top_widths
 
-Names = tuple[str, ...]
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
