@@ -79,11 +79,6 @@ def flips(strike: Strike) -> bool:
     return strike.fault != FULL_SPEED and "bits" in strike.kind.destroys
 
 
-def fills(strike: Strike) -> bool:
-    """Return whether the log needs a full checkpoint before training goes on."""
-    return strike.fault == "log-full"
-
-
 def _timed(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes, and after each slow-down its end."""
     ends: list[float] = []

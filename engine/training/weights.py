@@ -76,9 +76,6 @@ def rows_of(lookups: Iterable[Ints]) -> Ints:
 MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.core.hashing.Purpose
 
 
-NOTHING = np.empty(0, np.float32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
     """All that a step reads and changes in place; whoever makes one owns it.
@@ -191,15 +188,13 @@ def _inside(shape: Shape, ids: Ints) -> Ints:
     return ids
 
 
-def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles = NOTHING) -> None:
+def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles) -> None:
     """Put old (U, dim) vectors, and with Adagrad old (U,) states, back at `places`, in place."""
     weights.table[places] = vectors
     if weights.row_state.size:
         weights.row_state[places] = states
 
 
-def revert_mlp(weights: Weights, mlp: Singles, state: Singles = NOTHING) -> None:
+def revert_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:
     """Put old MLPs (P,), and with Adagrad their old state (P,), back in place."""
-    weights.mlp[:] = mlp
-    if weights.mlp_state.size:
-        weights.mlp_state[:] = state
+    weights.mlp[:], weights.mlp_state[:] = mlp, state
