@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import version
 from ..core.arrays import Row
-from ..scenario.scenario import Scenario, values
+from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import links
 
 OUTWARD = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
@@ -65,8 +65,6 @@ class Result:
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
     """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
-    from ..scenario.scenario import with_values
-
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     return Result(

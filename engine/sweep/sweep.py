@@ -118,7 +118,9 @@ class Sweep(Sequence[Scenario]):
         if not self.axes:
             return np.zeros((len(self), 0), dtype=int)
         columns = zip(self.axes, numbers.T, strict=True)
-        return np.column_stack([_binned(column, bins if self._drawn_in(axis) else len(numbers)) for axis, column in columns])
+        return np.column_stack(
+            [_binned(column, len(numbers) if self._on_grid or axis.span is None else bins) for axis, column in columns]
+        )
 
     def points(self) -> Iterator[Scenario | RefusedPlace]:
         """Yield all points in the order of the box, those that were refused included."""
@@ -152,9 +154,6 @@ class Sweep(Sequence[Scenario]):
     @property
     def _on_grid(self) -> bool:
         return self.sampling.kind == "grid"
-
-    def _drawn_in(self, axis: Axis) -> bool:
-        return not self._on_grid and axis.span is not None
 
     @cached_property
     def _numbers(self) -> Array:

@@ -101,7 +101,11 @@ class Layer(NamedTuple):
 
 def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
     """Return the weights before the first batch; any order of `touched` global rows, with or without duplicates."""
-    rows = distinct(fold(shape, _inside(shape, touched)))
+    end = int(offsets(shape)[-1])
+    if touched.size and not 0 <= int(touched.min()) <= int(touched.max()) < end:
+        reach = f"from {touched.min()} to {touched.max()}"
+        raise CannotRun(f"The rows to train reach {reach}, but the tables hold rows 0 to {end - 1}.")
+    rows = distinct(fold(shape, touched))
     mlp = first_mlp(shape, seed)
     return Weights(
         rows=rows,
@@ -179,13 +183,6 @@ def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
         views.append(Layer(mlp[at : at + n * m].reshape(n, m), mlp[at + n * m : at + n * m + n]))
         at += n * m + n
     return tuple(views)
-
-
-def _inside(shape: Shape, ids: Ints) -> Ints:
-    end = int(offsets(shape)[-1])
-    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < end:
-        raise CannotRun(f"The rows to train reach from {ids.min()} to {ids.max()}, but the tables hold rows 0 to {end - 1}.")
-    return ids
 
 
 def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles) -> None:
