@@ -43,11 +43,6 @@ class Result:
     warnings: tuple[str, ...] = ()
     finding: str = ""
 
-    @property
-    def energy_level(self) -> str:
-        """Where all joules and watts of this result are counted: at the "device" or at the "wall"."""
-        return self.scenario.machine.energy_level
-
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
         return {"scenario": {path: _plain(value) for path, value in values(self.scenario).items()}, **self.beside_scenario()}
@@ -57,7 +52,7 @@ class Result:
         tables = {OUTWARD.get(key, key): value for key, value in vars(self).items() if key != "scenario"}
         return {
             "model_version": version.MODEL,
-            "energy_level": self.energy_level,
+            "energy_level": self.scenario.machine.energy_level,
             "link": links.link(self.scenario),
             **tables,
         }

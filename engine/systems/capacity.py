@@ -58,17 +58,15 @@ def fit(scenario: Scenario) -> Fit:
 
 def _needs(s: Scenario, system: System) -> dict[str, float]:
     """Return the bytes that must fit each memory beside the GPUs' own; a memory without a check always fits."""
-    logs = log_bytes(s) if system.memory in ("pmem", "ssd") else 0.0
-    needs = system.places(s) if system.places else {system.memory: table_bytes(s) + logs}
-    return {place: need for place, need in needs.items() if place in ("pmem", "dram", "ssd", "servers")}
+    logs = log_bytes(s) if system.memory in ("pmem", "ssd") and not system.places else 0.0
+    return {place: need + logs for place, need in system.held(s).items() if place in ("pmem", "dram", "ssd", "servers")}
 
 
 def gpu_bytes(s: Scenario, system: System) -> float:
     """Return the bytes that a GPU holds between batches: tables or cache with its maps, parameters, a shadow copy."""
     if "gpu" not in system.devices:
         return 0.0
-    held = system.places(s).get("hbm", 0.0) if system.places else 0.0
-    return held / s.machine.num_gpus + 2 * mlp_bytes(s)
+    return system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
 
 
 def activation_bytes(s: Scenario) -> float:
@@ -187,7 +185,7 @@ def _gpu(s: Scenario, system: System) -> str:
     need, have = gpu_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
     if need <= have:
         return ""
-    held = (system.places(s) if system.places else {}).get("hbm", 0.0)
+    held = system.held(s).get("hbm", 0.0)
     if not held:
         return (
             f"machine.gpu={s.machine.gpu} has {_gib(have)}, but MLPs, gradients and activations need {_gib(need)}; "

@@ -13,7 +13,7 @@ from ..hardware.device import Device, DeviceKind, folded, name_of
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
-from .traffic import Traffic
+from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
 KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
@@ -102,6 +102,10 @@ class System:
     cites: tuple[str, ...] = ()
     confidence: str = "source"
     recover: Callable[[Scenario, RecoveryWork], TaskGraph] | None = None
+
+    def held(self, s: Scenario) -> Mapping[str, float]:
+        """Return the bytes that it keeps in which memory."""
+        return self.places(s) if self.places else {self.memory: table_bytes(s)}
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:

@@ -23,15 +23,15 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
     return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
 
 
-def lookup(t: Traffic, after: Names, after_previous: Names = (), share: Amount = 1.0) -> Task:
-    """Read and pool a `share` of the batch's lookups from GPU memory."""
-    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous)
+def lookup(t: Traffic, after: Names, after_previous: Names = ()) -> Task:
+    """Read and pool the batch's lookups from GPU memory."""
+    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous)
 
 
-def update(t: Traffic, rows: Amount, after: Names, share: Amount = 1.0, after_previous: Names = ()) -> tuple[Task, ...]:
-    """Spread a `share` of the gradients over their lookups, then update `rows` rows in GPU memory."""
+def update(t: Traffic, rows: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
+    """Spread the gradients over their lookups, then update `rows` rows in GPU memory."""
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", RowUpdates(rows, t.row_bytes)),), ("Gradient spreading",)),
     )
 
