@@ -26,8 +26,7 @@ def kaggle(system, **knobs):
 def planned(asked, popular=0.0, batches=8):
     """Return the machine of a scenario, and its graph and timeline for equal batches with this popular share."""
     m = machine_of(fit(asked).scenario)
-    touched = {"rows": 9000.0, "raw_share": 0.5, "cold": 3000.0, "popular": popular}
-    amounts = traffic(m.scenario, **{name: np.full(batches, amount) for name, amount in touched.items()})
+    amounts = traffic(m.scenario, rows=np.full(batches, 9000.0), popular=np.full(batches, popular))
     return m, m.system.plan(m.scenario, m.log_policy, amounts), schedule(m, amounts)
 
 
