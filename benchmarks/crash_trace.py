@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.arrays import Ints
 from engine.crashcheck.reference_run import Journal, ReferenceRun
 from engine.errors import CannotRun
 from engine.persistence import records
@@ -21,7 +22,6 @@ from engine.persistence.layout import DATA, Slot
 from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, Media, octets
 from engine.persistence.models import Write
-from engine.persistence.protocol import Rows
 from engine.persistence.records import Record, RecordKind
 from engine.persistence.recovery import choose, logged, survey, to_replay
 
@@ -73,7 +73,7 @@ class Trace:
     checked: object = None
     masked: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     said: tuple[int, ...] = ()
-    digests: dict[tuple[RecordKind, int], tuple[Rows, NDArray[np.uint64]]] = field(default_factory=dict)
+    digests: dict[tuple[RecordKind, int], tuple[Ints, NDArray[np.uint64]]] = field(default_factory=dict)
 
     def begin(self, media: CrashMedia) -> None:
         """Look at the whole medium once."""
@@ -158,7 +158,7 @@ class Trace:
                 self.kept = (self.kept + sign * int(sums.sum(dtype=np.uint64))) % MODULUS
         self.masked = masked
 
-    def _logged(self, record: Record) -> tuple[Rows, NDArray[np.uint64]]:
+    def _logged(self, record: Record) -> tuple[Ints, NDArray[np.uint64]]:
         name = (record.kind, record.batch)
         if name not in self.digests:
             self.digests = dict(list(self.digests.items())[-3:])

@@ -38,14 +38,10 @@ def results(scenarios: Iterable[Scenario], what: int) -> list[Result | NotSchedu
 
 
 def _result(point: DesignPoint, observed: Observed) -> Result:
-    line = observed.whole.line if observed.whole else None
-    return report_result(point.scenario, _report(point, observed), ESTIMATED, _notes(point.scenario), line)
-
-
-def _notes(scenario: Scenario) -> tuple[str, ...]:
-    """Return what a reader of an estimate must know: that it did not see the data file, or that there is none."""
+    scenario, line = point.scenario, observed.whole.line if observed.whole else None
     guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."
-    return (*((guessed,) if scenario.data.digest else ()), *passes(scenario))
+    notes = (*((guessed,) if scenario.data.digest else ()), *passes(scenario))
+    return report_result(scenario, _report(point, observed), ESTIMATED, notes, line)
 
 
 @remembered(most=256)

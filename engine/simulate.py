@@ -16,7 +16,7 @@ from .results.undisturbed import planned, undisturbed_result
 from .run.progress import Meter, Watcher
 from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
-from .schedule.evaluate import TIMELINES, DesignPoint, evaluate_one
+from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
 from .schedule.steady_state import steady
 from .workload.readers.criteo import CriteoFile, read
@@ -60,9 +60,10 @@ def _simulate(
 
     if not settled.run.training:  # without a fault either, arrays of times are enough
         plan = planned(settled, scenario.system, file=file, on_progress=on_progress)
-        point = DesignPoint(scenario, machine, plan)
-        found = undisturbed_result(point, evaluate_one(point, TIMELINES), (note,) if note else ())
-        if found:
+        notes = (note,) if note else ()
+        points = [DesignPoint(scenario, machine, plan)]
+        (found,) = evaluate(points, lambda point, seen: undisturbed_result(point, seen, notes), TIMELINES)
+        if isinstance(found, Result):
             return found
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults

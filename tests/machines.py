@@ -50,10 +50,10 @@ def _rows(asked: Scenario) -> tuple[float, float]:
 def flow(asked: Scenario, batches: int) -> Traffic:
     """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
     rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
-    amounts = (rows, raw_share, rows / 3, rows / 4, 0.4)
-    caches = load("systems", asked.system).caches
-    found = np.array([[rows * share for share in levels(asked, *caches(asked))]]) if caches else None
-    return steady(traffic(asked, *(np.array([amount]) for amount in amounts), levels=found), batches)
+    amounts = {"rows": rows, "raw_share": raw_share, "misses": rows / 3, "cold": rows / 4, "popular": 0.4}
+    found, caches = {name: np.array([amount]) for name, amount in amounts.items()}, load("systems", asked.system).caches
+    found |= {"levels": np.array([[rows * share for share in levels(asked, *caches(asked))]])} if caches else {}
+    return steady(traffic(asked, **found), batches)
 
 
 def counted(asked: Scenario, batches: int) -> Traffic:

@@ -52,7 +52,6 @@ def counted_traffic(
     chosen: System = load("systems", system)
     tallied = _tallied(s, file=file, on_progress=on_progress)
     amounts: dict[str, Any] = dict(zip(("rows", "raw_share", "cold"), tallied, strict=True))
-    amounts |= dict.fromkeys(("misses", "popular"), np.zeros_like(amounts["rows"]))
     if chosen.cache:
         flow = _moved(s, system, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))

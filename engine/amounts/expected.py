@@ -26,6 +26,7 @@ def expected_amounts(s: Scenario, system: str) -> Traffic:
     accesses = expected(s)
     rows = accesses.unique_rows.sum(axis=1)
     moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else NOTHING
+    found = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
     return traffic(
         s,
         rows=rows,
@@ -35,5 +36,5 @@ def expected_amounts(s: Scenario, system: str) -> Traffic:
         popular=np.array([popular_share(s, hot(s)) if hot else 0.0]),
         missed=np.array([moved.missed_lookups]),
         refused=np.minimum(moved.refused, rows),
-        levels=rows[:, None] * levels(s, *caches(s)) if caches else None,
+        **found,
     )

@@ -76,7 +76,8 @@ def _server(s: Scenario, cache: Cache, given: Source, batches: int) -> Server:
         ahead = s.policy.look_ahead_batches
         return _serving(batch_cache.most_frequent(0), lambda held, n, ids: batch_cache.look_ahead(held, ahead, n, ids))
     preloaded = int(capacity * (1.0 if warm(s, cache) and not given.digest else PRELOADED))
-    relabel = _ranking(s, given, batches)
+    counted = (given.ids(n) for n in range(batches))
+    relabel = batch_cache.ranks_by_count(counted) if given.digest else batch_cache.ranks_by_popularity(s)
     if policy == "lfu":
         rarest_first = np.arange(preloaded)[::-1].copy()
         full = _counted(lfu.served, lfu.no_rows(int(capacity)), rarest_first)[0]
@@ -99,9 +100,3 @@ def _serving(held: Any, step: Callable[[Any, int, Ints], tuple[Any, CacheMoves]]
 def _counted(served: Callable[[Any, Ints, Ints], Any], held: Any, ids: Ints) -> tuple[Any, CacheMoves]:
     counts = np.zeros(COUNTS, dtype=np.int64)
     return served(held, ids, counts), CacheMoves(*counts)
-
-
-def _ranking(s: Scenario, given: Source, batches: int) -> batch_cache.Relabel:
-    if given.digest:
-        return batch_cache.ranks_by_count(given.ids(n) for n in range(batches))
-    return batch_cache.ranks_by_popularity(s)

@@ -72,7 +72,8 @@ def distances(batches: Sequence[Ints]) -> Distances:
     now, begun = np.empty((2, len(ids)), dtype=np.int32)
     rows = np.zeros(len(batches), dtype=np.int64)
     last = np.zeros((2, int(ids.max()) + 1), dtype=np.int32)
-    _measure(ids, first, last, *_line_of_time(len(ids)), now, begun, rows)
+    words = len(ids) // 64 + 1  # of a line of time with no place marked, and of the tree over it
+    _measure(ids, first, last, np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64), now, begun, rows)
     return Distances(now, begun, first[:-1], rows)
 
 
@@ -95,12 +96,6 @@ def _numbered(ids: Ints, slots: Ints, numbers: Ints) -> Ints:
             seen += 1
         numbers[i] = held[slot]
     return numbers
-
-
-def _line_of_time(length: int) -> tuple[Words, Ints]:
-    """Return a line of time with no place marked, and the tree over it."""
-    words = length // 64 + 1
-    return np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64)
 
 
 @njit(cache=True, nogil=True)

@@ -62,7 +62,7 @@ def _drives(m: Machine) -> tuple[StatePath, float]:
 
 def _home(m: Machine) -> StatePath:
     """Return how fast all tables can be read and written where they lie: every memory at once, so as fast as the slowest."""
-    held = m.system.places(m.scenario) if m.system.places else {m.system.memory: table_bytes(m.scenario)}
+    held = m.system.held(m.scenario)
     rates = {place: _rates(m, place) for place, nbytes in held.items() if nbytes > 0}
     total = sum(held[place] for place in rates)
     slowest = [max(held[place] / rates[place][way] for place in rates) for way in (0, 1)]

@@ -69,7 +69,7 @@ def summary(result: Result) -> str:
     shown = {name: value for name, value in result.results.items() if value is not None}
     width = max(map(len, shown), default=0)
     lines += [f"  {name:<{width}}  {value:,.6g}" for name, value in shown.items()]
-    lines += [COUNTED[result.energy_level]] if result.ran else []
+    lines += [COUNTED[result.scenario.machine.energy_level]] if result.ran else []
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .work import HomeWrites, Persist, RowLog, RowUpdates, Work, amounts
 
+Names = tuple[str, ...]
 Stage = Literal["Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 Persists = Literal["", "embedding log", "mlp log", "commit", "embedding update", "home write"]
@@ -47,8 +48,8 @@ class Task:
     name: str
     stage: Stage
     demands: tuple[Demand, ...]
-    after: tuple[str, ...] = ()
-    after_previous: tuple[str, ...] = ()
+    after: Names = ()
+    after_previous: Names = ()
     background: bool = False
     during: str = ""
     bound: int = 0

@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -33,11 +32,10 @@ def demand(nbytes: float, what: str, remedy: str) -> None:
         raise NoRoom(f"{what} takes {nbytes / GiB:.3g} GiB of memory, and this computer has {here:.3g} GiB; {remedy}.")
 
 
-@contextmanager
-def single_thread() -> Iterator[None]:
+def single_thread() -> AbstractContextManager[object]:
     """Limit every BLAS and OpenMP pool of this process to one thread while the block runs."""
-    with threadpool_limits(limits=1):
-        yield
+    limited: AbstractContextManager[object] = threadpool_limits(limits=1)
+    return limited
 
 
 def without_scipy() -> None:

@@ -164,16 +164,13 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
     log, place, ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
     table = checksums.table_digest(octets(reference.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
-    mlp_batch = first
     late: BatchChange | None = None  # whose rows are not home yet
     for batch in range(first, min(first + most, reference.batches)):
         change = reference.change(batch)
         rows = log.log_rows(media, place, batch, change.rows, change.after if ahead else change.before)
-        if mlp_log is None:
-            mlp_batch, half = batch, place.mlp_bytes // 2 if reference.bound and batch > first else None
-            mlp_log = log.log_mlp(media, place, batch, reference.mlps[batch + ahead], half)
-        else:
-            mlp_log = log.log_mlp(media, place, mlp_batch, reference.mlps[mlp_batch + ahead], None, mlp_log)
+        half = place.mlp_bytes // 2 if mlp_log is None and reference.bound and batch > first else None
+        mlp_batch = mlp_log.batch if mlp_log else batch + ahead
+        mlp_log = protocol.log_mlp(media, place, mlp_batch, reference.mlps[mlp_batch], half, mlp_log)
         kept, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
         after = checksums.moved(table, change.rows, change.before, change.after)
         log.commit(media, place, rows, kept, Stamp((batch + ahead) * BATCH_SIZE, SEED, after if ahead else table))

@@ -6,8 +6,8 @@ from itertools import combinations, product
 from math import prod
 from random import Random
 
+from ..core.arrays import Bytes
 from ..persistence.crash_media import CrashMedia, Power, announce
-from ..persistence.media import Octets
 from .reference_run import Journal
 
 Counts = tuple[int, ...]
@@ -65,7 +65,7 @@ class CrashPoint:
 class Observer:
     """Collects the points of a run on its crash medium, which begins with the bytes `start`."""
 
-    def __init__(self, start: Octets, power: Power, journal: Journal, after_loss: bool = False) -> None:
+    def __init__(self, start: Bytes, power: Power, journal: Journal, after_loss: bool = False) -> None:
         self.points: list[CrashPoint] = []
         self.media = CrashMedia(start, power, watch=self._take)
         self._journal, self._after_loss = journal, after_loss

@@ -149,29 +149,18 @@ def counted(machine: MachineKnobs, device: Device, factor: float) -> Device:
 
     `factor` is what each joule of a device costs at the meter.
     """
-    drawing = _always_working(device) if machine.constant_power else device
-    return drawing if factor == 1 else _drawing(drawing, factor)
+    if machine.constant_power:
+        full = device.idle_watts + device.busy_watts if device.full_watts is None else device.full_watts
+        device = replace(device, joules={}, idle_watts=full, busy_watts=0.0)
+    if factor == 1:
+        return device
+    joules = {kind: _times(factor, cost) for kind, cost in device.joules.items()}
+    return replace(device, joules=joules, idle_watts=factor * device.idle_watts, busy_watts=factor * device.busy_watts)
 
 
 def within_host(dram: Device) -> Device:
     """Return DRAM that belongs to the host: the host's idle power was measured with its memory in it."""
     return replace(dram, idle_watts=0.0, full_watts=(dram.full_watts or 0.0) - dram.idle_watts)
-
-
-def _always_working(device: Device) -> Device:
-    """Return a device that draws its full power for the whole run, whatever it does."""
-    idle_and_busy = device.idle_watts + device.busy_watts
-    full = idle_and_busy if device.full_watts is None else device.full_watts
-    return replace(device, joules={}, idle_watts=full, busy_watts=0.0)
-
-
-def _drawing(device: Device, factor: float) -> Device:
-    return replace(
-        device,
-        joules={kind: _times(factor, cost) for kind, cost in device.joules.items()},
-        idle_watts=factor * device.idle_watts,
-        busy_watts=factor * device.busy_watts,
-    )
 
 
 def _times(factor: float, cost: Cost) -> Cost:

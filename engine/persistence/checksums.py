@@ -10,28 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .media import WORD, Octets, octets
+from ..core.arrays import Bytes, Ints, Words
+from .media import WORD, octets
 
-Words = NDArray[np.uint64]
 KEY = 0x656D626572706F6F  # any odd constant: a table of zeros must not have the digest 0
 STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # the finaliser of SplitMix64 (Steele et al., OOPSLA 2014)
 MODULUS = 2**64
 
 
-def row_digests(rows: NDArray[np.int64], values: Octets) -> Words:
+def row_digests(rows: Ints, values: Bytes) -> Words:
     """Return the checksum of each row, (rows,), from its number and its values, (rows, row_bytes)."""
     words = _words(values)
     sums: Words = _mix(_places(rows, words.shape[1]) + words).sum(axis=1, dtype=np.uint64)
     return sums
 
 
-def table_digest(values: Octets) -> int:
+def table_digest(values: Bytes) -> int:
     """Return the digest of a whole table, (num_rows, row_bytes)."""
     words = _words(values)
     return int(_mix(words + _all_places(*words.shape)).sum(dtype=np.uint64))
 
 
-def moved(digest: int, rows: NDArray[np.int64], before: NDArray[Any], after: NDArray[Any]) -> int:
+def moved(digest: int, rows: Ints, before: NDArray[Any], after: NDArray[Any]) -> int:
     """Return the digest after rows went from one set of values to another, (rows, row_bytes)."""
     if not rows.size:
         return digest
@@ -41,7 +41,7 @@ def moved(digest: int, rows: NDArray[np.int64], before: NDArray[Any], after: NDA
     return (digest - gone + come) % MODULUS
 
 
-def _words(values: Octets) -> Words:
+def _words(values: Bytes) -> Words:
     """Return values as whole words, (rows, words), the last one filled up with zeros."""
     rows, nbytes = values.shape
     if nbytes % WORD:
@@ -51,7 +51,7 @@ def _words(values: Octets) -> Words:
     return np.ascontiguousarray(values).view(np.uint64)
 
 
-def _places(rows: NDArray[np.int64], words: int) -> Words:
+def _places(rows: Ints, words: int) -> Words:
     at: Words = np.arange(words, dtype=np.uint64) + rows.astype(np.uint64)[:, None] * np.array(words, np.uint64)
     return _mix(at + np.array(KEY, np.uint64))
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .media import HEALTH, LINE, WORD, FunctionalMedia, Octets, PowerLost
+from ..core.arrays import Bytes
+from .media import HEALTH, LINE, WORD, FunctionalMedia, PowerLost
 from .models import PersistenceModel, Reach, Write, at_random, domain, nothing, some
 
 INTERLEAVE = 4096  # bytes that one memory controller holds before the next one follows
@@ -38,7 +39,7 @@ class CrashMedia(FunctionalMedia):
 
     def __init__(
         self,
-        content: int | Octets,
+        content: int | Bytes,
         power: Power = Power(),
         rng: np.random.Generator | None = None,
         watch: Callable[["CrashMedia"], None] | None = None,
@@ -59,7 +60,7 @@ class CrashMedia(FunctionalMedia):
         self._check(address, nbytes)
         return self.volatile[address : address + nbytes].tobytes()
 
-    def store(self, address: int, data: Octets) -> None:
+    def store(self, address: int, data: Bytes) -> None:
         """Write from the host; volatile until flushed and fenced, unless the model is durable at once."""
         write = self._write(address, data, device=False)
         self._stores[self.operations] = [write]
@@ -67,7 +68,7 @@ class CrashMedia(FunctionalMedia):
             self._touching[line].append(self.operations)
         self._at_once()
 
-    def device_write(self, address: int, data: Octets) -> None:
+    def device_write(self, address: int, data: Bytes) -> None:
         """Write from the near-data logic: first in, first out per controller."""
         self.draining.append(self._write(address, data, device=True))
         self._at_once()
@@ -159,7 +160,7 @@ class CrashMedia(FunctionalMedia):
         self._stores.clear()
         self._touching.clear()
 
-    def _write(self, address: int, data: Octets, device: bool) -> Write:
+    def _write(self, address: int, data: Bytes, device: bool) -> Write:
         self._check(address, data.size)
         self.operations += 1
         self.volatile[address : address + data.size] = data
@@ -212,7 +213,7 @@ class CrashMedia(FunctionalMedia):
             raise IndexError(f"bytes {address} to {address + nbytes} lie outside the medium of {self.durable.size} bytes.")
 
 
-def announce(image: Octets, model: PersistenceModel) -> None:
+def announce(image: Bytes, model: PersistenceModel) -> None:
     """Count the shutdown as dirty, as the device does where fenced lines may be missing."""
     if model.announced:
         image[HEALTH : HEALTH + WORD].view("<u8")[0] += 1

@@ -12,10 +12,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..core.arrays import Ints
 from . import protocol
 from .layout import MediumLayout
 from .media import Media
-from .protocol import Rows
 from .records import Pending, RecordKind, Stamp
 
 
@@ -26,21 +26,9 @@ class LogOrder:
     kind: RecordKind
     ahead: int
 
-    def log_rows(self, media: Media, layout: MediumLayout, batch: int, rows: Rows, values: NDArray[Any]) -> Pending:
+    def log_rows(self, media: Media, layout: MediumLayout, batch: int, rows: Ints, values: NDArray[Any]) -> Pending:
         """Log the rows that the batch changes, as they are at its start or after it."""
         return protocol.log_rows(media, layout, self.kind, batch + self.ahead, rows, values)
-
-    def log_mlp(
-        self,
-        media: Media,
-        layout: MediumLayout,
-        batch: int,
-        mlp: NDArray[Any],
-        stop: int | None = None,
-        pending: Pending | None = None,
-    ) -> Pending:
-        """Log the parameters as they are then, up to byte `stop`."""
-        return protocol.log_mlp(media, layout, batch + self.ahead, mlp, stop, pending)
 
     def commit(self, media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
         """Set both flags, `mlp` is None while its log goes on; undo then deletes the checkpoint of the batch before."""
@@ -49,7 +37,7 @@ class LogOrder:
             protocol.release(media, layout, rows, mlp)
 
     def rewrite(
-        self, media: Media, layout: MediumLayout, log: Pending, mlp: Pending | None, rows: Rows, new_values: NDArray[Any]
+        self, media: Media, layout: MediumLayout, log: Pending, mlp: Pending | None, rows: Ints, new_values: NDArray[Any]
     ) -> None:
         """Write the rows of a committed log; redo first frees the log before it, whose home writes have ended."""
         if self.ahead:

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Bytes
+
 LINE = 64
 WORD = 8
 HEALTH = 4096 - LINE  # the device's own line: its first word counts shutdowns after which fenced lines may be missing
-
-Octets = NDArray[np.uint8]
 
 
 class PowerLost(Exception):
@@ -30,7 +30,7 @@ class Media(Protocol):
     def load(self, address: int, nbytes: int) -> bytes:
         """Return the bytes as a running program sees them, durable or not."""
 
-    def store(self, address: int, data: Octets) -> None:
+    def store(self, address: int, data: Bytes) -> None:
         """Write from the host; volatile until flushed and fenced."""
 
     def flush(self, address: int, nbytes: int) -> None:
@@ -39,7 +39,7 @@ class Media(Protocol):
     def fence(self) -> None:
         """Return when all flushed lines and all device writes are durable."""
 
-    def device_write(self, address: int, data: Octets) -> None:
+    def device_write(self, address: int, data: Bytes) -> None:
         """Write from the near-data logic; needs no flush."""
 
     def poisoned(self, address: int, nbytes: int) -> bool:
@@ -57,13 +57,13 @@ class NearData:
         """Do nothing: a device write does not pass through the host's caches."""
 
 
-def put(media: Media, address: int, data: Octets) -> None:
+def put(media: Media, address: int, data: Bytes) -> None:
     """Store and flush `data`; the next fence makes it durable."""
     media.store(address, data)
     media.flush(address, data.size)
 
 
-def octets(data: bytes | NDArray[Any]) -> Octets:
+def octets(data: bytes | NDArray[Any]) -> Bytes:
     """Return any bytes or array as one flat array of bytes, without a copy where it is contiguous."""
     if isinstance(data, bytes):
         return np.frombuffer(data, np.uint8)
@@ -73,20 +73,20 @@ def octets(data: bytes | NDArray[Any]) -> Octets:
 class FunctionalMedia:
     """Bytes, and lines that were lost to media errors. `content` is a size or an image, which is copied."""
 
-    def __init__(self, content: int | Octets) -> None:
-        self.durable: Octets = np.zeros(content, np.uint8) if isinstance(content, int) else content.copy()
+    def __init__(self, content: int | Bytes) -> None:
+        self.durable: Bytes = np.zeros(content, np.uint8) if isinstance(content, int) else content.copy()
         self._poisoned: set[int] = set()
 
     def load(self, address: int, nbytes: int) -> bytes:
         """Return the bytes; zeros where the line is poisoned."""
         return self.durable[address : address + nbytes].tobytes()
 
-    def store(self, address: int, data: Octets) -> None:
+    def store(self, address: int, data: Bytes) -> None:
         """Write from the host."""
         self.durable[address : address + data.size] = data
         self._mend(address, data.size)
 
-    def device_write(self, address: int, data: Octets) -> None:
+    def device_write(self, address: int, data: Bytes) -> None:
         """Write from the near-data logic."""
         self.store(address, data)
 

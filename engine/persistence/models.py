@@ -9,11 +9,10 @@ from math import inf
 
 import numpy as np
 
+from ..core.arrays import Bytes
 from ..errors import BadInput, nearest
-from ..registry import domain_names, load
-from .media import LINE, WORD, Octets
-
-WITHOUT_END = inf
+from ..registry import domain_names
+from .media import LINE, WORD
 
 Stream = Callable[[int, bool, int], int]
 """The queue that a word waits in: (address, written by near-data logic, memory controller) -> stream."""
@@ -72,8 +71,7 @@ def domain(name: str) -> PersistenceModel:
     """Return a persistence model by name; raises BadInput."""
     if name not in domain_names():
         raise BadInput(f"persistence model {name!r} is not known; {nearest(name, domain_names())}")
-    found: PersistenceModel = load("domains", name.replace("_", "-"))
-    return found
+    return MODELS[name.replace("_", "-")]
 
 
 # What one Optane module holds that is fenced but not on the medium: 16 to 18 KiB (Yang et al., FAST'20).
@@ -109,7 +107,7 @@ MODELS: Mapping[str, PersistenceModel] = {
         "Volatile (control)",
         "Nothing that was written is safe, and nothing tells.",
         each_line,
-        buffered_lines=WITHOUT_END,
+        buffered_lines=inf,
         safe=False,
     ),
 }
@@ -130,7 +128,7 @@ class Write:
     """Bytes on their way into the durable image."""
 
     address: int
-    data: Octets
+    data: Bytes
     device: bool = False
 
     @property

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Bytes, Flags, Ints
 from ..errors import BadInput, CannotRun
 from . import checksums, records
 from .layout import DATA, MediumLayout, Slot
-from .media import HEALTH, LINE, WORD, Media, Octets, octets, put
+from .media import HEALTH, LINE, WORD, Media, octets, put
 from .records import Pending, RecordKind, Stamp
 
 LogName = Literal["undo", "redo"]
-Rows = NDArray[np.int64]
 SUPERBLOCK = struct.Struct("<8s5Q")
 SEEN = SUPERBLOCK.size  # the dirty shutdowns that recovery has dealt with: a word after the sizes, in their line
 SIGNATURE = b"emberv2\0"
@@ -49,12 +49,14 @@ def format_media(
     clear(media, layout.slots)
     media.fence()
     values = octets(table).reshape(layout.num_rows, layout.row_bytes)
-    put(media, DATA, _strided(layout, values))
+    strided = np.zeros((layout.num_rows, layout.row_stride), np.uint8)
+    strided[:, : layout.stored_bytes] = _rows(layout, np.arange(layout.num_rows), values)
+    put(media, DATA, strided.reshape(-1))
     put(media, 0, octets(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
     checkpoint(media, layout, octets(mlp), position, checksums.table_digest(values))
 
 
-def checkpoint(media: Media, layout: MediumLayout, mlp: Octets, position: Position, table: int) -> None:
+def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Position, table: int) -> None:
     """Declare the table, which has the digest `table`, and `mlp` to be the state at `position`; release older records."""
     rows = records.begin(media, layout.row_slots, RecordKind.ROWS_CHECKPOINT, position.batch)
     parameters = records.begin(media, layout.mlp_slots, RecordKind.MLP_CHECKPOINT, position.mlp_batch)
@@ -63,7 +65,7 @@ def checkpoint(media: Media, layout: MediumLayout, mlp: Octets, position: Positi
     release(media, layout, rows, parameters)
 
 
-def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Rows, values: NDArray[Any]) -> Pending:
+def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Ints, values: NDArray[Any]) -> Pending:
     """Write row numbers and their values, (rows, row_bytes), to a free slot; `batch` is the one to resume at."""
     if rows.size > layout.max_log_rows:
         raise CannotRun(
@@ -117,7 +119,7 @@ def clear(media: Media, slots: Iterable[Slot]) -> None:
         records.drop(media, slot)
 
 
-def write_rows(media: Media, layout: MediumLayout, rows: Rows, values: NDArray[Any]) -> None:
+def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[Any]) -> None:
     """Write rows at home in the table, and flush each line once; they are durable after the next fence."""
     if not rows.size:
         return
@@ -130,12 +132,12 @@ def write_rows(media: Media, layout: MediumLayout, rows: Rows, values: NDArray[A
         media.flush(low * LINE, (high - low + 1) * LINE)
 
 
-def read_table(media: Media, layout: MediumLayout) -> Octets:
+def read_table(media: Media, layout: MediumLayout) -> Bytes:
     """Return the table as bytes, (num_rows, row_bytes)."""
     return _stored_table(media, layout)[:, : layout.row_bytes]
 
 
-def damaged(layout: MediumLayout, rows: Rows, stored: Octets) -> NDArray[np.bool_]:
+def damaged(layout: MediumLayout, rows: Ints, stored: Bytes) -> Flags:
     """Say of each row as it is stored, (rows, stored_bytes), whether its checksum is wrong; never, where it has none."""
     if not layout.row_checksums:
         return np.zeros(rows.size, np.bool_)
@@ -186,7 +188,7 @@ def _sizes(layout: MediumLayout) -> tuple[int, int, int, int, int]:
     return layout.num_rows, layout.row_bytes, layout.mlp_bytes, layout.max_log_rows, int(layout.row_checksums)
 
 
-def _rows(layout: MediumLayout, rows: Rows, values: NDArray[Any]) -> Octets:
+def _rows(layout: MediumLayout, rows: Ints, values: NDArray[Any]) -> Bytes:
     """Return rows as they are stored, (rows, stored_bytes)."""
     plain = octets(values).reshape(rows.size, layout.row_bytes)
     if not layout.row_checksums:
@@ -194,15 +196,6 @@ def _rows(layout: MediumLayout, rows: Rows, values: NDArray[Any]) -> Octets:
     return np.hstack([plain, checksums.row_digests(rows, plain).astype("<u8").view(np.uint8).reshape(rows.size, WORD)])
 
 
-def _strided(layout: MediumLayout, values: Octets) -> Octets:
-    stored = _rows(layout, np.arange(layout.num_rows), values)
-    if layout.row_stride == layout.stored_bytes:
-        return stored.reshape(-1)
-    strided = np.zeros((layout.num_rows, layout.row_stride), np.uint8)
-    strided[:, : layout.stored_bytes] = stored
-    return strided.reshape(-1)
-
-
-def _stored_table(media: Media, layout: MediumLayout) -> Octets:
+def _stored_table(media: Media, layout: MediumLayout) -> Bytes:
     table = octets(media.load(DATA, layout.num_rows * layout.row_stride))
     return table.reshape(layout.num_rows, layout.row_stride)[:, : layout.stored_bytes]

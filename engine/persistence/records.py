@@ -12,9 +12,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from ..core.arrays import Bytes
 from ..errors import CannotRun
 from .layout import Slot
-from .media import LINE, Media, Octets, octets, put
+from .media import LINE, Media, octets, put
 
 MAGIC = int.from_bytes(b"emberlog", "little")
 VEIL = 0xA5C35A3C96E169F0  # over each field: no word of a complete flag is zero, so that a torn one is told from a damaged one
@@ -80,7 +81,7 @@ def begin(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> 
     )
 
 
-def append(media: Media, pending: Pending, data: Octets) -> Pending:
+def append(media: Media, pending: Pending, data: Bytes) -> Pending:
     """Write the next piece of the payload; it is durable after the next fence."""
     if pending.nbytes + data.size > pending.slot.capacity:
         raise CannotRun(

@@ -10,12 +10,13 @@ from typing import Literal
 
 import numpy as np
 
+from ..core.arrays import Bytes, Ints
 from ..errors import CannotRun
 from . import protocol, records
-from .layout import DATA, ROW_ID, MediumLayout, Slot
+from .layout import DATA, ROW_ID, MediumLayout
 from .logs import LOGS
-from .media import Media, Octets, octets
-from .protocol import LogName, Position, Rows
+from .media import Media, octets
+from .protocol import LogName, Position
 from .records import Record, RecordKind
 
 CHECKPOINTS = (RecordKind.ROWS_CHECKPOINT, RecordKind.MLP_CHECKPOINT)
@@ -35,8 +36,8 @@ class Recovered:
     mlp_batch: int
     reader_position: int
     seed: tuple[int, int]
-    table: Octets
-    mlp: Octets
+    table: Bytes
+    mlp: Bytes
     dirty: bool = False
     scanned: int = 0
     damaged: int = 0
@@ -52,8 +53,12 @@ def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: i
     dirty = protocol.is_dirty(media)
     found = {slot: records.read(media, slot) for slot in layout.slots}
     damaged = [slot for slot, record in found.items() if record is None and records.is_complete(media, slot)]
-    if log == "redo":
-        report_damaged_logs([slot for slot in damaged if slot in layout.row_slots])
+    lost = [slot for slot in damaged if slot in layout.row_slots and log == "redo"]
+    if lost:  # in an undo log its age tells
+        raise CannotRun(
+            f"The redo log at byte {lost[0].header} of the persistent memory is damaged, and its rows may not have "
+            "reached the table; restore a full checkpoint or start again at batch 0."
+        )
     rows = survey(found.values(), (LOGS[log].kind, RecordKind.ROWS_CHECKPOINT))
     mlps = survey(found.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
     chosen, mlp = choose(rows, mlps, staleness_bound)
@@ -64,8 +69,8 @@ def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: i
     if dirty:
         protocol.accept_dirty(media)
     table, at = protocol.read_table(media, layout), chosen.stamp
-    parameters, lost = octets(mlp.payload), len(damaged)
-    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, dirty, scanned, lost)
+    parameters = octets(mlp.payload)
+    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, dirty, scanned, len(damaged))
 
 
 def survey(found: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
@@ -101,21 +106,12 @@ def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
     media.fence()
 
 
-def logged(layout: MediumLayout, record: Record) -> tuple[Rows, Octets]:
+def logged(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
     """Return row numbers and values, (rows, row_bytes), of a row log."""
     count = len(record.payload) // layout.entry_bytes
     numbers = np.frombuffer(record.payload, "<i8", count).astype(np.int64)
     stored = np.frombuffer(record.payload, np.uint8, offset=count * ROW_ID).reshape(count, layout.stored_bytes)
     return numbers, stored[:, : layout.row_bytes]
-
-
-def report_damaged_logs(damaged: Sequence[Slot]) -> None:
-    """Raise CannotRun if a redo log that may not have reached home is damaged; in an undo log its age tells."""
-    if damaged:
-        raise CannotRun(
-            f"The redo log at byte {damaged[0].header} of the persistent memory is damaged, and its rows may not have "
-            "reached the table; restore a full checkpoint or start again at batch 0."
-        )
 
 
 def report_losses(media: Media, layout: MediumLayout) -> None:

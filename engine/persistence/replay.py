@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Ints
+from ..core.graph import Persists
 from ..errors import BadInput, nearest
 from . import checksums, protocol
 from .crash_media import CrashMedia, Power
@@ -14,10 +16,8 @@ from .layout import MediumLayout
 from .logs import LOGS
 from .media import WORD, Media, octets
 from .models import at_random
-from .protocol import LogName, Position, Rows
+from .protocol import LogName, Position
 from .records import Pending, Stamp
-
-OPS = ("embedding log", "mlp log", "commit", "embedding update", "home write")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class BatchChange:
     `reader_before` and `reader_after` are the reader's positions at the batch's start and end.
     """
 
-    rows: Rows
+    rows: Ints
     before: NDArray[Any]
     after: NDArray[Any]
     mlp_before: NDArray[Any]
@@ -137,7 +137,7 @@ def carry_out(
             pending = steps.log_rows(media, layout, batch, change.rows, change.after if steps.ahead else change.before)
             return replace(written, rows={**written.rows, batch: pending})
         case "mlp log":
-            pending = steps.log_mlp(media, layout, batch, change.mlp_after if steps.ahead else change.mlp_before)
+            pending = protocol.log_mlp(media, layout, batch + steps.ahead, change.mlp_after if steps.ahead else change.mlp_before)
             return replace(written, mlp=pending) if event.done >= 1 else written
         case "commit":
             steps.commit(
@@ -147,4 +147,4 @@ def carry_out(
         case "embedding update" | "home write":
             steps.rewrite(media, layout, written.rows[batch], written.flagged_mlp, change.rows, change.after)
             return written
-    raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, OPS)}")
+    raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, get_args(Persists)[1:])}")

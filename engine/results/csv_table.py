@@ -13,7 +13,7 @@ from typing import IO
 
 from .. import version
 from ..errors import BadFile
-from ..scenario.keys import How, key_of_texts, texts
+from ..scenario.keys import How, key, texts
 from ..scenario.scenario import Scenario
 from ..systems.system import constants
 from .result import Result
@@ -51,9 +51,8 @@ def _put_by(rows: Iterable[Row], waiting: IO[str]) -> Iterator[Row]:
 
 def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> Row:
     """Return a result as a row of the table; `answers` are what a sweep found out about it among the others."""
-    knobs = texts(result.scenario)
-    address = {"scenario key": key_of_texts(knobs, how), "model version": version.MODEL}
-    return knobs, result.results, answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+    address = {"scenario key": key(result.scenario, how), "model version": version.MODEL}
+    return texts(result.scenario), result.results, answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
 
 
 def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:

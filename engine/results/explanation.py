@@ -72,12 +72,9 @@ def _short(report: Report) -> tuple[str, ...]:
 
 def _missed(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return a sentence for each list of instants that goes on after the end."""
-    found = []
-    for path, listed in zip(AT, LISTED(asked), strict=True):
-        late = [at for at in listed if at >= elapsed]
-        if late:
-            found.append(f"{path}={min(late):g} is after the end of the run at {elapsed:.4g} s; it never struck.")
-    return tuple(found)
+    late = {path: [at for at in listed if at >= elapsed] for path, listed in zip(AT, LISTED(asked), strict=True)}
+    told = f"is after the end of the run at {elapsed:.4g} s; it never struck."
+    return tuple(f"{path}={min(some):g} {told}" for path, some in late.items() if some)
 
 
 def passes(asked: Scenario) -> tuple[str, ...]:

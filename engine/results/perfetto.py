@@ -1,7 +1,6 @@
 """The Perfetto trace: a run's timeline as Chrome trace JSON, which chrome://tracing opens too, one lane per device."""
 
 import json
-from typing import Any
 
 from .result import Result
 
@@ -12,20 +11,17 @@ def chrome_trace(result: Result) -> str:
     names = [
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": lane, "args": {"name": device}} for device, lane in lanes.items()
     ]
-    tasks = [_event(row, lanes[row["Device"]]) for row in result.timeline]
+    tasks = [
+        {
+            "name": row["Task"],
+            "cat": row["Stage"],
+            "ph": "X",
+            "ts": row["Start [ms]"] * 1e3,
+            "dur": row["End [ms]"] * 1e3 - row["Start [ms]"] * 1e3,
+            "pid": 1,
+            "tid": lanes[row["Device"]],
+            "args": {"batch": row["Batch"], "background": row["Background"]},
+        }
+        for row in result.timeline
+    ]
     return json.dumps({"traceEvents": names + tasks, "displayTimeUnit": "ms"}, default=float) + "\n"
-
-
-def _event(row: Any, lane: int) -> dict[str, Any]:
-    start, end = row["Start [ms]"] * 1e3, row["End [ms]"] * 1e3
-    details = {"batch": row["Batch"], "background": row["Background"]}
-    return {
-        "name": row["Task"],
-        "cat": row["Stage"],
-        "ph": "X",
-        "ts": start,
-        "dur": end - start,
-        "pid": 1,
-        "tid": lane,
-        "args": details,
-    }

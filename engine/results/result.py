@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import version
 from ..core.arrays import Row
-from ..scenario.scenario import Scenario, values
+from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import links
 
 OUTWARD = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
@@ -43,11 +43,6 @@ class Result:
     warnings: tuple[str, ...] = ()
     finding: str = ""
 
-    @property
-    def energy_level(self) -> str:
-        """Where all joules and watts of this result are counted: at the "device" or at the "wall"."""
-        return self.scenario.machine.energy_level
-
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
         return {"scenario": {path: _plain(value) for path, value in values(self.scenario).items()}, **self.beside_scenario()}
@@ -57,7 +52,7 @@ class Result:
         tables = {OUTWARD.get(key, key): value for key, value in vars(self).items() if key != "scenario"}
         return {
             "model_version": version.MODEL,
-            "energy_level": self.energy_level,
+            "energy_level": self.scenario.machine.energy_level,
             "link": links.link(self.scenario),
             **tables,
         }
@@ -65,8 +60,6 @@ class Result:
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
     """Rebuild a result from `as_json`'s object; a `scenario` already at hand saves reading it again."""
-    from ..scenario.scenario import with_values
-
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     return Result(

@@ -28,23 +28,18 @@ PASSING = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
 
 def device_rows(report: Report) -> tuple[Row, ...]:
     """Return busy share and energy of each device that can work, over the whole run."""
-    rows = []
-    for name, device in report.machine.devices.items():
-        if not device.seconds:
-            continue
-        static, dynamic = report.static[name], report.dynamic[name]
-        busy = 100 * report.busy[name] / report.elapsed if report.elapsed else 0.0
-        rows.append(
-            {
-                "Device": name,
-                "Busy [%]": busy,
-                "Static energy [J]": static,
-                "Dynamic energy [J]": dynamic,
-                "Energy [J]": static + dynamic,
-                "Note": device.title,
-            }
-        )
-    return tuple(rows)
+    return tuple(
+        {
+            "Device": name,
+            "Busy [%]": 100 * report.busy[name] / report.elapsed if report.elapsed else 0.0,
+            "Static energy [J]": report.static[name],
+            "Dynamic energy [J]": report.dynamic[name],
+            "Energy [J]": report.static[name] + report.dynamic[name],
+            "Note": device.title,
+        }
+        for name, device in report.machine.devices.items()
+        if device.seconds
+    )
 
 
 def timeline_rows(line: Line) -> tuple[Row, ...]:
@@ -53,22 +48,20 @@ def timeline_rows(line: Line) -> tuple[Row, ...]:
     first = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
     low = float(ends[first - 1]) if first else 0.0
     high = float(ends[min(first + SHOWN_BATCHES, len(ends)) - 1])
-    rows = []
-    for n, k in np.argwhere((line.start < high) & ((line.end > low) | np.isnan(line.end))):
-        task = line.graph.tasks[k]
-        for start, end in _pieces(line, int(n), int(k), low, high):
-            rows.append(
-                {
-                    "Device": " ".join(part for part in task.server if part),
-                    "Task": task.name,
-                    "Stage": task.stage,
-                    "Batch": int(n),
-                    "Start [ms]": (start - low) / MS,
-                    "End [ms]": (end - low) / MS,
-                    "Background": task.background or bool(task.during),
-                }
-            )
-    return tuple(rows)
+    running = np.argwhere((line.start < high) & ((line.end > low) | np.isnan(line.end))).tolist()
+    return tuple(
+        {
+            "Device": " ".join(part for part in task.server if part),
+            "Task": task.name,
+            "Stage": task.stage,
+            "Batch": n,
+            "Start [ms]": (start - low) / MS,
+            "End [ms]": (end - low) / MS,
+            "Background": task.background or bool(task.during),
+        }
+        for n, task, k in ((n, line.graph.tasks[k], k) for n, k in running)
+        for start, end in _pieces(line, n, k, low, high)
+    )
 
 
 def _pieces(line: Line, n: int, k: int, low: float, high: float) -> list[tuple[float, float]]:
@@ -143,9 +136,9 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
     return f"{_where(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
 
 
-def thinned(rows: list[Row], most: int = MOST_POINTS) -> tuple[Row, ...]:
-    """Keep at most `most` rows, evenly, and every one that carries an AUC."""
-    if len(rows) <= most:
+def thinned(rows: list[Row]) -> tuple[Row, ...]:
+    """Keep at most MOST_POINTS rows, evenly, and every one that carries an AUC."""
+    if len(rows) <= MOST_POINTS:
         return tuple(rows)
-    every = -(-len(rows) // most)
+    every = -(-len(rows) // MOST_POINTS)
     return tuple(row for i, row in enumerate(rows) if i % every == 0 or row["AUC"] is not None or i == len(rows) - 1)

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.arrays import Ints
+from ..core.arrays import Bytes, Ints
 from ..faults.fault import Strike, generator
 from ..persistence.crash_media import CrashMedia
 from ..persistence.layout import MediumLayout
 from ..persistence.logs import LOGS
-from ..persistence.media import LINE, Octets
+from ..persistence.media import LINE
 from ..persistence.records import read
 from ..persistence.recovery import survey
 from ..scenario.scenario import Scenario, per_table
@@ -100,7 +100,7 @@ def _flip(media: CrashMedia, address: int, bit: int) -> None:
     media.volatile[address] ^= np.uint8(bit)
 
 
-def turned(table: Octets, bits: Iterable[Bit]) -> Octets:
+def turned(table: Bytes, bits: Iterable[Bit]) -> Bytes:
     """Return the table with these bits the other way round: as it was written, if they have flipped."""
     other = table.copy() if bits else table
     for row, byte, bit in bits:
@@ -108,7 +108,7 @@ def turned(table: Octets, bits: Iterable[Bit]) -> Octets:
     return other
 
 
-def keep_flipped(media: CrashMedia, layout: MediumLayout, written: Octets, now: Octets, bits: Iterable[Bit]) -> None:
+def keep_flipped(media: CrashMedia, layout: MediumLayout, written: Bytes, now: Bytes, bits: Iterable[Bit]) -> None:
     """Let rows that nobody has written since be as they are `now`, behind the back of the table's digest."""
     for row in {row for row, _, _ in bits}:
         home = slice(layout.row(row), layout.row(row) + layout.row_bytes)

@@ -41,7 +41,7 @@ def _needs(m: Machine, op: str) -> frozenset[str]:
     """Return what must stay up for a persist to finish: MLPs come from the GPU, rows from near-data logic or the host."""
     if op == "mlp log":
         return frozenset({"gpu", "host", "link", "device"})
-    near = m.system.near_data and m.scenario.machine.near_data_compute
+    near = "near-data" in m.system.devices and m.scenario.machine.near_data_compute
     return frozenset({"device"} if near else {"host", "device"})
 
 

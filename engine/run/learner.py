@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.arrays import Singles
+from ..core.arrays import Bytes, Singles
 from ..errors import CannotRun
 from ..faults.fault import generator
-from ..persistence.media import Octets
 from ..persistence.protocol import Position
 from ..persistence.replay import BatchChange, Start
 from ..schedule.machine import Machine
@@ -142,13 +141,13 @@ def crash(
     return replace(learner, weights=weights, batch=batch), Resumption(batch, found.mlp_batch), done
 
 
-def _row_bytes(table: Singles, state: Singles) -> Octets:
+def _row_bytes(table: Singles, state: Singles) -> Bytes:
     """Return (rows, row bytes): each vector followed by its optimizer state, where there is one."""
     columns = [table, state[:, None]] if state.size else [table]
     return np.ascontiguousarray(np.concatenate(columns, axis=1)).view(np.uint8)
 
 
-def _mlp_bytes(mlp: Singles, state: Singles) -> Octets:
+def _mlp_bytes(mlp: Singles, state: Singles) -> Bytes:
     return np.concatenate([mlp, state]).view(np.uint8)
 
 
@@ -180,7 +179,7 @@ def _before(learner: Learner, done: Trained, since: int, flagged: int, changes: 
     return Start(table, _mlp_bytes(kept.mlp, kept.mlp_state), Position(since, flagged))
 
 
-def _from_bytes(like: Weights, table: Octets, mlp: Octets) -> Weights:
+def _from_bytes(like: Weights, table: Bytes, mlp: Bytes) -> Weights:
     rows = np.ascontiguousarray(table).view(np.float32)
     flat = np.ascontiguousarray(mlp).view(np.float32)
     dim, size = like.table.shape[1], like.mlp.size

@@ -11,7 +11,7 @@ from ..schedule.timeline import Timeline
 from ..systems.traffic import Traffic
 from .outage import MOST_ATTEMPTS, Outage, outage
 from .segment import Segment, SegmentSchedule, follow
-from .upcoming_faults import UpcomingFaults
+from .upcoming_faults import FULL_SPEED, UpcomingFaults
 
 State = TypeVar("State")
 MOST_CRASHES = 10_000
@@ -80,16 +80,13 @@ def run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> 
         down = outage(m, traffic, segment, strike, ahead, len(crashes)) if strike else None
         found, state = resolve(segment, down, state)
         if down:
-            crashes.append(_crash(segment, down, found))
+            begun = segment.first + (segment.cut.started if segment.cut else 0)
+            crashes.append(Crash(down, found, max(begun - 1, segment.first), begun))
         first, begin = found.embedding_batch, down.resumed if down else begin + segment.length
     completed = not _hopeless(crashes)
-    outcome = _completed(crashes, ahead.passed_faults) if completed else _gave_up(crashes)
+    passed = [strike for strike in ahead.passed if strike.fault != FULL_SPEED]
+    outcome = _completed(crashes, passed) if completed else _gave_up(crashes)
     return Run(m, planned, tuple(segments), tuple(crashes), tuple(ahead.passed), begin, completed, outcome), state
-
-
-def _crash(segment: Segment, down: Outage, found: Resumption) -> Crash:
-    begun = segment.first + (segment.cut.started if segment.cut else 0)
-    return Crash(down, found, max(begun - 1, segment.first), begun)
 
 
 def _hopeless(crashes: list[Crash]) -> bool:

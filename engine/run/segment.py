@@ -15,7 +15,7 @@ from ..schedule.timeline import Slow, Timeline, timeline
 from ..systems.steps.recovery import full_checkpoint
 from ..systems.traffic import Traffic, part
 from .cut import Cut, begun_before, cut, newest_commit
-from .upcoming_faults import FULL_SPEED, UpcomingFaults, fills, flips, slows
+from .upcoming_faults import FULL_SPEED, UpcomingFaults, flips, slows
 
 SPARE = 16  # batches scheduled beyond the expected ones
 
@@ -67,20 +67,15 @@ class SegmentSchedule:
         """Return a timeline that is right up to `at` seconds of the run."""
         until = at - self.begin
         line = self.line
-        while line is None or not self._covers(line, until):
+        # No later batch can change what happened before the last one began.
+        while line is None or (self.count < self.batches and until >= np.nanmin(line.start[-1])):
             pace = self.planned.makespan / self.planned.start.shape[0]
             expected = SPARE + (self.batches if np.isinf(until) else int(min(1.1 * until / pace, self.batches)))
             self.count = min(max(2 * self.count, expected), self.batches)
-            self.line = line = self._scheduled()
+            slow = Slow(self.slow[: self.count], slow_devices(self.m)) if self.slow[: self.count].any() else None
+            amounts = part(self.traffic, self.first, self.first + self.count)
+            self.line = line = schedule(self.m, amounts, self.planned, slow)
         return line
-
-    def _covers(self, line: Timeline, until: float) -> bool:
-        """No later batch can change what happened before the last one began."""
-        return self.count == self.batches or until < np.nanmin(line.start[-1])
-
-    def _scheduled(self) -> Timeline:
-        slow = Slow(self.slow[: self.count], slow_devices(self.m)) if self.slow[: self.count].any() else None
-        return schedule(self.m, part(self.traffic, self.first, self.first + self.count), self.planned, slow)
 
     def begun(self, at: float) -> int:
         """Return how many batches have begun before `at`."""
@@ -138,6 +133,6 @@ def follow(course: SegmentSchedule, ahead: UpcomingFaults) -> tuple[Segment, Str
             course.switch(strike.at, ahead.slow > 0)
         elif flips(strike):
             flipping.append(course.flip(strike.at))
-        elif fills(strike) and course.m.log_policy.log:
+        elif strike.fault == "log-full" and course.m.log_policy.log:
             course.fill(strike.at)
     return replace(course.segment(), flips=tuple(flipping), flipped=ahead.all_flipped), None

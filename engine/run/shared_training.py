@@ -9,7 +9,6 @@ its timing says before anything is trained.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Protocol
 
 from .. import version
@@ -20,7 +19,7 @@ from ..registry import every, load
 from ..scenario.data import Data
 from ..scenario.fault_knobs import Faults
 from ..scenario.groups import Model, RunKnobs
-from ..scenario.keys import texts
+from ..scenario.keys import digest, texts
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..systems.system import LogPolicy, log_policy
@@ -100,8 +99,7 @@ def strikes_matter(scenario: Scenario, chosen: LogPolicy) -> bool:
 @lru_cache(maxsize=256)
 def _name(one: FunctionalClass, model_version: str) -> str:
     read = [f"{path}={text}" for path, text in texts(one.scenario).items() if path.partition(".")[0] in READ]
-    lines = ["training", model_version, f"relaxed_lookup={one.relaxed_lookup}", *read]
-    return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+    return digest(["training", model_version, f"relaxed_lookup={one.relaxed_lookup}", *read])
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,6 @@ class UpcomingFaults:
         return (strike.fault != FULL_SPEED and strike.kind.stops) or (self._checked and flips(strike))
 
     @property
-    def passed_faults(self) -> list[Strike]:
-        """What has passed, without the moments at which a device was fast again."""
-        return [strike for strike in self.passed if strike.fault != FULL_SPEED]
-
-    @property
     def all_flipped(self) -> int:
         """How many bits have flipped so far."""
         return sum(flips(strike) for strike in self.passed)
@@ -77,11 +72,6 @@ def slows(strike: Strike) -> bool:
 def flips(strike: Strike) -> bool:
     """Return whether a bit flips without a trace."""
     return strike.fault != FULL_SPEED and "bits" in strike.kind.destroys
-
-
-def fills(strike: Strike) -> bool:
-    """Return whether the log needs a full checkpoint before training goes on."""
-    return strike.fault == "log-full"
 
 
 def _timed(scenario: Scenario) -> Iterator[Strike]:

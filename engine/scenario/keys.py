@@ -4,7 +4,7 @@ Points of a sweep share most of their knobs, by identity: what was written of a 
 are not the very same objects are written again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import compress
 from operator import attrgetter, is_not, ne
@@ -85,13 +85,9 @@ def key(scenario: Scenario, how: How) -> str:
 
 def key_of(groups: tuple[KnobTexts, ...], how: How) -> str:
     """Return the key of a scenario given by its groups."""
-    return _digest([how, version.MODEL, *(group.lines for group in groups)])
+    return digest([how, version.MODEL, *(group.lines for group in groups)])
 
 
-def key_of_texts(written: Mapping[str, str], how: How) -> str:
-    """Return the key of a scenario given by its canonical texts."""
-    return _digest([how, version.MODEL, *(f"{path}={text}" for path, text in written.items())])
-
-
-def _digest(lines: list[str]) -> str:
+def digest(lines: Sequence[str]) -> str:
+    """Return 32 hex digits of some lines."""
     return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()

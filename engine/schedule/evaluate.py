@@ -129,12 +129,6 @@ def evaluate(
     return found
 
 
-def evaluate_one(point: DesignPoint, what: int) -> Observed:
-    """Observe one point."""
-    ((_, seen),) = _observed(point.plan.layout, [point.machine.devices], what)
-    return seen
-
-
 def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[int, Observed]]:
     taken = _taken(layout, machines)
     queued = _queued_at(layout, taken)

@@ -1,6 +1,7 @@
 """A machine: a scenario settled, on as many nodes as it needs, with its devices built and its batches scheduled on them."""
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -100,7 +101,7 @@ def for_capacity(scenario: Scenario, most: int = MOST_NODES) -> int | None:
     """Return the fewest nodes whose memories hold the model; None if it takes more than `most`."""
     if fit(on(scenario, most)).problems:
         return None
-    return _least(0, most, lambda count: not fit(on(scenario, count)).problems)
+    return 1 + bisect_left(range(1, most), True, key=lambda count: not fit(on(scenario, count)).problems)
 
 
 def _sized(scenario: Scenario) -> Fit:
@@ -125,18 +126,11 @@ def _sized(scenario: Scenario) -> Fit:
     while high <= min(most, PATIENCE * best + 1):
         rate = reached(high)
         if rate >= target:
-            return fit(on(scenario, _least(low, high, lambda count: reached(count) >= target)))
+            least = low + 1 + bisect_left(range(low + 1, high), target, key=reached)
+            return fit(on(scenario, least))
         best, fastest = (high, rate) if rate > fastest else (best, fastest)
         low, high = high, high + max(1, high // 8)
     return replace(fit(on(scenario, best)), problems=(_too_much(scenario, best, fastest),))
-
-
-def _least(low: int, high: int, enough: Callable[[int], bool]) -> int:
-    """Return the least count above `low` that is enough; `high` is."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
 
 
 def _too_much(scenario: Scenario, nodes: int, fastest: float) -> str:

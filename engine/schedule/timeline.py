@@ -1,6 +1,6 @@
 """A timeline: when each task of each batch starts and ends, what it costs, and what was durable at an instant."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -186,13 +186,8 @@ def busy_seconds(timeline: Timeline, devices: Mapping[str, Device], until: Until
 def pmem_written(timeline: Timeline, until: Until, bytes_of: Callable[[Work], Amount] = written) -> float:
     """Return the bytes stored into persistent memory in the first `until` seconds; `bytes_of` says what counts."""
     done = fraction_done(timeline, until)
-    return sum(float(np.sum(done[:, k] * bytes_of(work))) for k, work in pmem_work(timeline))
-
-
-def pmem_work(timeline: Timeline) -> Iterator[tuple[int, Work]]:
-    """Yield what is asked of persistent memory, with the position of its task."""
-    for k, task in enumerate(timeline.graph.tasks):
-        yield from ((k, demand.work) for demand in task.demands if demand.device == "pmem")
+    asked = ((k, demand) for k, task in enumerate(timeline.graph.tasks) for demand in task.demands)
+    return sum(float(np.sum(done[:, k] * bytes_of(demand.work))) for k, demand in asked if demand.device == "pmem")
 
 
 def fraction_done(timeline: Timeline, until: Until) -> Floats:

@@ -7,7 +7,6 @@ or a Latin hypercube. Each point is rounded to what a link writes, so its link r
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from math import prod
 from typing import Any, Literal, get_args, overload
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from ..errors import BadKnob, nearest
 from ..scenario import knobs
-from ..scenario.keys import texts
+from ..scenario.keys import digest, texts
 from ..scenario.scenario import Scenario, known, with_values
 from .axes import MOST_POINTS, Array, Axis
 
@@ -119,7 +118,9 @@ class Sweep(Sequence[Scenario]):
         if not self.axes:
             return np.zeros((len(self), 0), dtype=int)
         columns = zip(self.axes, numbers.T, strict=True)
-        return np.column_stack([_binned(column, bins if self._drawn_in(axis) else len(numbers)) for axis, column in columns])
+        return np.column_stack(
+            [_binned(column, len(numbers) if self._on_grid or axis.span is None else bins) for axis, column in columns]
+        )
 
     def points(self) -> Iterator[Scenario | RefusedPlace]:
         """Yield all points in the order of the box, those that were refused included."""
@@ -140,7 +141,7 @@ class Sweep(Sequence[Scenario]):
         lines = [f"{path}={text}" for path, text in texts(self.base).items()]
         lines += [f"{path}={knobs.write(known(path), value)}" for path, value in self.settings]
         lines += [*map(str, self.axes), str(self.sampling), str(seed)]
-        return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+        return digest(lines)
 
     @property
     def _seed(self) -> int:
@@ -153,9 +154,6 @@ class Sweep(Sequence[Scenario]):
     @property
     def _on_grid(self) -> bool:
         return self.sampling.kind == "grid"
-
-    def _drawn_in(self, axis: Axis) -> bool:
-        return not self._on_grid and axis.span is not None
 
     @cached_property
     def _numbers(self) -> Array:

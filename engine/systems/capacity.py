@@ -47,11 +47,10 @@ def fit(scenario: Scenario) -> Fit:
         capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
         scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
-    problems = [
-        _one_gpu(scenario, system),
-        _linked(scenario),
-        *(checks[place](scenario, need) for place, need in _needs(scenario, system).items()),
-    ]
+    problems = [_one_gpu(scenario, system), _linked(scenario)]
+    for place, need in _needs(scenario, system).items():
+        have, sentence = checks[place](scenario, need)
+        problems += [sentence] if need > have else []
     problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system), _window(scenario, system)]
     problems += [_expanders(scenario, system.memory)] if "cxl" in system.devices else []
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
@@ -59,17 +58,15 @@ def fit(scenario: Scenario) -> Fit:
 
 def _needs(s: Scenario, system: System) -> dict[str, float]:
     """Return the bytes that must fit each memory beside the GPUs' own; a memory without a check always fits."""
-    logs = log_bytes(s) if system.memory in ("pmem", "ssd") else 0.0
-    needs = system.places(s) if system.places else {system.memory: table_bytes(s) + logs}
-    return {place: need for place, need in needs.items() if place in ("pmem", "dram", "ssd", "servers")}
+    logs = log_bytes(s) if system.memory in ("pmem", "ssd") and not system.places else 0.0
+    return {place: need + logs for place, need in system.held(s).items() if place in ("pmem", "dram", "ssd", "servers")}
 
 
 def gpu_bytes(s: Scenario, system: System) -> float:
     """Return the bytes that a GPU holds between batches: tables or cache with its maps, parameters, a shadow copy."""
     if "gpu" not in system.devices:
         return 0.0
-    held = system.places(s).get("hbm", 0.0) if system.places else 0.0
-    return held / s.machine.num_gpus + 2 * mlp_bytes(s)
+    return system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
 
 
 def activation_bytes(s: Scenario) -> float:
@@ -105,53 +102,46 @@ def _raise(path: str, number: int, then: str) -> str:
     return f"raise it to {number}{then}" if number <= (KNOBS[path].high or 0) else ""
 
 
-def _pmem(s: Scenario, need: float) -> str:
+# What each memory has room for, in bytes, and what to say if that is less than the need.
+
+
+def _pmem(s: Scenario, need: float) -> tuple[float, str]:
     have = (s.machine.pmem_capacity_GiB or 0.0) * GiB
-    if need <= have * nodes(s.machine) * (1 + 1e-9):
-        return ""
-    return (
+    return have * nodes(s.machine) * (1 + 1e-9), (
         f"machine.pmem_capacity_GiB={have / GiB:g} cannot hold {_gib(table_bytes(s))} of embedding tables and "
         f"{_gib(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GiB', ceil(need / GiB), ', set it to auto, or ')}"
         "lower model.num_embeddings."
     )
 
 
-def _largest(s: Scenario, need: float) -> str:
-    if need <= MOST_GIB * GiB:
-        return ""
-    return (
+def _largest(s: Scenario, need: float) -> tuple[float, str]:
+    return MOST_GIB * GiB, (
         f"machine.pmem_capacity_GiB=auto goes up to {MOST_GIB:g}, but embedding tables and logs need {_gib(need)}; "
         "lower model.num_embeddings, model.num_tables or model.embedding_dim."
     )
 
 
-def _dram(s: Scenario, need: float) -> str:
+def _dram(s: Scenario, need: float) -> tuple[float, str]:
     hosts = nodes(s.machine)
-    if need <= s.machine.dram_capacity_GiB * GiB * hosts:
-        return ""
     where = f" on each of {hosts} nodes" if hosts > 1 else ""
     remedy = _raise("machine.dram_capacity_GiB", ceil(need / GiB / hosts), ", ")
-    return (
+    return s.machine.dram_capacity_GiB * GiB * hosts, (
         f"machine.dram_capacity_GiB={s.machine.dram_capacity_GiB:g}{where} cannot hold {_gib(need)} of embedding tables; "
         f"{remedy}lower model.num_embeddings, or choose system=cxl."
     )
 
 
-def _ssd(s: Scenario, need: float) -> str:
+def _ssd(s: Scenario, need: float) -> tuple[float, str]:
     drive = DRIVES[s.machine.ssd].capacity.value * GB * nodes(s.machine)
-    if need <= drive * s.machine.num_ssds:
-        return ""
-    return (
+    return drive * s.machine.num_ssds, (
         f"machine.num_ssds={s.machine.num_ssds} of {s.machine.ssd} hold {_gib(drive * s.machine.num_ssds)}, but tables and "
         f"logs need {_gib(need)}; {_raise('machine.num_ssds', ceil(need / drive), ' or ')}lower model.num_embeddings."
     )
 
 
-def _servers(s: Scenario, need: float) -> str:
+def _servers(s: Scenario, need: float) -> tuple[float, str]:
     servers, each = s.machine.embedding_servers, s.machine.dram_capacity_GiB
-    if need <= servers * each * GiB:
-        return ""
-    return (
+    return servers * each * GiB, (
         f"machine.embedding_servers={servers} of {each:g} GiB cannot hold {_gib(need)} of embedding tables; "
         f"{_raise('machine.embedding_servers', ceil(need / each / GiB), ' or ')}lower model.num_embeddings."
     )
@@ -180,11 +170,6 @@ def _expanders(s: Scenario, memory: str) -> str:
     return f"machine.num_expanders={asked} needs as many {what}, but there are {have}; lower it to {have}{remedy}."
 
 
-def _less(system: System) -> str:
-    """Return the remedy of keeping fewer rows near."""
-    return "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
-
-
 def _window(s: Scenario, system: System) -> str:
     """Do the rows of batches that must be in the cache together fit?"""
     batches = system.cache.window(s) if system.cache else 0
@@ -200,17 +185,18 @@ def _gpu(s: Scenario, system: System) -> str:
     need, have = gpu_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
     if need <= have:
         return ""
-    held = (system.places(s) if system.places else {}).get("hbm", 0.0)
+    held = system.held(s).get("hbm", 0.0)
     if not held:
         return (
             f"machine.gpu={s.machine.gpu} has {_gib(have)}, but MLPs, gradients and activations need {_gib(need)}; "
             "lower data.batch_size or the MLP widths, or choose a larger GPU."
         )
     room = have - need + held / s.machine.num_gpus
+    less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
     enough = f"raise machine.num_gpus to {ceil(held / room)}, " if room > 0 and system.scales and not system.hot else ""
     return (
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(have)} each, but tables or cache, MLPs and "
-        f"activations need {_gib(need)}; {enough}{_less(system)}, or choose a larger GPU."
+        f"activations need {_gib(need)}; {enough}{less}, or choose a larger GPU."
     )
 
 

@@ -70,23 +70,16 @@ def hbm_and_dram(s: Scenario) -> dict[str, float]:
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:
     """Return the share of a batch's unique rows that lie in some tables."""
-    unique = _unique(s)
+    unique = expected(s).unique_rows[0]
     return float(sum(unique[table] for table in tables) / sum(unique))
-
-
-def _unique(s: Scenario) -> tuple[float, ...]:
-    return tuple(expected(s).unique_rows[0])
 
 
 def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     """Return where a batch's rows outside HBM are found; each cache holds all that the smaller one above it holds."""
     dense = placement(s, dram_cache_rows * row_bytes(s))
-    every = sum(_unique(s))
-    below = share_of_rows(s, dense.below)
-    fetched = min(_fetches(s, dram_cache_rows, dense.below) / every, below)
-    missed = min(_fetches(s, max(dram_cache_rows, scm_rows), dense.below) / every, fetched)
+    every, below = sum(expected(s).unique_rows[0]), share_of_rows(s, dense.below)
+    held = (dram_cache_rows, max(dram_cache_rows, scm_rows))
+    near, far = (expected_moves(s, "lru", rows, tables=dense.below).misses / every for rows in held)
+    fetched = min(near, below)
+    missed = min(far, fetched)
     return Levels(share_of_rows(s, dense.dram), below - fetched, fetched - missed, missed)
-
-
-def _fetches(s: Scenario, rows: float, tables: Tables) -> float:
-    return expected_moves(s, "lru", rows, tables=tables).misses

@@ -13,7 +13,7 @@ from ..hardware.device import Device, DeviceKind, folded, name_of
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
-from .traffic import Traffic
+from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
 KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
@@ -103,10 +103,9 @@ class System:
     confidence: str = "source"
     recover: Callable[[Scenario, RecoveryWork], TaskGraph] | None = None
 
-    @property
-    def near_data(self) -> bool:
-        """Whether it can compute beside the memory."""
-        return "near-data" in self.devices
+    def held(self, s: Scenario) -> Mapping[str, float]:
+        """Return the bytes that it keeps in which memory."""
+        return self.places(s) if self.places else {self.memory: table_bytes(s)}
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:

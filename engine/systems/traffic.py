@@ -84,31 +84,17 @@ BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed
 LEVELS = 4  # memories outside HBM, fastest first
 
 
-def traffic(
-    scenario: Scenario,
-    rows: Floats,
-    raw_share: Floats,
-    misses: Floats,
-    cold: Floats,
-    popular: Floats,
-    evicted: Floats | None = None,
-    missed: Floats | None = None,
-    refused: Floats | None = None,
-    levels: Floats | None = None,
-) -> Traffic:
-    """Return the traffic of batches with these amounts, one value per batch each; a row comes in for one that goes."""
-    model, samples = scenario.model, scenario.data.batch_size
+def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
+    """Return the traffic of batches, of which `rows` and maybe more `amounts` are given, one value per batch each.
+
+    Others are zero, but for each row that misses one goes, and one lookup misses.
+    """
+    model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
     vector = model.embedding_dim * FLOAT32
+    nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | {"levels": np.zeros((len(rows), LEVELS))}
+    come = amounts.get("misses", nothing["misses"])
     return Traffic(
-        rows=rows,
-        raw_share=raw_share,
-        misses=misses,
-        cold=cold,
-        popular=popular,
-        evicted=misses if evicted is None else evicted,
-        missed=misses if missed is None else missed,
-        refused=np.zeros_like(rows) if refused is None else refused,
-        levels=np.zeros((len(rows), LEVELS)) if levels is None else levels,
+        **{**nothing, "evicted": come, "missed": come, **amounts},
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
         vector_bytes=row_bytes(scenario) if scenario.policy.row_checksums else vector,

@@ -76,9 +76,6 @@ def rows_of(lookups: Iterable[Ints]) -> Ints:
 MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.core.hashing.Purpose
 
 
-NOTHING = np.empty(0, np.float32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
     """All that a step reads and changes in place; whoever makes one owns it.
@@ -104,7 +101,11 @@ class Layer(NamedTuple):
 
 def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
     """Return the weights before the first batch; any order of `touched` global rows, with or without duplicates."""
-    rows = distinct(fold(shape, _inside(shape, touched)))
+    end = int(offsets(shape)[-1])
+    if touched.size and not 0 <= int(touched.min()) <= int(touched.max()) < end:
+        reach = f"from {touched.min()} to {touched.max()}"
+        raise CannotRun(f"The rows to train reach {reach}, but the tables hold rows 0 to {end - 1}.")
+    rows = distinct(fold(shape, touched))
     mlp = first_mlp(shape, seed)
     return Weights(
         rows=rows,
@@ -184,22 +185,13 @@ def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
     return tuple(views)
 
 
-def _inside(shape: Shape, ids: Ints) -> Ints:
-    end = int(offsets(shape)[-1])
-    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < end:
-        raise CannotRun(f"The rows to train reach from {ids.min()} to {ids.max()}, but the tables hold rows 0 to {end - 1}.")
-    return ids
-
-
-def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles = NOTHING) -> None:
+def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles) -> None:
     """Put old (U, dim) vectors, and with Adagrad old (U,) states, back at `places`, in place."""
     weights.table[places] = vectors
     if weights.row_state.size:
         weights.row_state[places] = states
 
 
-def revert_mlp(weights: Weights, mlp: Singles, state: Singles = NOTHING) -> None:
+def revert_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:
     """Put old MLPs (P,), and with Adagrad their old state (P,), back in place."""
-    weights.mlp[:] = mlp
-    if weights.mlp_state.size:
-        weights.mlp_state[:] = state
+    weights.mlp[:], weights.mlp_state[:] = mlp, state

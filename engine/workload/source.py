@@ -108,8 +108,8 @@ def _rows(limit: int, samples: int, n: int, start: int = 0) -> Ints:
     return (start + n * samples + np.arange(samples)) % limit
 
 
-def _file_ids(file: CriteoFile, first: Ints, limit: int, samples: int, n: int, start: int = 0) -> Ints:
-    ids: Ints = hashed_ids(file.tokens, _rows(limit, samples, n, start), first)
+def _file_ids(file: CriteoFile, first: Ints, limit: int, samples: int, n: int) -> Ints:
+    ids: Ints = hashed_ids(file.tokens, _rows(limit, samples, n), first)
     return ids
 
 

@@ -35,8 +35,9 @@ class Spectrum:
 @lru_cache(maxsize=4096)
 def spectrum(popularity: Popularity) -> Spectrum:
     """Return the classes of one table; a class spans at most 1.6 % in popularity and keeps its mass exactly."""
-    p, rows = _folded(popularity) if popularity.rows <= EXACT_ROWS else _spread(popularity)
-    return _classes(p, rows)
+    if popularity.rows > EXACT_ROWS:
+        return _classes(*_spread(popularity))
+    return _classes(row_shares(popularity), np.ones(popularity.rows))
 
 
 @lru_cache(maxsize=64)
@@ -65,15 +66,11 @@ def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Flo
 
 def row_shares(popularity: Popularity) -> Floats:
     """Return the share of lookups of each row of a table of at most EXACT_ROWS rows."""
-    return _folded(popularity)[0]
-
-
-def _folded(popularity: Popularity) -> tuple[Floats, Floats]:
     part = cells(popularity)
     p = np.repeat(part.mass / part.width, np.clip(EXACT_RANKS - part.first, 0, part.width))
     row: Floats = _fold_ranks(p, popularity.rows)
     row += (1.0 - row.sum()) / popularity.rows if part.width.sum() > EXACT_RANKS else 0.0
-    return row, np.ones(popularity.rows)
+    return row
 
 
 @njit(cache=True, nogil=True)

@@ -69,7 +69,7 @@ def draw(
         elif name in sure:
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
     notes = [f"Changes are against {against} with the same knobs."] if before else []
-    notes.append(COUNTED[result.energy_level])
+    notes.append(COUNTED[result.scenario.machine.energy_level])
     if sure:
         notes.append("Under each tile: its range in 9 of 10 draws of all constants.")
     st.caption(" ".join(notes))

@@ -3,10 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
+from engine.core.arrays import Bytes
 from engine.core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
 from engine.hardware.device import Device, joules, seconds, stored
 from engine.persistence.layout import DATA, MediumLayout
-from engine.persistence.media import LINE, Octets
+from engine.persistence.media import LINE
 from engine.persistence.protocol import LogName
 
 
@@ -48,14 +49,14 @@ class TimedMedia:
         """Return a flag as it was stored last, or zeros."""
         return self._flags.get(address, bytes(nbytes))[:nbytes]
 
-    def store(self, address: int, data: Octets) -> None:
+    def store(self, address: int, data: Bytes) -> None:
         """Count bytes, and keep a flag."""
         place = region(self._layout, address)
         self._pending[place] += data.size
         if place == "flags":
             self._flags[address] = data.tobytes()
 
-    def device_write(self, address: int, data: Octets) -> None:
+    def device_write(self, address: int, data: Bytes) -> None:
         """Count bytes; whose logic writes them is no matter to the medium."""
         self.store(address, data)
 

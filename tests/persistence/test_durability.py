@@ -14,7 +14,7 @@ from engine.persistence.layout import DATA, MediumLayout
 from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, PowerLost
 from engine.persistence.models import at_random
-from engine.persistence.protocol import Position, format_media
+from engine.persistence.protocol import Position, format_media, log_mlp
 from engine.persistence.records import Stamp
 from engine.persistence.recovery import recover
 from tests.cases import examples
@@ -98,7 +98,7 @@ def test_a_log_that_finds_no_free_slot_is_refused_and_never_overwrites_a_live_on
     media, kept = formatted(tale), []
     for batch in range(2):
         rows = LOGS["redo"].log_rows(media, tale.layout, batch, tale.rows[batch], tale.change(batch).after)
-        mlp = LOGS["redo"].log_mlp(media, tale.layout, batch, tale.mlps[batch + 1])
+        mlp = log_mlp(media, tale.layout, batch + 1, tale.mlps[batch + 1])
         LOGS["redo"].commit(media, tale.layout, rows, mlp, Stamp((batch + 1) * 128, SEED, 0))
         kept.append(media.survivor().durable)
         if batch == 0:
@@ -113,9 +113,7 @@ def test_an_unfinished_mlp_log_cannot_be_committed():
     media = formatted(tale)
     rows = LOGS["undo"].log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).before)
     with pytest.raises(CannotRun, match="holds 40 of 88 bytes"):
-        LOGS["undo"].commit(
-            media, tale.layout, rows, LOGS["undo"].log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0)
-        )
+        LOGS["undo"].commit(media, tale.layout, rows, log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0))
 
 
 def test_a_position_beyond_63_bits_is_refused():

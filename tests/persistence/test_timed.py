@@ -7,6 +7,7 @@ from engine.core.work import written
 from engine.hardware.device import joules, seconds, stored
 from engine.persistence.layout import MediumLayout
 from engine.persistence.logs import LOGS
+from engine.persistence.protocol import log_mlp
 from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes
@@ -50,7 +51,7 @@ def protocol_batches(machine, amounts, batches=3):
         media.fence()
         before = costs(media)
         row_log = log.log_rows(media, place, batch, rows, values)
-        mlp_log = log.log_mlp(media, place, batch, mlp)
+        mlp_log = log_mlp(media, place, batch + log.ahead, mlp)
         log.commit(media, place, row_log, mlp_log, Stamp(0, (0, 0), 0))
         log.rewrite(media, place, row_log, mlp_log, rows, values)
     media.fence()

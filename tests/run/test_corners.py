@@ -25,7 +25,7 @@ def lasting(scenario, batches):
     """Return the machine of a scenario and the timeline of `batches` equal batches of ten rows."""
     m = machine_of(fit(scenario).scenario)
     rows = np.full(batches, 10.0)
-    return m, schedule(m, traffic(m.scenario, rows, *(0 * rows,) * 4))
+    return m, schedule(m, traffic(m.scenario, rows=rows))
 
 
 def test_power_that_always_fails_during_the_recovery_is_given_up_with_a_sentence():

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from engine.errors import BadFile
 from engine.results.result import Result, from_json
-from engine.scenario.keys import key, key_of_texts, texts
+from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.service import computations
 from engine.service.worker import COMPUTE, _changed, _scenario
@@ -153,7 +153,7 @@ def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) ->
         )
         back = [_changed(_scenario(str(base)), str(changes)) for base, changes, _ in rows]
         assert tuple(back) == order
-        assert [name for *_, name in rows] == [key_of_texts(texts(one), "full") for one in order]
+        assert [name for *_, name in rows] == [key(one, "full") for one in order]
 
 
 def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> None:

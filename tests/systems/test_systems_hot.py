@@ -26,7 +26,7 @@ def kaggle(system, **knobs):
 def planned(asked, popular=0.0, batches=8):
     """Return the machine of a scenario, and its graph and timeline for equal batches with this popular share."""
     m = machine_of(fit(asked).scenario)
-    amounts = traffic(m.scenario, *(np.full(batches, each) for each in (9000.0, 0.5, 0.0, 3000.0, popular)))
+    amounts = traffic(m.scenario, rows=np.full(batches, 9000.0), popular=np.full(batches, popular))
     return m, m.system.plan(m.scenario, m.log_policy, amounts), schedule(m, amounts)
 
 

@@ -1,13 +1,12 @@
 """TorchRec with UVM caching: a 32-way set-associative cache in HBM over tables in host memory, filled while GPUs train."""
 
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Names, Task, TaskGraph
 from ...core.work import Amount, Direct, Pool
 from ...scenario.scenario import Scenario
 from ..steps import gpu, shared
 from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
-SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
 TABLE = 4  # bytes for each row: the table that it belongs to
 
@@ -30,7 +29,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
             Task(
                 "Find misses",
                 "Embedding",
-                (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "prefetch"),),
+                (Demand("gpu", Pool(gpu.SORT_PASSES * t.feature_bytes), "prefetch"),),
                 arrived,
                 ("Embedding lookup",),
             ),
@@ -50,7 +49,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     )
 
 
-def _direct(name: str, nbytes: Amount, lane: str, after: tuple[str, ...]) -> Task:
+def _direct(name: str, nbytes: Amount, lane: str, after: Names) -> Task:
     return Task(name, "Transfer", (Demand("pcie", Direct(nbytes), lane),), after)
 
 

@@ -20,7 +20,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Hot mini-batches ask nothing of the host's CPU, normal ones nothing of the hot rows: amounts are 0 there."""
     hot, gpus = hot_batches(t), s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
-    switch = (Demand("pcie", Copy(turns * (gpus + 1) * hot_bytes(s)), gpu.UP),)
+    switch = (Demand("pcie", Copy(turns * (gpus + 1) * (hot_rows(s) * row_bytes(s))), gpu.UP),)
     pool = (Demand("gpu", Pool(hot * t.lookup_bytes)),)
     summed = (Demand("network", AllReduce(hot * t.rows * t.row_bytes)),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
@@ -45,11 +45,6 @@ def hot_batches(t: Traffic) -> Floats:
     return np.diff(filled, prepend=0.0)
 
 
-def hot_bytes(s: Scenario) -> float:
-    """Return the bytes of the hot rows, which every GPU has all of."""
-    return hot_rows(s) * row_bytes(s)
-
-
 SYSTEM = System(
     title="FAE",
     summary="Inputs sorted into hot and normal mini-batches; hot rows replicated on the GPUs, the rest on the host.",
@@ -60,7 +55,7 @@ SYSTEM = System(
     baseline="cpu-gpu",
     scales=True,
     hot=hot_rows,
-    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * hot_bytes(s)},
+    places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * (hot_rows(s) * row_bytes(s))},
     constants=(GAP,),
     cites=("Adnan et al., arXiv 2103.00686; STAR-Laboratory/Accelerating-RecSys-Training",),
 )

@@ -9,7 +9,6 @@ from ..traffic import Traffic, cached_rows, row_bytes, table_bytes
 
 AHEAD = 4  # stages before training, each with a batch of its own
 WINDOW = 6  # batches whose rows may not go: three still to be written, the present one and two coming
-SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
@@ -23,7 +22,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
             gpu.training_loop(),
             *gpu.behind("Embedding update", AHEAD),
             gpu.features(t, f"{AHEAD} behind"),
-            Task("Plan", "Embedding", (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "plan"),), ("Sparse features",)),
+            Task("Plan", "Embedding", (Demand("gpu", Pool(gpu.SORT_PASSES * t.feature_bytes), "plan"),), ("Sparse features",)),
             Task("Collect", "Embedding", collect, ("Plan",)),
             Task("Exchange", "Transfer", exchange, ("Collect",)),
             Task("Insert", "Embedding", insert, ("Exchange",)),

@@ -3,7 +3,7 @@
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Stream
 from ...scenario.scenario import Scenario
-from ..steps import host, shared
+from ..steps import gpu, host, shared
 from ..system import LogPolicy, RecoveryWork, System
 from ..traffic import Traffic
 
@@ -13,7 +13,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     on_host = host.on_host
     return TaskGraph(
         (
-            host.training_loop(),
+            gpu.training_loop(after_previous=("Embedding update",), lane=host.CPU),
             host.lookup(t),
             on_host(shared.bottom_forward(s, ("Bottom MLP backward",))),
             on_host(shared.top(s, ("Bottom MLP forward", "Embedding lookup"))),

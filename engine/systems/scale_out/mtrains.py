@@ -1,7 +1,7 @@
 """MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
 
 from ...core.constants import Constant
-from ...core.graph import Demand, Task, TaskGraph
+from ...core.graph import Demand, Names, Task, TaskGraph
 from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
@@ -28,7 +28,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     return TaskGraph((fetch, _evict(t), *far_memory.step(s, t, t.far, (fetch.name,))))
 
 
-def _fetch(t: Traffic, after: tuple[str, ...], after_previous: tuple[str, ...], ahead: bool) -> Task:
+def _fetch(t: Traffic, after: Names, after_previous: Names, ahead: bool) -> Task:
     """Read rows from wherever they are; a missing row's whole block, and it enters both caches."""
     level = Levels(*(far_memory.next_batch(rows) if ahead else rows for rows in t.levels.T))
     demands = (

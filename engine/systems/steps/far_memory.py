@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...core.graph import Demand, Task
+from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, Pool, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic
 from . import gpu
-
-Names = tuple[str, ...]
 
 
 def end_of_batch(s: Scenario) -> Names:

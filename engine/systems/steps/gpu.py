@@ -2,14 +2,14 @@
 
 from itertools import pairwise
 
-from ...core.graph import Demand, Stage, Task
+from ...core.graph import Demand, Names, Stage, Task
 from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic, top_widths
 from . import shared
 
-Names = tuple[str, ...]
 LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 
 
 def training_loop(after: Names = (), after_previous: Names = ("Training loop",), lane: str = LOOP) -> Task:
@@ -23,15 +23,15 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
     return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
 
 
-def lookup(t: Traffic, after: Names, after_previous: Names = (), share: Amount = 1.0) -> Task:
-    """Read and pool a `share` of the batch's lookups from GPU memory."""
-    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous)
+def lookup(t: Traffic, after: Names, after_previous: Names = ()) -> Task:
+    """Read and pool the batch's lookups from GPU memory."""
+    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous)
 
 
-def update(t: Traffic, rows: Amount, after: Names, share: Amount = 1.0, after_previous: Names = ()) -> tuple[Task, ...]:
-    """Spread a `share` of the gradients over their lookups, then update `rows` rows in GPU memory."""
+def update(t: Traffic, rows: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
+    """Spread the gradients over their lookups, then update `rows` rows in GPU memory."""
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(share * t.lookup_bytes)),), after, after_previous),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", RowUpdates(rows, t.row_bytes)),), ("Gradient spreading",)),
     )
 

@@ -2,19 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from ...core.graph import Demand, Task
+from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic
 from . import gpu, shared
 
-Names = tuple[str, ...]
 CPU = ""  # the host's one lane, for its software and its arithmetic
-
-
-def training_loop(last: Names = ("Embedding update",)) -> Task:
-    """The host's software for a batch, which waits for the `last` of the batch before: one thread does both."""
-    return gpu.training_loop(after_previous=last, lane=CPU)
 
 
 def lookup(t: Traffic, share: Amount = 1.0, after: Names = ("Training loop",)) -> Task:
@@ -47,7 +41,7 @@ def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, others: Others = Others
 
     reduced = gpu.all_reduce(s, t, ("Bottom MLP backward",))
     return (
-        training_loop(others.last),
+        gpu.training_loop(after_previous=others.last, lane=CPU),
         lookup(t, share, others.before),
         cross("Vectors to GPU", gpu.UP, ("Embedding lookup",)),
         shared.bottom_forward(s, tuple(task.name for task in reduced) or ("Bottom MLP backward",)),

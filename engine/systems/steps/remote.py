@@ -1,11 +1,10 @@
 """Steps of systems whose tables live on embedding servers: rows come and gradients go over the network."""
 
-from ...core.graph import Demand, Task
+from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, Fetch, HostRows, Stream
 from ..traffic import INDEX_BYTES, Traffic
 from . import gpu
 
-Names = tuple[str, ...]
 FROM, TO = "from servers", "to servers"
 
 
@@ -20,9 +19,7 @@ def fetch(t: Traffic, rows: Amount, after: Names, after_previous: Names) -> tupl
     )
 
 
-def send_back(
-    t: Traffic, rows: Amount, after: Names, after_previous: Names = (), background: bool = False, calls: float = 1.0
-) -> tuple[Task, ...]:
+def send_back(t: Traffic, rows: Amount, after: Names, background: bool = False, calls: float = 1.0) -> tuple[Task, ...]:
     """Every node copies `rows` rows, or their gradients, from its GPU; servers write them; the last is `Scatter remote rows`.
 
     `calls` per batch: below one where several batches' rows go in bulk.
@@ -32,7 +29,7 @@ def send_back(
     put = (Demand("remote", HostRows(rows, t.row_bytes, scatter=True, calls=calls)),)
     down = (Demand("pcie", Copy(rows * t.row_bytes), gpu.DOWN),)
     return (
-        Task("Rows from GPU", "Transfer", down, after, after_previous, background),
+        Task("Rows from GPU", "Transfer", down, after, background=background),
         Task("Rows to servers", "Transfer", over, ("Rows from GPU",), background=background),
         Task("Scatter remote rows", "Embedding", put, ("Rows to servers",), background=background),
     )

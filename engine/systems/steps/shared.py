@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...core.graph import Demand, Persists, Task, TaskGraph
+from ...core.graph import Demand, Names, Persists, Task, TaskGraph
 from ...core.work import (
     Amount,
     BottomMLP,
@@ -25,7 +25,6 @@ from ...scenario.scenario import Scenario
 from ..system import LogPolicy
 from ..traffic import Traffic, top_widths
 
-Names = tuple[str, ...]
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
@@ -190,7 +189,8 @@ def undo_plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Log during the top part, update after the commit; `w` says how far log and lookup are relaxed."""
     now, early = (t, ()) if not w.relaxed_lookup else _split(s, t)
     gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early[:1]))
-    shadow = _shadow(t) if w.mlp_staleness_bound > 0 else ()
+    copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # which a log that spans batches reads
+    shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if w.mlp_staleness_bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
     return TaskGraph(
         (
@@ -223,9 +223,3 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
         "Correct pooled", "Embedding", (Demand(where, Pool(corrected)), *flow), ("Top MLP", "Early lookup"), background=True
     )
     return replace(t, rows=first, raw_share=np.zeros_like(t.rows)), (lookup, correct)
-
-
-def _shadow(t: Traffic) -> tuple[Task, ...]:
-    """A log that spans batches reads a copy of the parameters, made by the GPU's copy engine."""
-    copy = Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True)
-    return (Task("Shadow copy", "Checkpoint", (copy,), FORWARD_DONE, background=True),)
