@@ -140,7 +140,11 @@ def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
     """
     dense = placement(s, cached[0] * row_bytes(s))
     layout, below, held = bag_layout(s.model, s.data.batch_size), tuple(sorted(dense.below)), no_rows(cached)
-    guess = before(s, below, cached) if below and s.policy.warm_caches and not recorded else _empty
+    guess = (
+        before(s, below, cached)
+        if below and s.policy.warm_caches and not recorded
+        else lambda _, fresh: np.full(len(fresh), LEVELS - 2)
+    )
 
     def find(n: int, unique: Ints, ids: Ints) -> Floats:
         nonlocal held
@@ -151,7 +155,3 @@ def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
         return np.concatenate(([unique[list(dense.dram)].sum()], found))
 
     return find
-
-
-def _empty(n: int, fresh: Ints) -> Ints:
-    return np.full(len(fresh), LEVELS - 2)

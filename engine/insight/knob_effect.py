@@ -63,11 +63,9 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
 
 def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
     """Return whether two runs have the same results."""
-    return one.keys() == other.keys() and all(_equal(value, other[name]) for name, value in one.items())
-
-
-def _equal(one: float | None, other: float | None) -> bool:
-    return one == other or (one is not None and other is not None and isclose(one, other, rel_tol=SAME))
+    pairs = [(value, other.get(name)) for name, value in one.items()]
+    alike = (a == b or (a is not None and b is not None and isclose(a, b, rel_tol=SAME)) for a, b in pairs)
+    return one.keys() == other.keys() and all(alike)
 
 
 def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from loky import ProcessPoolExecutor
+from loky.backend.context import LokyContext
 
 from ..errors import CannotRun
 from ..store.owner import await_workers
@@ -22,7 +23,8 @@ IDLE_SECONDS = 300  # after which a worker without work leaves
 PATIENCE_SECONDS = 3.0
 MOST_FALSE_STARTS = 5
 LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM", "NUMEXPR_NUM")
-ONE_THREAD = {f"{library}_THREADS": "1" for library in LIBRARIES}
+# Joblib registers a context of its own under loky's name, so the executor is given the one that fits it.
+WORKERS: Any = {"env": {f"{library}_THREADS": "1" for library in LIBRARIES}, "context": LokyContext()}
 Store = sqlite3.Connection
 
 
@@ -39,7 +41,7 @@ class LocalPool:
 
     def send(self, store: Store, chunk: Chunk, beside: bool) -> None:
         """Send a chunk to a worker; what goes beside full runs is computed by a thread of this process. Raises CannotRun."""
-        given = {"initializer": settle, "initargs": (os.getpid(), self.path), "env": ONE_THREAD}
+        given = {"initializer": settle, "initargs": (os.getpid(), self.path), **WORKERS}
         try:
             if beside:
                 executor = self.own = self.own or ThreadPoolExecutor(1)

@@ -57,14 +57,10 @@ def sweep_seconds(scenarios: Sequence[Scenario], how: How, cores: int = 1) -> fl
 def apart(scenarios: Sequence[Scenario]) -> list[Scenario]:
     """Return the full runs that share neither training nor counts with one before: one of each class, and all without a class."""
     found: dict[object, Scenario] = {}
-    for number, scenario in enumerate(scenarios):
-        found.setdefault(functional_class(scenario) or _counts(scenario) or number, scenario)
+    for number, s in enumerate(scenarios):
+        counted_by = None if s.run.training else (s.system, s.model, s.data, s.policy, s.run)
+        found.setdefault(functional_class(s) or counted_by or number, s)
     return list(found.values())
-
-
-def _counts(scenario: Scenario) -> object:
-    """Return what a run without training is counted by; None for one with training."""
-    return None if scenario.run.training else (scenario.system, scenario.model, scenario.data, scenario.policy, scenario.run)
 
 
 def sharing(scenarios: Sequence[Scenario]) -> str:

@@ -5,10 +5,10 @@ import streamlit as st
 from engine.insight.knob_effect import effect
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, KNOBS
-from engine.systems.knob_sections import section, sections
 from pages.common import session
 from pages.common.plain import plain
 from pages.sidebar import beside_knob, knob_widgets
+from pages.sidebar.knob_sections import section, sections
 from pages.workload import data_file
 
 

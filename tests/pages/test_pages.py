@@ -16,7 +16,7 @@ from engine.store import kept
 from engine.store.database import DEFAULT as STORE
 from engine.store.database import opened as opened_store
 from engine.sweep import links
-from engine.systems.knob_sections import sections
+from pages.sidebar.knob_sections import sections
 from tests import apps, fakes
 
 BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBps"

@@ -12,7 +12,7 @@ from loky import ProcessPoolExecutor, as_completed
 from ... import version
 from ...errors import BadFile
 from ...results.csv_table import write_atomically
-from ...service.pool import ONE_THREAD
+from ...service.pool import WORKERS
 from ...service.worker import polite
 from . import accuracy, protections
 from .accuracy import Score, Seed
@@ -114,7 +114,7 @@ def begin(path: Path, plan: Plan, date: str) -> Study:
 def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterator[Seed]:
     """Compute missing seeds in `jobs` processes; yield each once its line is durable; at the end order the lines by seed."""
     missing = [seed for seed in seeds if seed not in study.seeds]
-    pool = ProcessPoolExecutor(jobs, initializer=polite, initargs=(os.getpid(),), env=ONE_THREAD)
+    pool = ProcessPoolExecutor(jobs, initializer=polite, initargs=(os.getpid(),), **WORKERS)
     try:
         for ended in as_completed([pool.submit(KINDS[study.which].one_seed, study.plan, seed) for seed in missing]):
             _append(path, seed := ended.result())

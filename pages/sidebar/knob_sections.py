@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import cache
 
-from ..registry import every, load
-from .system import readers
+from engine.registry import every, load
+from engine.systems.system import readers
 
 OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
 
