@@ -30,9 +30,9 @@ from engine.schedule.machine import Machine
 from engine.schedule.timeline import timeline
 from engine.service import computations
 from engine.service.dispatch import Dispatcher
-from engine.service.service import status, submit
 from engine.store.database import opened
-from engine.store.requests import tend
+from engine.store.requests import submit, tend
+from engine.store.status import status
 from engine.systems.steps import shared
 from engine.systems.system import RecoveryWork, log_policy
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
