@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from engine.insight import sentences
 from engine.insight.decomposition import other_way
 from pages.common import address, downloads, frame, session
 from pages.common.plain import plain
 from pages.explore import constants_panel
-from pages.why import insights, why_charts, why_tables
+from pages.why import insights, sentences, why_charts, why_tables
 
 frame.guard()
 scenario = session.scenario()

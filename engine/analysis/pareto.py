@@ -6,11 +6,11 @@ columns are kept for every BLOCK-th place and completed one by one from there.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numba as nb
 import numpy as np
 
+from ..core.arrays import Floats, Index, Ints, Words
 from .choice import kept
 from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
 
@@ -87,7 +87,7 @@ ONE = np.uint64(1)
 
 
 @nb.njit(cache=True)
-def fronts(points: Any) -> Any:
+def fronts(points: Floats) -> Ints:
     """Return the front, from 1, of each of some different points in lexicographic order; smaller is better.
 
     Only earlier points can beat a point. If nobody of a front beats it, nobody of a later one does, so the first such
@@ -121,7 +121,7 @@ def fronts(points: Any) -> Any:
 
 
 @nb.njit(cache=True)
-def _prefixes(points: Any, words: int) -> Any:
+def _prefixes(points: Floats, words: int) -> tuple[tuple[Ints, Ints], Words]:
     """Per column but the first: points by value, how many reach up to each point's, and every BLOCK-th prefix as bits."""
     size, width = points.shape
     columns = max(width - 1, 0) if width > 2 else 0
@@ -141,7 +141,7 @@ def _prefixes(points: Any, words: int) -> Any:
 
 
 @nb.njit(cache=True)
-def _find_rivals(point: int, places: Any, prefixes: Any, rivals: Any, some: Any) -> None:
+def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals: Words, some: Words) -> None:
     """Write into `rivals` the earlier points that are nowhere worse; `some` is room to work in."""
     order, upto = places
     words = point // 64 + 1
@@ -159,7 +159,7 @@ def _find_rivals(point: int, places: Any, prefixes: Any, rivals: Any, some: Any)
 
 
 @nb.njit(cache=True)
-def _meet(members: Any, rivals: Any, words: int) -> bool:
+def _meet(members: Words, rivals: Words, words: int) -> bool:
     for word in range(words):  # noqa: SIM110 (any is no part of numba)
         if members[word] & rivals[word]:
             return True
@@ -167,7 +167,7 @@ def _meet(members: Any, rivals: Any, words: int) -> bool:
 
 
 @nb.njit(cache=True)
-def _any_of(member: int, before: Any, rivals: Any) -> bool:
+def _any_of(member: Index, before: Ints, rivals: Words) -> bool:
     while member >= 0:
         if rivals[member // 64] >> np.uint64(member % 64) & ONE:
             return True

@@ -5,9 +5,12 @@ stream, and the row that a rank folds to, can be had alone and are the same in e
 """
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numba import njit
+
+from .arrays import Index
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -36,7 +39,7 @@ def key(seed: int, purpose: Purpose, batch: int = 0) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def mix(word):  # type: ignore[no-untyped-def]
+def mix(word: np.uint64) -> np.uint64:
     """Return `word` with its 64 bits mixed, one to one."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -44,12 +47,12 @@ def mix(word):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def unit(word):  # type: ignore[no-untyped-def]
+def unit(word: np.uint64) -> Any:
     """Return the upper 53 bits of `word` as a number in [0, 1)."""
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 
 @njit(cache=True, nogil=True)
-def fold(rank, rows):  # type: ignore[no-untyped-def]
+def fold(rank: Any, rows: Index) -> Any:
     """Return the row, of `rows`, that a rank beyond a table's end shares."""
     return np.int64(unit(mix(np.uint64(rank) + GOLDEN)) * rows)

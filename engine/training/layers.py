@@ -36,7 +36,7 @@ def backward(
 
 
 @njit(cache=True, nogil=True)
-def _finish(y, bias, relu):  # type: ignore[no-untyped-def]
+def _finish(y: Singles, bias: Singles, relu: bool) -> None:
     """Add the biases and apply the ReLU, in place."""
     zero = np.float32(0.0)
     for sample in range(y.shape[0]):
@@ -46,7 +46,7 @@ def _finish(y, bias, relu):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _start_back(gradient, y, bias_gradient, relu):  # type: ignore[no-untyped-def]
+def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: bool) -> None:
     """Stop the gradient where the ReLU did, in place, and sum the biases' over samples."""
     zero = np.float32(0.0)
     bias_gradient[:] = zero
@@ -77,7 +77,7 @@ def interact_back(shape: Shape, features: Singles, gradient: Singles) -> Singles
 
 
 @njit(cache=True, nogil=True)
-def _products(vectors, output):  # type: ignore[no-untyped-def]
+def _products(vectors: Singles, output: Singles) -> None:
     """Write dense vectors and products; a row of products is summed over columns, so that it vectorises in order."""
     count, dim = vectors.shape[1:]
     columns = np.empty((dim, count), np.float32)
@@ -101,7 +101,7 @@ def _products(vectors, output):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _products_back(vectors, gradient, output):  # type: ignore[no-untyped-def]
+def _products_back(vectors: Singles, gradient: Singles, output: Singles) -> None:
     """Each product's gradient goes to both of its vectors, times the other."""
     count, dim = vectors.shape[1:]
     for sample in range(vectors.shape[0]):

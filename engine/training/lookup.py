@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ..core.arrays import Ints, Singles, Slots
+from ..core.arrays import Ints, Places, Singles, Slots
 from ..workload.batch import Batch
 from .shape import Shape
 from .weights import Locals, Weights, local
@@ -60,7 +60,7 @@ def uses(shape: Shape, batch: LocalBatch) -> Uses:
 
 
 @njit(cache=True, nogil=True)
-def _pool(vectors, places, pooling, batch_size, start, column, features):  # type: ignore[no-untyped-def]
+def _pool(vectors: Singles, places: Places, pooling: Ints, batch_size: int, start: int, column: int, features: Singles) -> None:
     """Write each bag's sum into its columns of `features`, table by table."""
     dim = vectors.shape[1]
     begin = 0
@@ -79,7 +79,7 @@ def _pool(vectors, places, pooling, batch_size, start, column, features):  # typ
 
 
 @njit(cache=True, nogil=True)
-def _turn_round(places, pooling, batch_size, unique, first, samples, table):  # type: ignore[no-untyped-def]
+def _turn_round(places: Places, pooling: Ints, batch_size: int, unique: Places, first: Ints, samples: Slots, table: Ints) -> int:
     """Sort each table's lookups by place, stably, and mark where a new place begins; return their number."""
     most = batch_size * pooling.max()
     keys, spare = np.empty(most, np.uint32), np.empty(most, np.uint32)
@@ -104,7 +104,7 @@ def _turn_round(places, pooling, batch_size, unique, first, samples, table):  # 
 
 
 @njit(cache=True, nogil=True)
-def _sort(keys, values, spare_keys, spare_values):  # type: ignore[no-untyped-def]
+def _sort(keys: Places, values: Slots, spare_keys: Places, spare_values: Slots) -> None:
     """Sort keys and the values beside them in place: radix sort, the lowest digit first, over the bits that differ."""
     bits = 11 if keys.size >= WIDE_SORT else 8
     low, high = keys.min(), keys.max()

@@ -5,11 +5,12 @@ for embeddings.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ..core.arrays import Singles
+from ..core.arrays import Index, Ints, Places, Singles, Slots
 from ..errors import BadKnob
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses
 from .lookup import LocalBatch, Uses, look_up, uses
@@ -117,7 +118,7 @@ def update_mlp(shape: Shape, weights: Weights, gradient: Singles) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _sum(total, samples, first, last, gradient, column):  # type: ignore[no-untyped-def]
+def _sum(total: Any, samples: Slots, first: Index, last: Index, gradient: Singles, column: int) -> None:
     """Sum the gradients of one row over its samples."""
     dim = total.size
     for d in range(dim):
@@ -129,9 +130,20 @@ def _sum(total, samples, first, last, gradient, column):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _sgd_rows(  # type: ignore[no-untyped-def]
-    vectors, unique, first, samples, table, gradient, column, rate, later, later_first, later_samples, features
-):
+def _sgd_rows(
+    vectors: Singles,
+    unique: Places,
+    first: Ints,
+    samples: Slots,
+    table: Ints,
+    gradient: Singles,
+    column: int,
+    rate: np.float32,
+    later: Places,
+    later_first: Ints,
+    later_samples: Slots,
+    features: Singles,
+) -> None:
     """Step each row against its summed gradient; take the same step in every early lookup of that row."""
     dim = vectors.shape[1]
     step = np.empty(dim, np.float32)
@@ -155,7 +167,17 @@ def _sgd_rows(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _adagrad_rows(vectors, state, unique, first, samples, table, gradient, column, rate):  # type: ignore[no-untyped-def]
+def _adagrad_rows(
+    vectors: Singles,
+    state: Singles,
+    unique: Places,
+    first: Ints,
+    samples: Slots,
+    table: Ints,
+    gradient: Singles,
+    column: int,
+    rate: np.float32,
+) -> None:
     """Row-wise Adagrad: one sum per row, of the mean over its elements of the squared gradient."""
     dim = vectors.shape[1]
     total = np.empty(dim, np.float32)
@@ -175,13 +197,13 @@ def _adagrad_rows(vectors, state, unique, first, samples, table, gradient, colum
 
 
 @njit(cache=True, nogil=True)
-def _sgd_mlp(mlp, gradient, rate):  # type: ignore[no-untyped-def]
+def _sgd_mlp(mlp: Singles, gradient: Singles, rate: np.float32) -> None:
     for k in range(mlp.size):
         mlp[k] -= rate * gradient[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _adagrad_mlp(mlp, state, gradient, rate):  # type: ignore[no-untyped-def]
+def _adagrad_mlp(mlp: Singles, state: Singles, gradient: Singles, rate: np.float32) -> None:
     for k in range(mlp.size):
         state[k] += gradient[k] * gradient[k]
         mlp[k] -= rate * gradient[k] / (np.sqrt(state[k]) + EPSILON)

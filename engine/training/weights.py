@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..core.arrays import Ints, Singles
+from ..core.arrays import Ints, Places, Singles
 from ..core.hashing import GOLDEN, mix
 from ..errors import CannotRun
 from .shape import Part, Shape, distinct, fold, mlp_size, offsets
@@ -41,7 +41,7 @@ def guide(rows: Ints) -> Guide:
 
 
 @njit(cache=True, nogil=True)
-def find(rows, first, shift, ids, places):  # type: ignore[no-untyped-def]
+def find(rows: Ints, first: Places, shift: int, ids: Ints, places: Places) -> int:
     """Write the place of each id into `places`; return the position of the first id that is not there, or -1."""
     last_bucket = np.uint64(first.size - 1)
     for position in range(ids.size):
@@ -140,7 +140,7 @@ def first_values(shape: Shape, rows: Ints, seed: int) -> Singles:
 
 
 @njit(cache=True, nogil=True)
-def _draw(values, rows, starts, bounds, seed):  # type: ignore[no-untyped-def]
+def _draw(values: Singles, rows: Ints, starts: Ints, bounds: Singles, seed: np.uint64) -> None:
     """Fill each vector from 24 bits of a word mixed from seed, row and column."""
     count, dim = values.shape
     stream = mix(seed + GOLDEN)

@@ -5,11 +5,12 @@ never the rows of a table nor the length of a run.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ..core.arrays import Bytes, Ints, Singles
+from ..core.arrays import Bytes, Index, Ints, Singles
 from ..core.hashing import GOLDEN
 from ..core.process import demand
 from ..scenario.groups import Model
@@ -81,7 +82,7 @@ def tally(recent: Recent, ids: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _tally(ids, layout, start, bits, rows, again, turn):  # type: ignore[no-untyped-def]
+def _tally(ids: Ints, layout: Ints, start: Ints, bits: Ints, rows: Ints, again: Bytes, turn: Ints) -> Ints:
     counts = np.zeros((3, len(bits)), dtype=np.int64)
     turn[0] = 1 - turn[0]
     for table in range(len(bits)):
@@ -101,7 +102,7 @@ def _tally(ids, layout, start, bits, rows, again, turn):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def find(rows, row, shift):  # type: ignore[no-untyped-def]
+def find(rows: Ints, row: Index, shift: Any) -> Any:
     """Return the slot that holds `row`, or the empty one where it belongs."""
     last = np.uint64(len(rows) - 1)
     slot = (np.uint64(row) * GOLDEN) >> shift

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -142,7 +143,7 @@ def sigmoid(x: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def bag_effects(ids, bags, samples, key):  # type: ignore[no-untyped-def]
+def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64) -> Floats:
     """Return (B, T) means over each bag of its ids' effects: four 16-bit parts of a hash add up to a near normal."""
     tables = len(bags) - 1
     effects = np.zeros((samples, tables))
@@ -151,7 +152,7 @@ def bag_effects(ids, bags, samples, key):  # type: ignore[no-untyped-def]
         size = bags[table + 1] - bags[table]
         at = bags[table] * samples
         for sample in range(samples):
-            total = 0
+            total: Any = 0
             for _ in range(size):
                 word = mix(key ^ (np.uint64(ids[at]) * GOLDEN))
                 total += (word & low) + (word >> np.uint64(16) & low) + (word >> np.uint64(32) & low) + (word >> np.uint64(48))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ..core.arrays import Floats, Ints
+from ..core.arrays import Floats, Index, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
 from .expected import CLOSENESS
 from .generator import Prepared, Recipe, prepare
@@ -20,6 +20,10 @@ from .popularity import cells
 from .sampling import draw_rank
 
 REMEMBERED = 64 * 2**20
+Tables = tuple[Floats, Slots, Ints, Ints]  # keep, alias, first and width of the law's cells
+Shares = tuple[Floats, float, float, float]  # of the rows alone; scale, s and shift of the others
+Folded = tuple[int, int, float]  # rows of the table, its offset, the share that each row has from beyond the end
+Queue = tuple[Floats, Ints, int]  # when repeats are due, of which row, how many wait
 
 
 class UseStream:
@@ -91,7 +95,9 @@ def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
 
 
 @njit(cache=True, nogil=True)
-def fill(word, now, locality, tables, shares, folded, queue, out):  # type: ignore[no-untyped-def]
+def fill(
+    word: np.uint64, now: float, locality: float, tables: Tables, shares: Shares, folded: Folded, queue: Queue, out: Ints
+) -> int:
     """Fill `out` with the ids of one table's consecutive lookups and return how many repeats wait in the queue."""
     offset = folded[1]
     due, waiting_row, waiting = queue
@@ -112,7 +118,7 @@ def fill(word, now, locality, tables, shares, folded, queue, out):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def fresh(word, now, locality, tables, shares, folded):  # type: ignore[no-untyped-def]
+def fresh(word: np.uint64, now: float, locality: float, tables: Tables, shares: Shares, folded: Folded) -> tuple[int, np.uint64]:
     """Return a row drawn by popularity and thinned, and the advanced word of the stream."""
     keep, alias, first, width = tables
     rows = folded[0]
@@ -130,7 +136,7 @@ def fresh(word, now, locality, tables, shares, folded):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def row_share(row, shares, folded):  # type: ignore[no-untyped-def]
+def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
     """Return the share of a table's lookups that go to a row, what is folded onto it included."""
     alone, scale, s, shift = shares
     if row < len(alone):
@@ -139,7 +145,7 @@ def row_share(row, shares, folded):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def shares_of(rows, shares, folded):  # type: ignore[no-untyped-def]
+def shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
     """Return the share of a table's lookups that goes to each of some rows."""
     found = np.empty(len(rows))
     for number, row in enumerate(rows):
@@ -148,7 +154,7 @@ def shares_of(rows, shares, folded):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def push(due, row, size, when, what):  # type: ignore[no-untyped-def]
+def push(due: Floats, row: Ints, size: int, when: float, what: Index) -> int:
     """Put a repeat into the binary heap and return its new size."""
     at = size
     while at > 0 and due[(at - 1) // 2] > when:
@@ -159,7 +165,7 @@ def push(due, row, size, when, what):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def pop(due, row, size):  # type: ignore[no-untyped-def]
+def pop(due: Floats, row: Ints, size: int) -> int:
     """Take the earliest repeat off the binary heap and return its new size."""
     size -= 1
     when, what = due[size], row[size]

@@ -10,7 +10,7 @@ unique and repeated rows stay what they are.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -56,7 +56,7 @@ def sampler(popularities: Sequence[Popularity]) -> Sampler:
 
 
 @njit(cache=True, nogil=True)
-def alias_table(mass):  # type: ignore[no-untyped-def]
+def alias_table(mass: Floats) -> tuple[Floats, Slots]:
     """Return (keep, alias) for masses that sum to 1, by Vose's method."""
     count = len(mass)
     keep = mass * (count / mass.sum())
@@ -85,7 +85,7 @@ def alias_table(mass):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def draw_rank(word, low, count, keep, alias, first, width):  # type: ignore[no-untyped-def]
+def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots, first: Ints, width: Ints) -> Any:
     """Return the rank that 64 random bits fall on, among the `count` cells from `low` on."""
     spot = unit(word) * count
     column = np.uint64(np.int64(spot))
@@ -95,7 +95,9 @@ def draw_rank(word, low, count, keep, alias, first, width):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def draw_ids(key, layout, offsets, law, start, keep, alias, first, width):  # type: ignore[no-untyped-def]
+def draw_ids(
+    key: np.uint64, layout: Ints, offsets: Ints, law: Ints, start: Ints, keep: Floats, alias: Slots, first: Ints, width: Ints
+) -> Ints:
     """Return the global ids of a batch whose table t has `layout[t]` to `layout[t + 1]` as its lookups."""
     ids = np.empty(layout[-1], dtype=np.int64)
     for table in range(len(law)):
@@ -159,7 +161,7 @@ def rows_at(law: Popularity, quantile: Floats) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _folded(ranks, rows):  # type: ignore[no-untyped-def]
+def _folded(ranks: Ints, rows: int) -> Ints:
     for at in range(len(ranks)):
         if ranks[at] >= rows:
             ranks[at] = fold(ranks[at], rows)

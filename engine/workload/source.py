@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -119,7 +120,7 @@ def _file_batch(file: CriteoFile, first: Ints, limit: int, samples: int, n: int 
 
 
 @njit(cache=True, nogil=True)
-def hashed_ids(tokens, samples, first):  # type: ignore[no-untyped-def]
+def hashed_ids(tokens: Any, samples: Ints, first: Ints) -> Ints:
     """Return the global ids of some samples: SplitMix64 of a token and its table's number, modulo the table's rows."""
     tables, fields = len(first) - 1, tokens.shape[1]
     ids = np.empty(tables * len(samples), dtype=np.int64)

@@ -74,7 +74,7 @@ def row_shares(popularity: Popularity) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _fold_ranks(p, rows):  # type: ignore[no-untyped-def]
+def _fold_ranks(p: Floats, rows: int) -> Floats:
     row = np.zeros(rows)
     for rank in range(len(p)):
         row[rank if rank < rows else fold(rank, rows)] += p[rank]

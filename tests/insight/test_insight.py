@@ -10,7 +10,6 @@ from engine.core.work import Persist, RowLog, RowReads, TopPart
 from engine.errors import CannotRun
 from engine.estimate import estimate
 from engine.hardware.device import seconds
-from engine.insight import sentences
 from engine.insight.cost import cost
 from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way
 from engine.insight.relaxation import LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
@@ -19,6 +18,7 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.systems.traffic import mlp_bytes, top_widths
 from engine.workload.accesses import expected
+from pages.why import sentences
 from tests.cases import each
 from tests.machines import PRESETS, ready, scenario
 

@@ -1,7 +1,11 @@
 """Reads Criteo lines from raw bytes, tens of millions of characters per second, and stops at the first bad line."""
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+
+from ...core.arrays import Bytes, Singles, Words
 
 DENSE = 13
 FIELDS = 26
@@ -10,7 +14,9 @@ PRIME = np.uint64(0x100000001B3)
 
 
 @njit(cache=True, nogil=True)
-def parse_lines(text, at, end, delimiter, skip, dense, tokens, labels):  # type: ignore[no-untyped-def]
+def parse_lines(
+    text: Bytes, at: int, end: int, delimiter: int, skip: int, dense: Singles, tokens: Words, labels: Any
+) -> tuple[int, int]:
     """Fill the arrays from the lines between `at` and `end`; return (rows read, position of the first bad line or -1).
 
     `skip` leading columns are ignored. `dense` (N, 13) gets log(1 + max(x, 0)); `tokens` (N, 26) gets FNV-1a hashes.
@@ -29,7 +35,7 @@ def parse_lines(text, at, end, delimiter, skip, dense, tokens, labels):  # type:
 
 
 @njit(cache=True, nogil=True)
-def parse_line(text, at, end, delimiter, skip, dense, tokens, label):  # type: ignore[no-untyped-def]
+def parse_line(text: Bytes, at: int, end: int, delimiter: int, skip: int, dense: Singles, tokens: Words, label: Any) -> bool:
     """Fill one row from one line without its end; return whether the line is well formed."""
     for column in range(skip + 1 + DENSE + FIELDS):
         stop = at
@@ -57,7 +63,7 @@ def parse_line(text, at, end, delimiter, skip, dense, tokens, label):  # type: i
 
 
 @njit(cache=True, nogil=True)
-def number(text, at, end):  # type: ignore[no-untyped-def]
+def number(text: Bytes, at: int, end: int) -> float:
     """Return the decimal number written between `at` and `end`, or nan where there is none."""
     negative = at < end and text[at] == 45
     if at < end and (text[at] == 45 or text[at] == 43):
@@ -82,7 +88,7 @@ def number(text, at, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def whole(text, at, end):  # type: ignore[no-untyped-def]
+def whole(text: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the exponent written from `at` on, and where it ends; -1 as the end where there is no digit."""
     negative = at < end and text[at] == 45
     if at < end and (text[at] == 45 or text[at] == 43):

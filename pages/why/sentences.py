@@ -2,12 +2,12 @@
 
 from math import isinf
 
-from ..core.graph import STAGES
-from ..registry import load
-from ..units import GB
-from .decomposition import SWAPPED, Change, Decomposition
-from .relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxation
-from .saturation import GAIN, LOWEST, Saturation
+from engine.core.graph import STAGES
+from engine.insight.decomposition import SWAPPED, Change, Decomposition
+from engine.insight.relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxation
+from engine.insight.saturation import GAIN, LOWEST, Saturation
+from engine.registry import load
+from engine.units import GB
 
 HARDLY, NOTHING = 0.005, 1e-6  # shares of the pmem step: below them an order is not told, a loss is rounding
 EITHER = 0.5  # of a saving: if the other order takes more away from a step, the saving is its pair's
