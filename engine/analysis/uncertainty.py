@@ -60,7 +60,11 @@ def _ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], .
 
 @lru_cache(maxsize=64)
 def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[float, float]]:
-    """Return the 5 % and 95 % quantiles of every metric, constants drawn evenly on each side, as often below as above."""
+    """Return the 5 % and 95 % quantiles of every metric, all constants drawn from their ranges.
+
+    A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
+    not equally far away does not move the middle.
+    """
     results = [_results(scenario, values) for values in _samples(scenario, samples)]
     names = [name for name, value in results[0].items() if value is not None]
     ends = {name: np.quantile([row[name] for row in results if row[name] is not None], QUANTILES) for name in names}

@@ -53,9 +53,9 @@ GRAIN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StretchProgress:
-    """What a stretch has done: batches with their fraction, seconds stood still, checkpoints written with the share of the last.
+    """What a stretch has done: batches with their fraction, seconds stood still, checkpoints that count, checkpoints written.
 
-    `durable` is the batch, from the stretch's first, of the newest checkpoint that counts.
+    `written` counts the one under way by its share; `durable` is the batch, from the stretch's first, of the newest that counts.
     """
 
     batches: float

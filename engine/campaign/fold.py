@@ -71,7 +71,10 @@ class Terms:
 
 @dataclass
 class CampaignOutage:
-    """A recovery under way: first fault, worst that comes back, how far training came, what it `did` in whole batches."""
+    """A recovery under way: the first fault, the worst that comes back, how far training had come, whether it goes back.
+
+    `did` is what the stretch before it has done, without the batch that was cut.
+    """
 
     at: float
     fault: str

@@ -20,7 +20,11 @@ MOST_HOURS = 1e6
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a campaign came to: seconds and joules by bucket, bytes by medium, `trained_written` by training itself in PMEM."""
+    """What a campaign came to. Seconds and joules by bucket (see `accounts.BUCKETS`), bytes by medium.
+
+    `batches` count at the end; `trained_written` are the bytes that training itself stored in persistent memory, whatever
+    became of it.
+    """
 
     protection: str
     plan: ProtectionPlan

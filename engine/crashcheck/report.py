@@ -16,7 +16,10 @@ class Inconsistency:
 
 @dataclass
 class CrashReport:
-    """Counts of an exploration: `points` of power loss, `refused` recoveries; `cut_short` are models with states left out."""
+    """Counts of an exploration; `points` are operations of the medium at which power was lost.
+
+    `refused` recoveries said so where fenced lines were gone; `cut_short` names models whose states were not all visited.
+    """
 
     points: int = 0
     raw_states: int = 0

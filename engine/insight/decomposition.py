@@ -22,7 +22,11 @@ SWAPPED = (0, 3)  # steps that could come after their successor instead of befor
 
 @dataclass(frozen=True)
 class Change:
-    """One change: the scenario it leads to, a batch's cost before and after, why `refused`, and the same in the other order."""
+    """One change on the way: the scenario it leads to, what a batch cost before it and costs after it.
+
+    A step that cannot be taken has its sentence in `refused`, and costs nothing. `swapped` is the same change in the other
+    order, where there is one.
+    """
 
     name: str
     says: str

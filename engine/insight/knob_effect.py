@@ -1,6 +1,7 @@
 """The effect of a knob here: one that changes no result of the estimate says so, with the reason where there is one.
 
-A knob is moved to its other choices, to half and double, and to its ends; what acts in full runs alone declares so.
+A knob is moved to its other choices, to half and double, and to the ends of its range; what the estimate cannot
+know, such as faults and weights, acts in a full run and declares so.
 """
 
 from collections.abc import Iterator, Mapping

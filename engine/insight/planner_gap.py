@@ -12,7 +12,10 @@ DERATING = 10.0
 
 
 class Overlay(NamedTuple):
-    """Bandwidths of one cached table in bytes per second, from the planner's to that which real hits give, a step at a time."""
+    """Bandwidths of one cached table in bytes per second, from the planner's to the real one, a step at a time.
+
+    `with_real_hits` is still mixed arithmetically, `real` harmonically, as serial reads mix.
+    """
 
     planner: float
     without_derating: float

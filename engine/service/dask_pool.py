@@ -37,7 +37,10 @@ def code() -> str:
 
 
 def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, owners_code: str) -> ChunkEnd:
-    """On a worker: compute wanted points, a chunk at a time, and bring them back, with a training that is not `known`."""
+    """On a worker: compute the chunk's wanted points and bring their endings back; one chunk at a time in a process.
+
+    `known` is the training of the chunk's functional class, if the owner has it; one that is trained here comes back as well.
+    """
     if code() != owners_code:
         trouble = f"A worker of the cluster runs model version {code()}, and this is {owners_code}; install the same everywhere."
         return ChunkEnd(chunk.keys, trouble=trouble)

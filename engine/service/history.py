@@ -35,7 +35,10 @@ Texts = dict[str, str]
 
 @dataclass(frozen=True)
 class Entry:
-    """One request, with its points that have a result now; `created` is in seconds since 1970, `seconds` how long it computed."""
+    """One request: what it was, how it stands, and how many of its points have a result now.
+
+    `created` is in seconds since 1970; `seconds` is how long it has computed, None if it has not.
+    """
 
     request: int
     how: How

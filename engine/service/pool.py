@@ -29,7 +29,10 @@ Store = sqlite3.Connection
 
 
 class LocalPool:
-    """Workers that claim points and keep their rows themselves, killed if they go on long with what nobody waits for."""
+    """Worker processes of this computer, which claim points and keep their rows themselves.
+
+    A worker that goes on with what nobody waits for, since it does not hear that its run was cancelled, gets killed.
+    """
 
     def __init__(self, path: Path, n_jobs: int) -> None:
         self.path, self.slots = path, n_jobs
@@ -73,7 +76,10 @@ class LocalPool:
                     os.kill(unwanted[claim], signal.SIGKILL)
 
     def bury(self, store: Store) -> None:
-        """Close the claims of dead workers, once none lives. Raises CannotRun if they die again and again before they begin."""
+        """Close the claims of workers that died, once none lives, lest a point is begun twice.
+
+        What was killed here has not died of itself. Raises CannotRun if workers die again and again before they begin.
+        """
         self.close()
         await_workers(self.path, EXIT_SECONDS)
         ending, self.killed = "stopped" if self.killed else "died", False

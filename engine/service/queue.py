@@ -53,7 +53,10 @@ def open_points(store: sqlite3.Connection, request: int, after: int, most: int, 
 
 
 def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[OpenPoint]] | None:
-    """Return unfinished points of a request that workers died with: up to `most` estimates after one death, else one."""
+    """Return unfinished points of one request during which workers died before, or None.
+
+    After one death up to `most` estimates go together, after two each goes by itself, so that the blame becomes certain.
+    """
     rows = store.execute(
         f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request

@@ -120,7 +120,10 @@ def _watch(owner: int) -> None:
 
 
 def compute_chunk(chunk: Chunk) -> ChunkEnd:
-    """Claim the chunk's points that are still wanted, compute them, and keep what they gave unless code has changed."""
+    """Claim the chunk's points that are still wanted, compute them, and keep what they gave.
+
+    Nothing is kept by a process of other code than its owner's, or one whose late imports may be of other code than it is.
+    """
     if chunk.code != version.CODE:
         return ChunkEnd(chunk.keys, trouble=CHANGED)
     start, spent = time.monotonic(), time.thread_time()

@@ -1,4 +1,8 @@
-"""The store's quota: how large it may grow, and eviction of what was used longest ago and no live or pinned request needs."""
+"""The store's quota: how large it may grow, and eviction of the results and trainings used longest ago.
+
+What a live or a pinned request needs never goes. A request whose results have gone stays in the history, and
+computes them again when it is reopened.
+"""
 
 import math
 import sqlite3

@@ -134,7 +134,10 @@ def _points(
 
 
 def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:
-    """Take up the newest request for these points that has ended or is ours instead; a live one of others stays theirs."""
+    """Take up the newest request for the same points that has ended or is ours, instead of this one; else serve this one.
+
+    Another session's live request stays its own: either can be cancelled without the other, and points are shared anyway.
+    """
     ours = "state IN ('done', 'cancelled', 'failed') OR session = ?"
     same = f"SELECT id, code FROM requests WHERE digest = ? AND id != ? AND ({ours}) ORDER BY id DESC LIMIT 1"
     earlier = store.execute(same, (digest, request, session)).fetchone()
@@ -199,7 +202,10 @@ def _newest(path: Path, such: str, *given: str) -> int | None:
 
 
 def tend(store: sqlite3.Connection) -> None:
-    """End requests without an open point, park those whose lease has run out or lies too far ahead; looks before it locks."""
+    """End requests without an open point, and park those whose lease has run out; looks before it locks.
+
+    No lease reaches beyond LEASE_SECONDS from now: one that does was given before the clock was set back.
+    """
     now = time.time()
     still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
     finished = f"state IN ('queued', 'running') AND NOT {still_open}"

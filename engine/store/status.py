@@ -116,7 +116,8 @@ FORESEEABLE = 0.03  # the share from which on a running point's end is more than
 def seconds_left(store: sqlite3.Connection, request: int, now: Sequence[tuple[float, Progress | None]]) -> float | None:
     """Return the seconds until all is done with as many workers as run now, or None while nothing tells.
 
-    Trainings are judged by how long they take, what runs `now` by seconds and share; others by how fast they end.
+    Of each point that runs `now`: for how many seconds, and how far it is. Trainings are judged by how long they take,
+    the others by how fast they end, since they are over before anyone looks.
     """
     left, training = map(int, store.execute(LEFT, (version.CODE, request)).fetchone())
     finished, others = _finished(store, request), left - training

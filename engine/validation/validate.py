@@ -1,7 +1,8 @@
 """The validation: every claim of every preset, run and compared with its published value.
 
-A claim without a published value is a prediction, which cannot fail. The estimate's gap to the full run is here too: every
-preset both ways, timing alone, as weights never change a time.
+A claim is a number of one preset, or a mean over several: a result, a stage's exposed time, or the change from a
+baseline system. Claims without a published value are predictions; they cannot fail. The estimate's gap to the full run is
+here too: every preset both ways, timing alone, as weights never change a time.
 """
 
 from collections.abc import Callable, Iterable

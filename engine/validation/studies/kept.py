@@ -1,4 +1,7 @@
-"""A study's file: a line that says what is studied, then a durable one for each finished seed; and the run that fills it."""
+"""A study's file: one line that says what is studied, then one line a finished seed; and the run that fills it.
+
+A seed's line is durable before the next one is waited for, so a study that is stopped or killed goes on where it was.
+"""
 
 import json
 import os
