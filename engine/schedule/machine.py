@@ -12,10 +12,11 @@ from ..core.graph import check
 from ..core.memo import Recorder, remembered
 from ..hardware.device import Device, check_assumptions, counted, name_of, within_host
 from ..registry import every, load
+from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ..systems import system
 from ..systems.capacity import Fit, fit
-from ..systems.system import LogPolicy, System, powered
+from ..systems.system import LogPolicy, System, built, powered
 from ..systems.traffic import Traffic
 from .steady_state import steady
 from .timeline import Slow, Timeline, timeline
@@ -43,10 +44,15 @@ def machine_of(scenario: Scenario) -> Machine:
     parts = powered(scenario.system, scenario.machine)
     behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
     factor = prod([device.drawn_per_joule for device in parts.values()])
-    if not behind_link and {"host", "dram"} <= parts.keys():
-        parts["dram"] = within_host(parts["dram"])
-    devices = {name: counted(scenario.machine, part, factor) for name, part in parts.items()}
+    in_host = {"dram"} if not behind_link and "host" in parts else set()
+    devices = {name: _powered(scenario.machine, name, name in in_host, factor) for name in parts}
     return Machine(scenario, chosen, system.log_policy(scenario, chosen), devices)
+
+
+@remembered()
+def _powered(machine: MachineKnobs, name: str, in_host: bool, factor: float) -> Device:
+    device = built(machine, name)
+    return counted(machine, within_host(device) if in_host else device, factor)
 
 
 @cache
