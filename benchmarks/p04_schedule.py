@@ -8,7 +8,7 @@ from benchmarks.benchmark import Benchmark, interleaved
 from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Move
 from engine.hardware.device import Device
-from engine.schedule.kernels.events import advance
+from engine.schedule.averages import schedule_alone
 from engine.schedule.timeline import timeline
 
 TASKS, DEVICES, BATCHES = 50, 8, 100
@@ -57,7 +57,8 @@ def run() -> tuple[float, float, bool]:
     devices = {f"d{i}": Device(f"d{i}", "", {Move: lambda work: work.nbytes}) for i in range(DEVICES)}
     line = timeline(tasks, devices, BATCHES)
     equal = bool(np.array_equal(line.end, by_simpy(tasks)))
-    ours, peer = interleaved(lambda: advance(line.template), lambda: by_simpy(tasks))
+    arrays = line.template, line.kind, line.layout.accounts, line.taken
+    ours, peer = interleaved(lambda: schedule_alone(*arrays), lambda: by_simpy(tasks))
     return ours, peer, equal
 
 

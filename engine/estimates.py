@@ -6,18 +6,20 @@ points with the same plan are then scheduled and averaged together. One point al
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from .amounts.expected import expected_amounts
 from .core import process
 from .core.memo import remembered
 from .registry import load
 from .results.explanation import ESTIMATED, passes, report_result, unscheduled_result
-from .results.ledger import RunLedger, undisturbed_ledger
-from .results.report import Report
+from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario
-from .schedule.evaluate import AVERAGES, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
+from .schedule.evaluate import AVERAGES, DesignPoint, NotScheduled, Observed, PlannedBatches, Whole, design_point, evaluate, plan
 from .schedule.machine import window
 from .schedule.steady_state import Steady
+from .schedule.timeline import Worked
 from .systems.system import log_policy
 from .systems.traffic import steady as repeated
 
@@ -41,7 +43,9 @@ def _result(point: DesignPoint, observed: Observed) -> Result:
     scenario, line = point.scenario, observed.whole.line if observed.whole else None
     guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."
     notes = (*((guessed,) if scenario.data.digest else ()), *passes(scenario))
-    return report_result(scenario, _report(point, observed), ESTIMATED, notes, line)
+    batches = scenario.run.batches
+    report = undisturbed_report(point, observed, _whole(observed.average, batches), batches)
+    return report_result(scenario, report, ESTIMATED, notes, line)
 
 
 @remembered(most=256)
@@ -51,28 +55,8 @@ def _planned(s: Scenario, system: str) -> PlannedBatches:
     return plan(s, system, amounts, repeated(amounts, batches))
 
 
-def _report(point: DesignPoint, observed: Observed) -> Report:
-    """Scale the steady state to the scenario's number of batches."""
-    m, average = point.machine, observed.average
-    batches = m.scenario.run.batches
-    return Report(
-        machine=m,
-        amounts=point.plan.amounts,
-        steady=average,
-        stale=observed.stale,
-        batches=batches,
-        elapsed=average.step * batches,
-        static={name: joules * batches for name, joules in average.static.items()},
-        dynamic={name: joules * batches for name, joules in average.dynamic.items()},
-        busy={name: seconds * batches for name, seconds in average.busy.items()},
-        pmem_written=average.written * batches,
-        pmem_media_written=average.media_written * batches,
-        ledger=_books(average, batches),
-    )
-
-
-def _books(average: Steady, batches: int) -> RunLedger:
-    logs = sum([joules for stage, _, _, _, joules in average.cells if stage == "Checkpoint"])
-    waits = average.stage("Checkpoint")
-    joules = logs + waits * sum(average.static.values()) / average.step
-    return undisturbed_ledger(average.step * batches, waits * batches, average.energy * batches, joules * batches)
+def _whole(average: Steady, batches: int) -> Whole:
+    """Scale the steady state to so many batches."""
+    busy, joules = (np.array([*some.values()]) * batches for some in (average.busy, average.dynamic))
+    work = Worked(busy, joules, average.written * batches, average.media_written * batches)
+    return Whole(average.step * batches, work, average.stage("Checkpoint") * batches, average.logs * batches)

@@ -18,7 +18,6 @@ from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
-from .schedule.steady_state import steady
 from .workload.readers.criteo import CriteoFile, read
 from .workload.source import num_batches, repeats, source
 
@@ -67,6 +66,5 @@ def _simulate(
             return found
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
-    average = steady(run.planned, machine.devices)
-    accounts = report(run, average, traffic, learned.scores)
+    accounts = report(run, traffic, learned.scores)
     return run_result(scenario, run, accounts, learned.rows, tuple(filter(None, (learned.note, note))))

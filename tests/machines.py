@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.amounts.counted import counted_traffic as count
+from engine.core.graph import TaskGraph
 from engine.registry import load, names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
@@ -71,6 +72,11 @@ def uneven(amounts: Traffic, seed: int = 1) -> Traffic:
 def ready(asked: Scenario) -> Machine:
     """Return the scenario's machine."""
     return machine_of(fit(asked).scenario)
+
+
+def planned(m: Machine, amounts: Traffic) -> TaskGraph:
+    """Return the tasks of these batches, with an amount for each of them."""
+    return m.system.plan(m.scenario, m.log_policy, amounts)
 
 
 def line(asked: Scenario, batches: int = 20) -> Timeline:

@@ -10,8 +10,7 @@ from ..errors import CannotRun
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, expected_line, machine_of, settle
-from ..schedule.steady_state import steady
-from ..schedule.timeline import dynamic_joules, timeline
+from ..schedule.timeline import timeline, worked
 from ..systems.steps.recovery import recover
 from ..systems.system import LogPolicy, RecoveryWork
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes, row_bytes
@@ -94,11 +93,11 @@ def _logged(scenario: Scenario) -> Pace:
     logs, mlp = rows * (row_bytes(m.scenario) + INDEX_BYTES), mlp_bytes(m.scenario)
     work = RecoveryWork(rows, row_bytes(m.scenario), logs, mlp)
     again = timeline(recover(m.system, m.scenario, work), m.devices, 1)
-    joules = sum(dynamic_joules(again, m.devices, again.makespan).values())
+    joules = float(worked(again, again.makespan).joules.sum())
     stale = int(line.state.stale.max(initial=0))
     return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules, restored=logs + mlp)
 
 
 def _pace(m: Machine) -> Pace:
-    average = steady(expected_line(m), m.devices)
+    average = expected_line(m).steady
     return Pace(average.step, average.energy, average.busy.get("network", 0.0), average.media_written)

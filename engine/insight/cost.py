@@ -7,7 +7,7 @@ from ..core.graph import STAGES
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine, expected_line, machine_of
-from ..schedule.steady_state import Steady, steady
+from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit
 
@@ -28,11 +28,15 @@ class BatchCost:
 
 @dataclass(frozen=True)
 class SteadyView:
-    """A scenario's machine, its scheduled batches, and their steady state."""
+    """A scenario's machine, and its scheduled batches."""
 
     machine: Machine
     line: Timeline
-    steady: Steady
+
+    @property
+    def steady(self) -> Steady:
+        """Its averages."""
+        return self.line.steady
 
 
 def view(scenario: Scenario, batches: int | None = None) -> SteadyView:
@@ -41,8 +45,7 @@ def view(scenario: Scenario, batches: int | None = None) -> SteadyView:
     m = machine_of(settled.scenario)
     if settled.problems:
         raise CannotRun(settled.problems[0])
-    line = expected_line(m, batches)
-    return SteadyView(m, line, steady(line, m.devices))
+    return SteadyView(m, expected_line(m, batches))
 
 
 @lru_cache(maxsize=8192)

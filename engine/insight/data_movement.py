@@ -11,7 +11,6 @@ import numpy as np
 from ..core import work
 from ..scenario.scenario import Scenario
 from ..schedule.machine import expected_line, machine_of, settle
-from ..schedule.steady_state import ran
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,11 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     if settled.problems:
         return ()
     line = expected_line(machine_of(settled.scenario))
-    batches = line.window()[2]
-    shares = ran(line, batches)
     rows = []
-    for share, task in zip(shares, line.graph.tasks, strict=True):
+    for share, task in zip(line.ran.tolist(), line.graph.tasks, strict=True):
         for demand in task.demands:
             way, amount = payload(demand.work)
-            nbytes = share * float(np.mean(np.atleast_1d(amount)[-batches:]))
+            nbytes = share * float(np.mean(amount))
             rows.append(DataMove(task.name, task.stage, demand.device, demand.lane, way, nbytes))
     return tuple(rows)
 

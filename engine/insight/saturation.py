@@ -116,8 +116,7 @@ def _carried(found: SteadyView) -> tuple[Carried, ...]:
 def _one(found: SteadyView, k: int, task: Task) -> Carried:
     """Tell a task's work on the link apart: exposed only if the link sets the task's pace."""
     mean = [(float(np.mean(seconds(found.machine.devices[d.device], d.work))), d.device) for d in task.demands]
-    ran = float(np.mean(~np.isnan(found.line.end[2:, k])))
-    busy = ran * next(spent for spent, device in mean if device == "cxl")
+    busy = float(found.line.ran[k]) * next(spent for spent, device in mean if device == "cxl")
     slowest = max(mean)[1]
     exposed = found.steady.exposed[k] if slowest == "cxl" else 0.0
     by = f"beside {task.during}" if task.during else "beside other work"

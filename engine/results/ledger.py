@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Floats, Ints, Row
-from ..hardware.device import Device
 from ..run.run import Run
 from ..run.segment import Segment
-from ..schedule.timeline import Timeline, dynamic_joules, fraction_done
+from ..schedule.timeline import Timeline, fraction_done, worked
 
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
 RECOVERY = ("detect", "repair", "restart", "restore", "replay")
@@ -41,21 +40,20 @@ def undisturbed_ledger(elapsed: float, checkpoint: float, joules: float, checkpo
     return RunLedger(nothing | seconds, nothing | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})
 
 
-def run_ledger(run: Run, checkpoint: float) -> RunLedger:
-    """Close the books of a run; `checkpoint` is what checkpoints expose of a batch without faults, in seconds."""
-    devices = run.machine.devices
+def run_ledger(run: Run) -> RunLedger:
+    """Close the books of a run."""
     seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
-    planned, _ = _joules(run.planned, devices, run.planned.makespan)
+    planned, _ = _joules(run.planned, run.planned.makespan)
     intervals = _intervals(run.planned, run.planned.makespan)
-    plan = _Plan(intervals, np.minimum(checkpoint, intervals), planned)
+    plan = _Plan(intervals, np.minimum(run.planned.steady.stage("Checkpoint"), intervals), planned)
     for segment, fate in _fates(run):
-        _enter(segment, fate, plan, devices, seconds, dynamic)
+        _enter(segment, fate, plan, seconds, dynamic)
     for crash in run.crashes:
         for attempt in crash.outage.attempts:
             for name in ("detect", "repair", "restart", "restore"):
                 seconds[name] += getattr(attempt, name)
-        dynamic["restore"] += sum(dynamic_joules(crash.outage.restoring, devices, crash.outage.restored).values())
-    watts = sum(device.idle_watts for device in devices.values())
+        dynamic["restore"] += float(worked(crash.outage.restoring, crash.outage.restored).joules.sum())
+    watts = sum(device.idle_watts for device in run.machine.devices.values())
     return RunLedger(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
 
 
@@ -91,7 +89,6 @@ def _enter(
     segment: Segment,
     fate: Ints,
     plan: _Plan,
-    devices: Mapping[str, Device],
     seconds: dict[str, float],
     dynamic: dict[str, float],
 ) -> None:
@@ -101,7 +98,7 @@ def _enter(
     """
     line, count = segment.timeline, len(fate)
     worked = min(segment.length, line.makespan)
-    spent, (other, checkpoint) = _intervals(line, worked)[:count], _joules(line, devices, segment.length)
+    spent, (other, checkpoint) = _intervals(line, worked)[:count], _joules(line, segment.length)
     stays, part = fate == DONE, slice(segment.first, segment.first + count)
     planned = float(plan.seconds[part] @ stays)
     usual = min(float(spent @ stays), planned)
@@ -109,7 +106,7 @@ def _enter(
     usual_joules = min(float(other[:count] @ stays), float(plan.joules[part] @ stays))
     entries = {
         "useful": (usual - logs, usual_joules),
-        "checkpoint": (logs + segment.length - worked, float(checkpoint[:count] @ stays) + _paused(segment, devices)),
+        "checkpoint": (logs + segment.length - worked, float(checkpoint[:count] @ stays) + _paused(segment)),
         "stalled": (float(spent @ stays) - usual, float(other[:count] @ stays) - usual_joules),
         "replay": (float(spent @ (fate == AGAIN)), float((other + checkpoint)[:count] @ (fate == AGAIN))),
         "lost": (
@@ -122,10 +119,10 @@ def _enter(
         dynamic[name] += joules
 
 
-def _paused(segment: Segment, devices: Mapping[str, Device]) -> float:
+def _paused(segment: Segment) -> float:
     if segment.pause is None:
         return 0.0
-    return sum(dynamic_joules(segment.pause, devices, segment.length - segment.timeline.makespan).values())
+    return float(worked(segment.pause, segment.length - segment.timeline.makespan).joules.sum())
 
 
 def _intervals(line: Timeline, until: float) -> Floats:
@@ -136,11 +133,10 @@ def _intervals(line: Timeline, until: float) -> Floats:
     return np.diff(ends, prepend=0.0)
 
 
-def _joules(line: Timeline, devices: Mapping[str, Device], until: float) -> tuple[Floats, Floats]:
+def _joules(line: Timeline, until: float) -> tuple[Floats, Floats]:
     """Return dynamic joules by batch, (N,), done by `until` seconds: of other stages, and of checkpoints."""
-    done = fraction_done(line, until)
-    found = np.zeros((2, done.shape[0]))
-    for (task, name), busy, joules in zip(line.demands, line.busy, line.dynamic, strict=True):
-        stage = line.graph.tasks[task].stage
-        found[int(stage == "Checkpoint")] += done[:, task] * (joules + busy * devices[name].busy_watts)
-    return found[0], found[1]
+    joules = np.zeros((len(line.graph.tasks), line.joules.shape[1]))
+    np.add.at(joules, line.layout.accounts.task, line.joules)
+    done = fraction_done(line, until) * joules.T[line.kind]
+    logs = [task.stage == "Checkpoint" for task in line.graph.tasks]
+    return done[:, np.logical_not(logs)].sum(axis=1), done[:, logs].sum(axis=1)

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import starmap
+from typing import Any
 
-from ..hardware.device import stored
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
+from ..schedule.evaluate import DesignPoint, Observed, Whole
 from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
-from ..schedule.timeline import Timeline, Until, busy_seconds, dynamic_joules, pmem_written
+from ..schedule.timeline import Timeline, Until, Worked, worked
 from ..systems.traffic import Traffic
 from ..training.loop import Scores
-from .ledger import RunLedger, run_ledger
+from .ledger import RunLedger, run_ledger, undisturbed_ledger
 
 DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
 
@@ -49,30 +50,17 @@ class Report:
         return sum(self.static.values()) + sum(self.dynamic.values())
 
 
-def report(run: Run, steady: Steady, amounts: Traffic, scores: Scores) -> Report:
+def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     """Close the books of a run."""
-    devices = run.machine.devices
-    joules, seconds, written, media = dict.fromkeys(devices, 0.0), dict.fromkeys(devices, 0.0), 0.0, 0.0
-    for line, until in _worked(run):
-        for name, some in dynamic_joules(line, devices, until).items():
-            joules[name] += some
-        for name, some in busy_seconds(line, devices, until).items():
-            seconds[name] += some
-        written += pmem_written(line, until)
-        media += pmem_written(line, until, partial(stored, devices["pmem"])) if "pmem" in devices else 0.0
+    work = Worked(*(sum(some) for some in zip(*starmap(worked, _worked(run)), strict=True)))
+    batches = amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch
     return Report(
-        machine=run.machine,
+        **_accounts(run.machine, run.elapsed, work),
         amounts=amounts,
-        steady=steady,
+        steady=run.planned.steady,
         stale=_stale(run),
-        batches=amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch,
-        elapsed=run.elapsed,
-        static={name: device.idle_watts * run.elapsed for name, device in devices.items()},
-        dynamic=joules,
-        busy=seconds,
-        pmem_written=written,
-        pmem_media_written=media,
-        ledger=run_ledger(run, steady.stage("Checkpoint")),
+        batches=batches,
+        ledger=run_ledger(run),
         crashes=run.crashes,
         strikes=sum(len(crash.outage.strikes) for crash in run.crashes)
         + sum(strike.fault != FULL_SPEED for strike in run.strikes),
@@ -80,6 +68,32 @@ def report(run: Run, steady: Steady, amounts: Traffic, scores: Scores) -> Report
         unrecoverable=not run.completed,
         scores=scores,
     )
+
+
+def undisturbed_report(point: DesignPoint, seen: Observed, whole: Whole, batches: int) -> Report:
+    """Return the accounts of so many batches that nothing disturbed: as they were counted, or as an estimate scales them."""
+    watts = sum([device.idle_watts for device in point.machine.devices.values()])
+    every, logs = watts * whole.elapsed + sum(whole.work.joules.tolist()), watts * whole.waits + whole.logs
+    return Report(
+        **_accounts(point.machine, whole.elapsed, whole.work),
+        amounts=point.plan.amounts,
+        steady=seen.average,
+        stale=seen.stale,
+        batches=batches,
+        ledger=undisturbed_ledger(whole.elapsed, whole.waits, every, logs),
+    )
+
+
+def _accounts(m: Machine, elapsed: float, work: Worked) -> dict[str, Any]:
+    return {
+        "machine": m,
+        "elapsed": elapsed,
+        "static": {name: device.idle_watts * elapsed for name, device in m.devices.items()},
+        "dynamic": dict(zip(m.devices, work.joules.tolist(), strict=True)),
+        "busy": dict(zip(m.devices, work.busy.tolist(), strict=True)),
+        "pmem_written": work.written,
+        "pmem_media_written": work.media,
+    }
 
 
 def _worked(run: Run) -> Iterator[tuple[Timeline, Until]]:

@@ -1,7 +1,4 @@
-"""Averaging kernel: steady states of many machines that share a plan, each scheduled for its window, without a timeline.
-
-The same kernel averages the window of a single timeline (`engine/schedule/steady_state.py`).
-"""
+"""Averaging kernel: machines that share a plan are scheduled and averaged, many without a timeline each, one with its state."""
 
 from typing import NamedTuple
 
@@ -9,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from ..core.arrays import Flags, Floats, Ints
-from .kernels.events import _advance, refusal
+from .kernels.events import advance, refusal
 from .kernels.in_order import LANES, Lanes, Order, draw, empty_lanes, enter_lane, follow, order_of, ordered
 from .kernels.periodic import forget
 from .kernels.template import (
@@ -26,7 +23,7 @@ from .kernels.template import (
     exposed,
     stretches,
 )
-from .kernels.totals import Sums, Totals, enter, means, sums_of, total
+from .kernels.totals import Sums, Totals, empty_totals, enter, means, sums_of, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)
@@ -72,6 +69,15 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     return found
 
 
+def schedule_alone(template: Template, kind: Ints, accounts: Accounts, taken: Taken) -> tuple[ScheduleState, Averages]:
+    """Schedule and average the first of the machines, and keep its schedule; durations count by their shape and stretches."""
+    shape, state = template.durations.shape, begin(template)
+    found = empty_averages(1, shape[1], taken.busy_watts.shape[1], accounts.cells)
+    inputs, untotalled = Inputs(kind, accounts, taken, sums_of(taken, kind, False)), empty_totals(0, shape, accounts.cells)
+    _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, untotalled)
+    return state, found
+
+
 def _events(template: Template, state: ScheduleState, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> None:
     past = Past.empty(template.durations.shape[1], template.servers)
     failed = _observe(template, state, past, machines, inputs, averages, totals)
@@ -91,7 +97,7 @@ def _observe(
         _longest(accounts, taken.seconds, taken.row[p], task_seconds)
         _start_over(graph, state, kind, task_seconds, newest)
         forget(past)
-        failed = _advance(graph, state, past)
+        failed = advance(graph, state, past)
         if failed:
             return int(failed)
         low, high, last = _bounds(graph, state)

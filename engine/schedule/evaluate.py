@@ -16,12 +16,12 @@ from ..scenario.scenario import Scenario
 from ..systems.system import System, log_policy, named
 from ..systems.traffic import Traffic
 from .averages import EXPOSED, observe
-from .kernels.template import Averages, Taken
+from .kernels.template import Averages
 from .kernels.totals import Totals, empty_totals
-from .layout import PlanLayout, laid_out
+from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steadies
-from .timeline import Line, template_of, with_log_queued_at
+from .timeline import Line, Worked
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
 
@@ -53,17 +53,16 @@ class DesignPoint:
 
 
 class Whole(NamedTuple):
-    """A run that nothing cuts, in seconds and bytes; `cells` are busy seconds and joules, `waits` what checkpoints expose.
+    """A run that nothing cuts: its seconds, its work, of which checkpoints expose `waits` seconds and take `logs` joules.
 
     Its `line` is there if it was asked for.
     """
 
     elapsed: float
-    cells: list[list[float]]
-    written: float
-    media: float
+    work: Worked
     waits: float
-    line: Line | None
+    logs: float
+    line: Line | None = None
 
 
 class Observed(NamedTuple):
@@ -130,8 +129,8 @@ def evaluate(
 
 
 def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[int, Observed]]:
-    taken = _taken(layout, machines)
-    queued = _queued_at(layout, taken)
+    taken = layout.taken(machines)
+    queued = layout.log_queues_at(taken)
     for demand in np.unique(queued):
         mine = np.flatnonzero(queued == demand)
         shape = len(layout.kind), len(layout.graph.tasks)
@@ -154,30 +153,11 @@ def _wholes(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Li
     ends = room.ends.copy()
     ends[:, -1] = room.makespan
     waits = np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)).sum(axis=1)
-    columns = (room.makespan, room.cells, room.written, room.media, waits)
-    return starmap(Whole, zip(*(column.tolist() for column in columns), lines, strict=False))
-
-
-def _taken(layout: PlanLayout, machines: Sequence[Mapping[str, Device]]) -> Taken:
-    """Gather what each machine's devices take; a device that several machines have is asked once."""
-    row, costs, rows = np.empty((len(machines), len(layout.demands)), dtype=np.int64), [], 0
-    for name, mine in layout.mine.items():
-        different = {id(machine[name]): machine[name] for machine in machines}
-        first = {one: rows + i * len(mine) for i, one in enumerate(different)}
-        row[:, mine] = np.array([first[id(machine[name])] for machine in machines])[:, None] + np.arange(len(mine))
-        costs += [layout.taken(name, device) for device in different.values()]
-        rows += len(different) * len(mine)
-    watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
-    busy, idle = np.ascontiguousarray(watts[:, :, 0]), np.ascontiguousarray(watts[:, :, 1])
-    seconds, joules, stored = (np.concatenate(some) for some in zip(*costs, strict=True))
-    return Taken(row, seconds, joules, stored, layout.written, busy, idle)
-
-
-def _queued_at(layout: PlanLayout, taken: Taken) -> Any:
-    """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest."""
-    logs = [k for k, task in enumerate(layout.graph.tasks) if task.during]
-    if not logs:
-        return np.zeros(len(taken.row), dtype=np.int64)
-    mine = np.flatnonzero(layout.accounts.task == logs[0])
-    every = (taken.seconds * np.bincount(layout.kind, minlength=layout.kinds)).sum(axis=1)
-    return np.argmax(every[taken.row[:, mine]], axis=1)
+    busy, joules = np.zeros((2, len(ends), len(layout.devices)))
+    kept = np.zeros(len(ends))
+    for c, (stage, name) in enumerate(layout.cells):
+        busy[:, layout.devices.index(name)] += room.cells[:, c, 0]
+        joules[:, layout.devices.index(name)] += room.cells[:, c, 1]
+        kept += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
+    works = map(Worked, busy, joules, room.written.tolist(), room.media.tolist())
+    return map(Whole, room.makespan.tolist(), works, waits.tolist(), kept.tolist(), lines)

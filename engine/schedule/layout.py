@@ -4,7 +4,7 @@ D demands of K tasks ask V devices for work in N batches. Few batches differ fro
 like, and costs are computed for these alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
 from ..hardware.device import Device, joules, seconds, stored
-from .kernels.template import Accounts
+from .kernels.template import Accounts, Taken, Template, stretches
 
 MOST_COSTS = 1024
 
@@ -45,8 +45,34 @@ class PlanLayout:
     written: Floats
     costs: dict[int, tuple[Device, Costs]] = field(default_factory=dict)
 
-    def taken(self, name: str, device: Device) -> Costs:
-        """Return what a device takes for its demands."""
+    def taken(self, machines: Sequence[Mapping[str, Device]]) -> Taken:
+        """Gather what each machine's devices take; a device that several machines have is asked once."""
+        row, costs, rows = np.empty((len(machines), len(self.demands)), dtype=np.int64), [], 0
+        for name, mine in self.mine.items():
+            different = {id(machine[name]): machine[name] for machine in machines}
+            first = {one: rows + i * len(mine) for i, one in enumerate(different)}
+            row[:, mine] = np.array([first[id(machine[name])] for machine in machines])[:, None] + np.arange(len(mine))
+            costs += [self._taken_by(name, device) for device in different.values()]
+            rows += len(different) * len(mine)
+        watts = np.array([[(d.busy_watts, d.idle_watts) for d in machine.values()] for machine in machines], dtype=np.float64)
+        busy, idle = np.ascontiguousarray(watts[:, :, 0]), np.ascontiguousarray(watts[:, :, 1])
+        seconds, joules, stored = (np.concatenate(some) for some in zip(*costs, strict=True))
+        return Taken(row, seconds, joules, stored, self.written, busy, idle)
+
+    def log_queues_at(self, taken: Taken) -> Ints:
+        """Return for each machine the demand of the rolling log, by number, in whose lane it waits: the slowest, (P,).
+
+        So a slow medium is never asked for more than it has.
+        """
+        logs = [k for k, task in enumerate(self.graph.tasks) if task.during]
+        if not logs:
+            return np.zeros(len(taken.row), dtype=np.int64)
+        mine = np.flatnonzero(self.accounts.task == logs[0])
+        every = (taken.seconds * np.bincount(self.kind, minlength=self.kinds)).sum(axis=1)
+        slowest: Ints = np.argmax(every[taken.row[:, mine]], axis=1)
+        return slowest
+
+    def _taken_by(self, name: str, device: Device) -> Costs:
         known = self.costs.get(id(device))
         if known is None:
             if len(self.costs) >= MOST_COSTS:
@@ -128,3 +154,50 @@ def _of(example: Ints, batches: int, demand: Demand) -> Demand:
     short = {name: value[example] for name, value in vars(demand.work).items() if _varies(value, batches)}
     work: Work = replace(demand.work, **short)
     return replace(demand, work=work)
+
+
+def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
+    """Let the rolling log wait in the lane of one of its demands, by number."""
+
+    def queued(task: Task) -> Task:
+        chosen = task.demands[demand]
+        return replace(task, demands=(chosen, *(other for other in task.demands if other is not chosen)))
+
+    return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
+
+
+def template_of(graph: TaskGraph, durations: Floats) -> Template:
+    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds."""
+    tasks = graph.tasks
+    servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
+    rolls = [k for k, task in enumerate(tasks) if task.during]
+    if len(rolls) > 1:
+        raise ValueError("a graph can have one rolling log.")
+    same_pointers, same = _successors(tasks, {k: task.after for k, task in enumerate(tasks)}, graph)
+    next_pointers, following = _successors(tasks, {k: task.after_previous for k, task in enumerate(tasks)}, graph)
+    first_needs = np.array([len(set(task.after)) for task in tasks], dtype=np.int64)
+    return Template(
+        durations=durations,
+        server=np.array([servers[task.server] for task in tasks], dtype=np.int64),
+        background=np.array([task.background for task in tasks], dtype=np.bool_),
+        same_pointers=same_pointers,
+        same=same,
+        next_pointers=next_pointers,
+        next=following,
+        first_needs=first_needs,
+        needs=first_needs + np.array([len(set(task.after_previous)) for task in tasks], dtype=np.int64),
+        roll=rolls[0] if rolls else -1,
+        gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
+        bound=tasks[rolls[0]].bound if rolls else 0,
+        servers=len(servers),
+        alike=stretches(durations),
+    )
+
+
+def _successors(tasks: tuple[Task, ...], needs: Mapping[int, tuple[str, ...]], graph: TaskGraph) -> tuple[Ints, Ints]:
+    after: list[list[int]] = [[] for _ in tasks]
+    for k, names in needs.items():
+        for name in sorted(set(names)):
+            after[graph.index(name)].append(k)
+    pointers = np.cumsum([0, *[len(items) for items in after]], dtype=np.int64)
+    return pointers, np.array([k for items in after for k in items], dtype=np.int64)

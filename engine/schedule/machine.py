@@ -18,7 +18,6 @@ from ..systems import system
 from ..systems.capacity import Fit, fit
 from ..systems.system import LogPolicy, System, built, powered
 from ..systems.traffic import Traffic
-from .steady_state import steady
 from .timeline import Slow, Timeline, timeline
 
 WINDOW, TURNS, LONGEST = 64, 3, 2048
@@ -66,7 +65,7 @@ def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: S
     """Plan the batches of `traffic` and schedule them, some perhaps slowly; queues are as in the timeline `like`."""
     graph = m.system.plan(m.scenario, m.log_policy, traffic)
     check(graph, frozenset(m.devices), m.log_policy.log)
-    return timeline(graph, m.devices, traffic.batches, like.graph if like else None, slow)
+    return timeline(graph, m.devices, traffic.batches, like, slow)
 
 
 def settle(scenario: Scenario) -> Fit:
@@ -126,7 +125,7 @@ def _sized(scenario: Scenario) -> Fit:
 
     def reached(count: int) -> float:
         m = machine_of(fit(on(scenario, count)).scenario)
-        return scenario.data.batch_size / steady(expected_line(m), m.devices).step
+        return scenario.data.batch_size / expected_line(m).steady.step
 
     low, high, best, fastest = first - 1, first, first, 0.0
     while high <= min(most, PATIENCE * best + 1):

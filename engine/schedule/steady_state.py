@@ -1,17 +1,10 @@
-"""The steady state of a timeline: step time, exposed and busy seconds, and joules, per batch and device."""
+"""A steady state: step time, exposed and busy seconds, and joules, per batch and device."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from ..core.arrays import Floats, Row
-from ..core.work import written
-from ..hardware.device import Device, stored
-from .averages import average, empty_averages
+from ..core.arrays import Row
 from .kernels.template import Averages
-from .layout import accounts_of
-from .timeline import Timeline
 
 Cell = tuple[str, str, float, float, float]
 
@@ -47,28 +40,14 @@ class Steady:
             for stage, name, busy, exposed, joules in self.cells
         )
 
+    @property
+    def logs(self) -> float:
+        """Joules of checkpoints, static power apart."""
+        return sum([cell[4] for cell in self.cells if cell[0] == "Checkpoint"])
+
     def stage(self, name: str) -> float:
         """Exposed seconds of a stage."""
         return sum([cell[3] for cell in self.cells if cell[0] == name])
-
-
-def steady(timeline: Timeline, devices: Mapping[str, Device]) -> Steady:
-    """Average a timeline over its steady-state window."""
-    low, high, batches = timeline.window()
-    shares = ran(timeline, batches)
-    accounts, cells = accounts_of(timeline.graph.tasks, tuple(devices))
-    mean = np.zeros((4, len(timeline.demands)))
-    mean[0], mean[1] = ([_mean(some, batches) for some in each] for each in (timeline.busy, timeline.dynamic))
-    works = [demand.work for task in timeline.graph.tasks for demand in task.demands]
-    for d, (work, (_, name)) in enumerate(zip(works, timeline.demands, strict=True)):
-        if name == "pmem":
-            mean[2:, d] = [_mean(np.atleast_1d(some), batches) for some in (written(work), stored(devices[name], work))]
-    found = empty_averages(1, len(shares), len(devices), len(cells))
-    found.step[0], found.exposed[0] = (high - low) / batches, timeline.exposed()
-    busy_watts = np.array([device.busy_watts for device in devices.values()])
-    idle_watts = np.array([device.idle_watts for device in devices.values()])
-    average(accounts, mean, np.array(shares), busy_watts, idle_watts, found, 0)
-    return next(steadies(found, tuple(devices), cells))
 
 
 def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Iterator[Steady]:
@@ -87,15 +66,3 @@ def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str,
         )
         for step, exposed, busy, dynamic, static, each, user, media in zip(*(column.tolist() for column in columns), strict=True)
     )
-
-
-def _mean(values: Floats, batches: int) -> float:
-    """Return the mean of the last batches; np.mean says the same, but half of its time is spent on getting ready."""
-    last = values[-batches:]
-    return float(np.add.reduce(last)) / len(last)
-
-
-def ran(timeline: Timeline, batches: int) -> tuple[float, ...]:
-    """Return the share of batches in which each task ran: 1, but less for a log that spans batches."""
-    done = np.mean(~np.isnan(timeline.end[-batches:]), axis=0)
-    return tuple(float(x) for x in done)

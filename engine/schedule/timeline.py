@@ -1,17 +1,21 @@
 """A timeline: when each task of each batch starts and ends, what it costs, and what was durable at an instant."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ..core.arrays import Flags, Floats, Ints
-from ..core.graph import Demand, Task, TaskGraph
-from ..core.work import Amount, Work, written
-from ..hardware.device import Device, joules, seconds
-from .kernels.events import advance
-from .kernels.template import ScheduleState, Template, exposed, stretches
+from ..core.graph import TaskGraph
+from ..hardware.device import Device
+from .averages import schedule_alone
+from .kernels.template import Averages, ScheduleState, Taken, Template
+from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
+from .steady_state import Steady, steadies
 
+BY_KIND = ("seconds", "joules", "stored", "written")
 Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended
 
 
@@ -44,38 +48,59 @@ class Line:
         return float(self.end[:, self._not_rolling].max())
 
     @property
+    def ran(self) -> Floats:
+        """Share of the batches after the first two in which each task ran, (K,): 1, but less for a log that spans batches."""
+        shares: Floats = np.mean(~np.isnan(self.end[2 if len(self.end) > 2 else 0 :]), axis=0)
+        return shares
+
+    @property
     def _not_rolling(self) -> Flags:
         return np.array([not task.during for task in self.graph.tasks])
 
 
 @dataclass(frozen=True)
 class Timeline(Line):
-    """A line with what it costs.
+    """A line with what it costs: the arrays of one machine, `kind` (N,) the column of `taken` that each batch is like.
 
-    `busy` has the seconds each demand keeps its device working (0 for work beside the device's own) and
-    `dynamic` its joules, both (N,), in the order of `demands`, which lists (task position, device).
+    A rolling log waits in the lane of its demand number `log_queue`.
     """
 
+    layout: PlanLayout
+    taken: Taken
+    kind: Ints
+    log_queue: int
     state: ScheduleState
-    demands: tuple[tuple[int, str], ...]
-    busy: tuple[Floats, ...]
-    dynamic: tuple[Floats, ...]
+    averages: Averages
 
-    def window(self) -> tuple[float, float, int]:
-        """Return start, end and number of batches of the steady state: all batches after the first two."""
-        ends = self.batch_ends
-        return (float(ends[1]), float(ends[-1]), len(ends) - 2) if len(ends) > 2 else (0.0, float(ends[-1]), len(ends))
+    @cached_property
+    def steady(self) -> Steady:
+        """Its averages over the batches after the first two."""
+        return next(steadies(self.averages, self.layout.devices, self.layout.cells))
 
-    def exposed(self) -> Floats:
-        """Return each task's seconds on the critical path of a steady-state batch, (K,); they sum to the step time."""
-        low, _, batches = self.window()
-        last = (self.end.shape[0] - 1) * self.end.shape[1] + int(np.argmax(np.where(self.foreground, self.end[-1], -np.inf)))
-        shares: Floats = exposed(self.template, self.state, last, low) / batches
-        return shares
+    @cached_property
+    def busy(self) -> Floats:
+        """Seconds that each demand keeps its device working, by kind of batch, (D, R): 0 for work beside the device's own."""
+        spent: Floats = np.where(self.layout.accounts.beside[:, None], 0.0, self.taken.seconds[self.taken.row[0]])
+        return spent
+
+    @cached_property
+    def joules(self) -> Floats:
+        """Joules of each demand beyond static power, by kind of batch, (D, R)."""
+        watts = self.taken.busy_watts[0, self.layout.accounts.device]
+        joules: Floats = self.taken.joules[self.taken.row[0]] + self.busy * watts[:, None]
+        return joules
 
 
-@dataclass(frozen=True)
-class Slow:
+class Worked(NamedTuple):
+    """What was done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
+
+    busy: Floats
+    joules: Floats
+    written: float
+    media: float
+
+
+class Slow(NamedTuple):
     """Which batches, (N,), meet slower `devices`."""
 
     batches: Flags
@@ -83,111 +108,37 @@ class Slow:
 
 
 def timeline(
-    graph: TaskGraph, devices: Mapping[str, Device], batches: int, like: TaskGraph | None = None, slow: Slow | None = None
+    graph: TaskGraph, devices: Mapping[str, Device], batches: int, like: Timeline | None = None, slow: Slow | None = None
 ) -> Timeline:
     """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch.
 
-    A rolling log queues at its slowest device; part of a longer run says by the run's graph, `like`, which one that is.
+    A rolling log queues at its slowest device, in part of a run where it does in the whole one, `like`.
     """
-    graph = with_log_queued_at(graph, _lane_of_log(graph, devices, like))
-    asked = [(k, demand) for k, task in enumerate(graph.tasks) for demand in task.demands]
-    demands = tuple((k, demand.device) for k, demand in asked)
-    spent = [_seconds(devices, demand, batches, slow) for _, demand in asked]
-    dynamic = tuple(np.broadcast_to(joules(devices[demand.device], demand.work), (batches,)) for _, demand in asked)
-    durations = np.zeros((batches, len(graph.tasks)))
-    for (k, _), some in zip(asked, spent, strict=True):
-        durations[:, k] = np.maximum(durations[:, k], some)
-    busy = tuple(np.zeros(batches) if demand.beside else some for (_, demand), some in zip(asked, spent, strict=True))
-    template = template_of(graph, durations)
-    state = advance(template)
-    return Timeline(graph, template, state.start, state.end, state, demands, busy, dynamic)
+    layout = laid_out(graph, tuple(devices), batches)
+    taken, kind = layout.taken([devices]), layout.kind
+    queue = like.log_queue if like else int(layout.log_queues_at(taken)[0])
+    if slow:
+        late = layout.taken([{**devices, **slow.devices}])
+        both = {name: np.hstack([getattr(taken, name), getattr(late, name)]) for name in BY_KIND}
+        taken, kind = taken._replace(**both), kind + layout.kinds * slow.batches
+    lasting = np.zeros((len(graph.tasks), taken.seconds.shape[1]))
+    np.maximum.at(lasting, layout.accounts.task, taken.seconds[taken.row[0]])
+    graph = with_log_queued_at(layout.graph, queue)
+    template = template_of(graph, np.ascontiguousarray(lasting.T[kind]))
+    state, averages = schedule_alone(template, kind, layout.accounts, taken)
+    return Timeline(graph, template, state.start, state.end, layout, taken, kind, queue, state, averages)
 
 
-def _seconds(devices: Mapping[str, Device], demand: Demand, batches: int, slow: Slow | None) -> Floats:
-    usual = np.broadcast_to(seconds(devices[demand.device], demand.work), (batches,))
-    if slow is None or demand.device not in slow.devices:
-        return usual
-    return np.where(slow.batches, seconds(slow.devices[demand.device], demand.work), usual)
-
-
-def _lane_of_log(graph: TaskGraph, devices: Mapping[str, Device], like: TaskGraph | None) -> int:
-    """Return in the lane of which of its demands a rolling log waits: a slow medium is never asked for more than it has."""
-    asked = next((task.demands for task in graph.tasks if task.during), ())
-    if like and asked:
-        return [demand.device for demand in asked].index(next(task.server[0] for task in like.tasks if task.during))
-    return int(np.argmax([np.mean(seconds(devices[demand.device], demand.work)) for demand in asked])) if asked else 0
-
-
-def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
-    """Let the rolling log wait in the lane of one of its demands, by number."""
-
-    def queued(task: Task) -> Task:
-        chosen = task.demands[demand]
-        return replace(task, demands=(chosen, *(other for other in task.demands if other is not chosen)))
-
-    return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
-
-
-def template_of(graph: TaskGraph, durations: Floats) -> Template:
-    """Return a graph as the arrays that the schedule works on; `durations` are (N, K) seconds."""
-    tasks = graph.tasks
-    servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
-    rolls = [k for k, task in enumerate(tasks) if task.during]
-    if len(rolls) > 1:
-        raise ValueError("a graph can have one rolling log.")
-    same_pointers, same = _successors(tasks, {k: task.after for k, task in enumerate(tasks)}, graph)
-    next_pointers, following = _successors(tasks, {k: task.after_previous for k, task in enumerate(tasks)}, graph)
-    first_needs = np.array([len(set(task.after)) for task in tasks], dtype=np.int64)
-    return Template(
-        durations=durations,
-        server=np.array([servers[task.server] for task in tasks], dtype=np.int64),
-        background=np.array([task.background for task in tasks], dtype=np.bool_),
-        same_pointers=same_pointers,
-        same=same,
-        next_pointers=next_pointers,
-        next=following,
-        first_needs=first_needs,
-        needs=first_needs + np.array([len(set(task.after_previous)) for task in tasks], dtype=np.int64),
-        roll=rolls[0] if rolls else -1,
-        gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
-        bound=tasks[rolls[0]].bound if rolls else 0,
-        servers=len(servers),
-        alike=stretches(durations),
-    )
-
-
-def _successors(tasks: tuple[Task, ...], needs: Mapping[int, tuple[str, ...]], graph: TaskGraph) -> tuple[Ints, Ints]:
-    after: list[list[int]] = [[] for _ in tasks]
-    for k, names in needs.items():
-        for name in sorted(set(names)):
-            after[graph.index(name)].append(k)
-    pointers = np.cumsum([0, *[len(items) for items in after]], dtype=np.int64)
-    return pointers, np.array([k for items in after for k in items], dtype=np.int64)
-
-
-def dynamic_joules(timeline: Timeline, devices: Mapping[str, Device], until: Until) -> dict[str, float]:
-    """Return joules by device, beyond static power, of the work done in the first `until` seconds."""
-    joules = dict.fromkeys(devices, 0.0)
-    done = fraction_done(timeline, until)
-    for (task, name), busy, energy in zip(timeline.demands, timeline.busy, timeline.dynamic, strict=True):
-        joules[name] += float(done[:, task] @ (energy + busy * devices[name].busy_watts))
-    return joules
-
-
-def busy_seconds(timeline: Timeline, devices: Mapping[str, Device], until: Until) -> dict[str, float]:
-    """Return by device the seconds of work done in the first `until` seconds."""
-    seconds = dict.fromkeys(devices, 0.0)
-    done = fraction_done(timeline, until)
-    for (task, name), spent in zip(timeline.demands, timeline.busy, strict=True):
-        seconds[name] += float(done[:, task] @ spent)
-    return seconds
-
-
-def pmem_written(timeline: Timeline, until: Until, bytes_of: Callable[[Work], Amount] = written) -> float:
-    """Return the bytes stored into persistent memory in the first `until` seconds; `bytes_of` says what counts."""
-    done = fraction_done(timeline, until)
-    asked = ((k, demand) for k, task in enumerate(timeline.graph.tasks) for demand in task.demands)
-    return sum(float(np.sum(done[:, k] * bytes_of(demand.work))) for k, demand in asked if demand.device == "pmem")
+def worked(line: Timeline, until: Until) -> Worked:
+    """Return what was done in the first `until` seconds."""
+    accounts, row = line.layout.accounts, line.taken.row[0]
+    share = np.zeros((line.taken.seconds.shape[1], len(line.graph.tasks)))
+    np.add.at(share, line.kind, fraction_done(line, until))
+    done = share.T[accounts.task]
+    busy, joules = np.zeros((2, len(line.layout.devices)))
+    np.add.at(busy, accounts.device, (done * line.busy).sum(axis=1))
+    np.add.at(joules, accounts.device, (done * line.joules).sum(axis=1))
+    return Worked(busy, joules, float((done * line.taken.written).sum()), float((done * line.taken.stored[row]).sum()))
 
 
 def fraction_done(timeline: Timeline, until: Until) -> Floats:

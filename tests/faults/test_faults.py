@@ -290,6 +290,13 @@ def link_costs(link):
     return [(kind, cost) for kind, cost in link.seconds.items() if kind.__name__ in ("Move", "Copy")]
 
 
+def test_the_first_batch_after_a_recovery_looks_all_its_rows_up_as_the_first_of_a_run_does():
+    m, amounts = ready(timed("cxl")), counted(timed("cxl"), 40)
+    resumed = SegmentSchedule(m, amounts, schedule(m, amounts), 20, 0.0, False).segment().timeline
+    lookups = resumed.template.durations[:, resumed.graph.index("Embedding lookup")]
+    assert lookups[0] > 0 and not lookups[1:].any()
+
+
 def test_a_fault_during_a_full_checkpoint_recovers_from_the_log_before_it():
     at = 0.5 * span("cxl-b")
     knobs = {"machine.cxl_bandwidth_GBps": 0.1}

@@ -14,7 +14,6 @@ from engine.run.run import run
 from engine.run.shared_training import untrained
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
-from engine.schedule.steady_state import steady
 from engine.simulate import simulate
 from engine.training.loop import Scores
 from tests.cases import each, examples
@@ -48,7 +47,7 @@ def accounts(asked):
     """Return a run and its report."""
     m, asks = ready(asked), amounts(asked.system)
     done, _ = run(m, asks, None, untrained(m))
-    return done, report(done, steady(done.planned, m.devices), asks, Scores())
+    return done, report(done, asks, Scores())
 
 
 instants = st.lists(st.tuples(st.sampled_from(NAMES), st.floats(0, 0.02)), max_size=5)

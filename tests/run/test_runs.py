@@ -16,7 +16,6 @@ from engine.run.shared_training import untrained
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
-from engine.schedule.steady_state import steady
 from engine.simulate import simulate
 from engine.store.kept import result_text
 from engine.training.loop import Scores
@@ -41,7 +40,7 @@ def by_timeline(asked):
     m = machine_of(settle(asked).scenario)
     amounts = counted.counted_traffic(m.scenario, asked.system)
     done, _ = run(m, amounts, None, untrained(m))
-    return run_result(asked, done, report(done, steady(done.planned, m.devices), amounts, Scores()), (), ())
+    return run_result(asked, done, report(done, amounts, Scores()), (), ())
 
 
 def close(found, wanted):

@@ -13,13 +13,12 @@ from engine.results.report import report
 from engine.run.run import run
 from engine.run.shared_training import untrained
 from engine.scenario.scenario import with_values
-from engine.schedule import timeline
 from engine.schedule.machine import schedule
-from engine.schedule.steady_state import steady
+from engine.schedule.timeline import worked
 from engine.simulate import simulate
 from engine.training.loop import Scores
 from tests.cases import each, examples
-from tests.machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, uneven
+from tests.machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, planned, ready, scenario, uneven
 
 BATCHES = 12
 MACHINES = dict(every_machine())
@@ -119,15 +118,16 @@ def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_n
     assert joules(drive, HomeWrites(1e5, 64)) == pytest.approx((18 - 4) * 1e5 / 1.5e6, **same)
     asked = scenario("dlrm-kaggle", "ssd")
     line = schedule(ready(asked), flow(asked, BATCHES))
-    before_last = timeline.dynamic_joules(line, ready(asked).devices, line.makespan)["ssd"]
+    before_last = worked(line, line.makespan).joules[line.layout.devices.index("ssd")]
     home = (18 - 4) * BATCHES * flow(asked, 1).rows[0] / 1.5e6
     assert before_last > home
 
 
-def price(machine, line):
+def price(machine, amounts):
     """Return joules beyond static power, (batches, tasks): amounts, and the swing of a device while it works."""
-    found = np.zeros(line.start.shape)
-    for k, task in enumerate(line.graph.tasks):
+    tasks = planned(machine, amounts).tasks
+    found = np.zeros((amounts.batches, len(tasks)))
+    for k, task in enumerate(tasks):
         for demand in task.demands:
             device = machine.devices[demand.device]
             swing = 0.0 if demand.lane in ("drain", "copy engine") else device.busy_watts
@@ -137,13 +137,13 @@ def price(machine, line):
 
 @each("name", MACHINES, few=60)
 def test_a_run_costs_the_joules_of_its_work_and_the_watts_of_its_devices(name):
-    machine = ready(MACHINES[name])
-    line = schedule(machine, uneven(flow(MACHINES[name], BATCHES)))
-    each = np.where(np.isnan(line.end), 0.0, price(machine, line))
-    spent = sum(timeline.dynamic_joules(line, machine.devices, line.makespan).values())
-    under_way = np.nansum(price(machine, line)[np.isnan(line.end) & ~np.isnan(line.start)])
+    machine, amounts = ready(MACHINES[name]), uneven(flow(MACHINES[name], BATCHES))
+    line, prices = schedule(machine, amounts), price(machine, amounts)
+    each = np.where(np.isnan(line.end), 0.0, prices)
+    spent = worked(line, line.makespan).joules.sum()
+    under_way = np.nansum(prices[np.isnan(line.end) & ~np.isnan(line.start)])
     assert each.sum() * (1 - 1e-9) <= spent <= (each.sum() + under_way) * (1 + 1e-9)
-    average = steady(line, machine.devices)
+    average = line.steady
     watts = sum(device.idle_watts for device in machine.devices.values())
     assert sum(average.static.values()) == pytest.approx(watts * average.step, **same)
     assert under_way or sum(average.dynamic.values()) == pytest.approx(each[2:].sum() / (BATCHES - 2), **same)
@@ -154,7 +154,7 @@ def test_energy_spent_grows_with_time_from_nothing_to_all_of_it(system):
     machine = ready(scenario("trainingcxl-rm1", system))
     line = schedule(machine, flow(scenario("trainingcxl-rm1", system), BATCHES))
     instants = np.linspace(0, line.makespan, 40)
-    spent = [sum(timeline.dynamic_joules(line, machine.devices, at).values()) for at in instants]
+    spent = [worked(line, at).joules.sum() for at in instants]
     assert spent[0] == 0
     assert (np.diff(spent) >= 0).all()
     assert spent[20] / spent[-1] == pytest.approx(0.5, abs=0.1)
@@ -181,7 +181,7 @@ def struck(system, instants, **knobs):
     machine = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
 
     done, _ = run(machine, amounts, None, untrained(machine))
-    return done, report(done, steady(done.planned, machine.devices), amounts, Scores())
+    return done, report(done, amounts, Scores())
 
 
 @examples(30)

@@ -14,8 +14,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule import averages
 from engine.schedule.kernels.totals import empty_totals
-from engine.schedule.layout import accounts_of
-from engine.schedule.timeline import template_of
+from engine.schedule.layout import accounts_of, template_of
 from tests.cases import examples
 from tests.schedule.test_schedule import _demand, random_graphs, seconds
 

@@ -19,9 +19,8 @@ from engine.registry import names
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
-from engine.schedule.kernels.events import advance
+from engine.schedule.averages import schedule_alone
 from engine.schedule.machine import expected_line, machine_of, settle
-from engine.schedule.steady_state import steady
 from engine.schedule.timeline import timeline
 from engine.service import worker
 from engine.service.queue import open_points, turns
@@ -90,16 +89,17 @@ def test_an_estimate_is_the_average_of_its_timeline_simulated_batch_by_batch(nam
         return
     m = machine_of(settled.scenario)
     line = expected_line(m)
-    line = replace(line, state=batch_by_batch(line.template))
-    average, (found,) = steady(line, m.devices), estimates([scenario])
+    line = replace(line, averages=batch_by_batch(line)[1])
+    average, (found,) = line.steady, estimates([scenario])
     assert found.results[STEP] == pytest.approx(1e3 * average.step, rel=1e-9)
     assert found.results["Energy per batch [J]"] == pytest.approx(average.energy, rel=1e-9)
     assert found.results["Checkpoint energy [J]"] == pytest.approx(estimate(scenario).ledger[1]["Energy [J]"], rel=1e-9)
 
 
-def batch_by_batch(template):
-    """Return the schedule without leaps: to it, no two batches are alike."""
-    return advance(template._replace(alike=np.arange(len(template.alike))))
+def batch_by_batch(line):
+    """Return the schedule and its averages without leaps: to it, no two batches are alike."""
+    template = line.template._replace(alike=np.arange(len(line.kind)))
+    return schedule_alone(template, line.kind, line.layout.accounts, line.taken)
 
 
 def same(leaping, plain):
@@ -117,7 +117,7 @@ def test_turns_that_are_leapt_over_are_filled_in_as_if_simulated(name, scenario)
     settled = settle(scenario)
     if not settled.problems:
         line = expected_line(machine_of(settled.scenario))
-        same(line.state, batch_by_batch(line.template))
+        same(line.state, batch_by_batch(line)[0])
 
 
 @examples(60)
@@ -129,7 +129,7 @@ def test_random_graphs_of_equal_batches_leap_to_where_they_would_have_come(graph
     rows = np.where(np.arange(60) == odd, 2.0, 1.0)[:, None] * times
     tasks = [replace(task, demands=(replace(task.demands[0], work=Stream(rows[:, k])),)) for k, task in enumerate(graph.tasks)]
     line = timeline(TaskGraph(tuple(tasks)), BENCH, 60)
-    same(line.state, batch_by_batch(line.template))
+    same(line.state, batch_by_batch(line)[0])
 
 
 POINTS = [with_values(preset("tiny").scenario, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(5)]

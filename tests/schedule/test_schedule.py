@@ -13,7 +13,7 @@ from engine.hardware.device import Device
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import timeline
 from tests.cases import each, examples
-from tests.machines import every_machine, flow, ready, uneven
+from tests.machines import every_machine, flow, planned, ready, uneven
 from tests.oracles import simpy_machine
 
 BATCHES = 16
@@ -39,7 +39,7 @@ def agree(line, oracle):
 def test_every_start_and_end_is_the_independent_models(name):
     machine, amounts = plan(name)
     line = schedule(machine, amounts)
-    oracle = simpy_machine.schedule(line.graph, simpy_machine.durations(line.graph, machine.devices, BATCHES))
+    oracle = simpy_machine.schedule(line.graph, simpy_machine.durations(planned(machine, amounts), machine.devices, BATCHES))
     agree(line, oracle)
 
 
@@ -177,7 +177,7 @@ def test_who_is_ready_first_is_served_first(name):
 def test_foreground_work_takes_exactly_its_time_and_background_work_waits_only_for_the_lane(name):
     machine, amounts = plan(name)
     line = schedule(machine, amounts)
-    times = simpy_machine.durations(line.graph, machine.devices, BATCHES)
+    times = simpy_machine.durations(planned(machine, amounts), machine.devices, BATCHES)
     for k, task in enumerate(line.graph.tasks):
         if task.during:
             continue
@@ -200,6 +200,6 @@ def test_the_exposed_seconds_of_all_tasks_sum_to_the_step_time(name):
     line = schedule(*plan(name))
     ends = np.nanmax(np.where([t.background or bool(t.during) for t in line.graph.tasks], np.nan, line.end), axis=1)
     step = (ends[-1] - ends[1]) / (BATCHES - 2)
-    exposed = line.exposed()
+    exposed = line.averages.exposed[0]
     assert (exposed >= 0).all()
     assert exposed.sum() == pytest.approx(step, rel=1e-9)

@@ -19,7 +19,7 @@ from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
 from tests.faults.test_faults import learned
-from tests.machines import ready
+from tests.machines import planned, ready
 from tests.oracles import simpy_machine
 from tests.schedule.test_schedule import agree
 
@@ -55,7 +55,8 @@ def line(system):
 @each("system", names("systems"))
 def test_every_task_of_a_system_starts_and_ends_as_in_the_independent_model(system):
     machinery, found = line(system)
-    agree(found, simpy_machine.schedule(found.graph, simpy_machine.durations(found.graph, machinery.devices, BATCHES)))
+    asked = planned(machinery, counted_traffic(machinery.scenario, machinery.scenario.system))
+    agree(found, simpy_machine.schedule(found.graph, simpy_machine.durations(asked, machinery.devices, BATCHES)))
 
 
 @each("system", names("systems"))

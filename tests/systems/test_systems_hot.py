@@ -8,7 +8,6 @@ from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
-from engine.schedule.steady_state import steady
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
@@ -46,19 +45,19 @@ def seconds(m, graph):
 @each("gpus", [1, 4])
 @each("popular", [0.0, 0.7, 1.0])
 def test_energy_and_exposed_seconds_of_an_average_batch_are_sums_over_its_tasks(system, gpus, popular) -> None:
-    m, _, line = planned(kaggle(system, **{"machine.num_gpus": gpus}), popular)
-    average = steady(line, m.devices)
+    _, _, line = planned(kaggle(system, **{"machine.num_gpus": gpus}), popular)
+    average = line.steady
     assert sum(row["Energy [J]"] for row in average.rows) == pytest.approx(average.energy, rel=1e-9)
     assert sum(row["Exposed [s]"] for row in average.rows) == pytest.approx(average.step, rel=1e-9)
 
 
 def test_cpu_only_takes_the_sum_of_its_steps_and_the_hybrid_hides_only_what_runs_beside() -> None:
     m, graph, line = planned(kaggle("cpu-only"))
-    assert steady(line, m.devices).step == pytest.approx(sum(seconds(m, graph).values()), rel=1e-9)
+    assert line.steady.step == pytest.approx(sum(seconds(m, graph).values()), rel=1e-9)
     m, graph, line = planned(kaggle("cpu-gpu"))
     takes = seconds(m, graph)
     beside = ("Bottom MLP forward", "Bottom MLP backward")
-    assert steady(line, m.devices).step == pytest.approx(sum(takes.values()) - sum(takes[name] for name in beside), rel=1e-9)
+    assert line.steady.step == pytest.approx(sum(takes.values()) - sum(takes[name] for name in beside), rel=1e-9)
 
 
 def test_the_hybrid_moves_pooled_vectors_once_each_way_and_all_lookups_are_the_hosts() -> None:
@@ -94,17 +93,17 @@ def test_a_full_run_agrees_with_its_estimate(system, hot) -> None:
 def test_fae_takes_the_mean_of_hot_and_normal_mini_batches_and_its_switches(framework) -> None:
     asked = kaggle("fae", **{"machine.num_gpus": 4, "machine.framework": framework})
     m, graph, line = planned(asked, 0.7, batches=202)
-    step = {popular: steady(planned(asked, popular)[2], m.devices).step for popular in (0.0, 1.0)}
+    step = {popular: planned(asked, popular)[2].steady.step for popular in (0.0, 1.0)}
     switch = seconds(m, graph)["Hot rows at a switch"]
     assert switch == pytest.approx(5 * 256 * 2**20 / 1000 / 4 / 12.35e9)
-    assert steady(line, m.devices).step == pytest.approx(0.7 * step[1.0] + 0.3 * step[0.0] + switch, rel=0.02)
+    assert line.steady.step == pytest.approx(0.7 * step[1.0] + 0.3 * step[0.0] + switch, rel=0.02)
 
 
 def test_fae_without_hot_inputs_is_the_hybrid_and_with_hot_ones_alone_leaves_the_hosts_rows_be() -> None:
     asked = kaggle("fae", **{"machine.num_gpus": 4})
     m, graph, line = planned(asked, 0.0)
-    hybrid, _, base = planned(kaggle("cpu-gpu", **{"machine.num_gpus": 4}))
-    assert steady(line, m.devices).step == pytest.approx(steady(base, hybrid.devices).step, rel=1e-9)
+    _, _, base = planned(kaggle("cpu-gpu", **{"machine.num_gpus": 4}))
+    assert line.steady.step == pytest.approx(base.steady.step, rel=1e-9)
     m, graph, _ = planned(asked, 1.0)
     host = ("Embedding lookup", "Vectors to GPU", "Gradients to host", "Embedding update", "Hot rows at a switch")
     assert [seconds(m, graph)[name] for name in host] == [0.0] * 5
@@ -132,7 +131,7 @@ def test_hotline_takes_the_longer_of_popular_part_and_gathering_then_the_other_p
     part = {name: sum(some for task, some in takes.items() if task.startswith(name)) for name in ("Popular", "Other")}
     after = takes["All-reduce"] + takes["Hot update"]
     gathering = takes["Gather other rows"] + max(0.0, takes["Write other rows"] - after)
-    assert steady(line, m.devices).step == pytest.approx(max(part["Popular"], gathering) + part["Other"] + after, rel=1e-9)
+    assert line.steady.step == pytest.approx(max(part["Popular"], gathering) + part["Other"] + after, rel=1e-9)
 
 
 def test_hotlines_card_reads_and_writes_every_lookup_of_the_other_samples_once() -> None:

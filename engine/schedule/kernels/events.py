@@ -9,7 +9,7 @@ import numpy as np
 
 from .leap import leap
 from .periodic import LEAPT
-from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template, begin, kernel
+from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template, kernel
 
 
 @kernel
@@ -190,7 +190,7 @@ def _open(graph: Template, state: ScheduleState) -> None:
 
 
 @kernel
-def _advance(graph: Template, state: ScheduleState, past: Past) -> int:
+def advance(graph: Template, state: ScheduleState, past: Past) -> int:
     """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
     batches, width = state.start.shape
     counted = width - (1 if graph.roll >= 0 else 0)
@@ -226,18 +226,6 @@ def _complete(graph: Template, state: ScheduleState, batch: int) -> bool:
     return bool(k == state.start.shape[1])
 
 
-def advance(template: Template) -> ScheduleState:
-    """Schedule every batch; returns start, end, cause (flat index, -1 for none) and staleness arrays.
-
-    Shapes are (batches, tasks); times in seconds; NaN marks a rolling log that was skipped or cut off.
-    """
-    state = begin(template)
-    failed = _advance(template, state, Past.empty(state.start.shape[1], template.servers))
-    if failed:
-        raise ValueError(refusal(failed))
-    return state
-
-
 def refusal(failed: int) -> str:
-    """Return why a schedule could not be made, by what `_advance` returned."""
+    """Return why a schedule could not be made, by what `advance` returned."""
     return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
