@@ -38,9 +38,9 @@ class Machine:
 def machine_of(scenario: Scenario) -> Machine:
     """Build the devices of a settled scenario; raises BadKnob for a policy that its system cannot have."""
     chosen: System = load("systems", scenario.system)
-    if scenario.machine.assume:
-        check_assumptions(scenario.machine, _catalogue())
     parts = powered(scenario.system, scenario.machine)
+    if scenario.machine.assume:
+        check_assumptions(scenario.machine, parts.values(), _catalogue)
     behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
     factor = prod([device.drawn_per_joule for device in parts.values()])
     in_host = {"dram"} if not behind_link and "host" in parts else set()
