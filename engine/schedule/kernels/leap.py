@@ -54,9 +54,9 @@ def _turns(graph: Template, state: ScheduleState, past: Past, high: int, turn: i
 
 @kernel
 def _high(graph: Template, state: ScheduleState, low: int) -> int:
-    """Return the first batch that nothing has touched yet."""
+    """Return the first batch that nothing has touched yet, as far as it is near."""
     high = low
-    while high < state.start.shape[0]:
+    while high < state.start.shape[0] and high - low <= DEPTH:
         k = 0
         while k < state.start.shape[1] and state.waits[high, k] == graph.needs[k]:
             k += 1
