@@ -14,8 +14,8 @@ from typing import IO
 
 from .. import version
 from ..errors import BadFile
-from ..scenario.keys import How, key, texts
-from ..scenario.scenario import Scenario
+from ..scenario.keys import How, key, written
+from ..scenario.scenario import GROUPS, Scenario
 from ..systems.system import constants
 from .result import Result
 
@@ -23,7 +23,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 BETWEEN = "\x1f"  # cells of rows that wait
 MOST_IN_MEMORY = 2**24  # bytes of rows that wait for the header
 Cell = str | float | None
-Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs, results, answers, address, constants, outcome
+Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs by group, results, answers, address, constants, outcome
+SECTIONS = 1 + len(GROUPS) + 5
 Shape = tuple[tuple[str, ...], ...]  # the names of its sections' cells
 Header = tuple[dict[str, None], ...]
 
@@ -41,9 +42,14 @@ def csv_text(results: Iterable[Result], how: How) -> str:
 def csv_of(rows: Iterable[Row]) -> str:
     """Write rows of the table as CSV. They are taken one by one and wait in a file, as the header is known after the last."""
     shapes: dict[Shape, int] = {}
+    before: list[tuple[Mapping[str, Cell], str]] = [({}, "")] * SECTIONS  # rows share many sections with the one before
     with SpooledTemporaryFile(MOST_IN_MEMORY, "w+", encoding="utf-8", newline="") as waiting:
         for one in rows:
-            cells = BETWEEN.join(_cells([value for section in one for value in section.values()]))
+            pairs = zip(one, before, strict=True)
+            before = [
+                last if section is last[0] else (section, BETWEEN.join(_cells(section.values()))) for section, last in pairs
+            ]
+            cells = BETWEEN.join([text for section, text in before if section])
             waiting.write(f"{shapes.setdefault(tuple(map(tuple, one)), len(shapes))} {len(cells)}\n{cells}")
         columns = header(shapes)
         waiting.seek(0)
@@ -68,17 +74,19 @@ def _in_columns(waiting: IO[str], shapes: Iterable[Shape], columns: Header) -> I
 def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> Row:
     """Return a result as a row of the table; `answers` are what a sweep found out about it among the others."""
     address = {"scenario key": key(result.scenario, how), "model version": version.MODEL}
-    return texts(result.scenario), result.results, answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+    knobs = (group.texts for group in written(result.scenario))
+    return *knobs, result.results, answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
 
 
 def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:
     """Return the row of a point that no scenario can have: no numbers and no key, and why."""
-    return knobs, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
+    of = ({path: text for path, text in knobs.items() if path.rpartition(".")[0] == group} for group in ("", *GROUPS))
+    return *of, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
 
 
 def header(rows: Iterable[Row | Shape]) -> Header:
     """Return every section's columns in the order in which they first appear; rows are looked at one by one."""
-    found: Header = tuple({} for _ in range(6))
+    found: Header = tuple({} for _ in range(SECTIONS))
     for one in rows:
         for columns, section in zip(found, one, strict=True):
             columns.update(dict.fromkeys(section))
