@@ -131,16 +131,11 @@ def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Acco
 
 def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     """Return which kind each batch is of, (N,), and a batch of each kind, (R,)."""
-    amounts = [
-        value
-        for task in graph.tasks
-        for demand in task.demands
-        for value in vars(demand.work).values()
-        if _varies(value, batches)
-    ]
-    if not amounts:
+    asked = (value for task in graph.tasks for demand in task.demands for value in vars(demand.work).values())
+    amounts = {id(value): value for value in asked if _varies(value, batches)}
+    if all((value == value[0]).all() for value in amounts.values()):
         return np.zeros(batches, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    _, example, kind = np.unique(np.stack(amounts), axis=1, return_index=True, return_inverse=True)
+    _, example, kind = np.unique(np.stack([*amounts.values()]), axis=1, return_index=True, return_inverse=True)
     return kind.reshape(-1).astype(np.int64), example.astype(np.int64)
 
 
@@ -152,6 +147,8 @@ def _varies(value: Any, batches: int) -> bool:
 def _of(example: Ints, batches: int, demand: Demand) -> Demand:
     """Return the demand in a batch of each kind alone."""
     short = {name: value[example] for name, value in vars(demand.work).items() if _varies(value, batches)}
+    if not short:
+        return demand
     work: Work = replace(demand.work, **short)
     return replace(demand, work=work)
 
