@@ -63,15 +63,6 @@ def test_evaluations_are_of_the_model_after_that_many_batches():
     assert done.evaluations[6] == evaluate(shape, after, localise(shape, after, held_out))
 
 
-def test_training_learns_what_the_clicks_depend_on():
-    shape = model(learning_rate=0.3)
-    held_out = made_up_batch(shape, 600, 10_000)
-    batches = [made_up_batch(shape, 32, number) for number in range(300)]
-    start = initial(shape, touched([*batches, held_out]), 1)
-    done = train(shape, start, batches.__getitem__, 0, 300, held_out=held_out, evaluations=boundaries(300, 2))
-    assert done.evaluations[300].auc > 0.7 and done.evaluations[300].loss < np.log(2) * 0.97
-
-
 def test_every_batch_is_announced_and_a_true_answer_cancels():
     seen = []
     with pytest.raises(Cancelled, match="after batch 3") as caught:
