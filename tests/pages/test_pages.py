@@ -97,14 +97,7 @@ def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
 @pytest.mark.parametrize(
     "query",
     [
-        "system=cxll",
         "machine.cxl_bandwidth_GBps=nan",
-        "v=999",
-        "nonsense=1",
-        "data.seed=1&data.seed=2",
-        "axis=nonsense:1,2",
-        "axis=system:cxl,nonsense",
-        "axis=system:cxl,<script>alert(1)</script>",
         "axis=[click](http://evil.example):**1**",
         "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl&axis=run.passes:1&axis=model.pooling:1",
     ],
@@ -243,14 +236,7 @@ def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_faile
     assert [button.label for button in again.button if button.key == "run"] == ["Run 1 points"]
 
 
-def test_a_sweep_whose_best_points_are_equal_says_how_many_there_are(engine, opened):
-    for bandwidth in (8.0, 16.0, 32.0):
-        keep(fakes.estimate(with_values(preset("tiny").scenario, {"system": "pmem", BANDWIDTH: bandwidth})), "estimate")
-    app = opened("preset=tiny&system=pmem&axis=machine.cxl_bandwidth_GBps:8,16,32", "sweep")
-    assert any("= 8, and at 2 more" in line.value for line in app.markdown)
-
-
-@pytest.mark.parametrize("page", ["explore", "sweep"])
+@pytest.mark.parametrize("page", ["explore", "sweep", "history"])
 def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, page):
     STORE.parent.mkdir()
     STORE.write_bytes(b"This is no database." * 500)

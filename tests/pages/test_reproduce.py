@@ -14,7 +14,6 @@ from engine.validation.claims import Claim
 from engine.validation.studies import findings, kept
 from engine.validation.validate import ClaimVerdict
 from pages.common import downloads
-from pages.explore import constants_panel
 from pages.reproduce import study_panel, verdict_charts, verdict_tables, verdicts
 from tests import apps, fakes
 from tests.pages.test_pages import without_pages
@@ -144,12 +143,6 @@ def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, c
     shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
     assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"}
     assert ("calibrated" in set(shown["Confidence"])) == calibrated and shown["Source"].str.len().min() > 0
-
-
-def test_constants_are_those_of_the_systems_own_devices():
-    scenario = with_values(preset("dlrm-kaggle").scenario, {"system": "ssd"})
-    titles = {title.split(",")[0] for title in constants_panel.table(scenario)["Device"]}
-    assert {"Host", "GPU"} <= titles and not any(title.startswith("PMEM") for title in titles)
 
 
 def test_energies_are_those_of_the_runs_relative_to_the_baseline_with_published_bars_beside_them(made_up):
