@@ -22,6 +22,9 @@ from engine.run.shared_training import Training, TrainingShelf, functional_class
 from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
+from engine.service.queue import open_points, turns
+from engine.service.worker import Chunk
+from engine.store import requests
 from engine.store.database import opened
 from engine.store.kept import outcomes
 from tests import ROOT
@@ -60,6 +63,14 @@ def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, 
         if progress(Progress(step + 1, steps, elapsed_simulated=float(step))):
             raise Cancelled("Nobody waits for it.")
     return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": seed / 7, "AUC": None})
+
+
+def chunk(store: Path, *seeds: int) -> Chunk:
+    """The open points of a new request as the feed would send them."""
+    request = requests.submit(store, scenarios(seeds), "full")
+    with opened(store) as connection:
+        (turn,) = turns(connection, {})
+        return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
 
 
 def learning(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:

@@ -132,14 +132,6 @@ def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_
     assert status.status(store, again).ended
 
 
-def test_identical_points_of_two_requests_are_computed_once(store: Path) -> None:
-    asked = [requests.submit(store, scenarios([1, 2, 1], 0.1), "full", session=who) for who in ("mine", "yours")]
-    serve(store)
-    assert [status.status(store, request).done for request in asked] == [3, 3]
-    assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
-    assert status.status(store, requests.submit(store, scenarios([2], 0.1), "full")).state == "done"
-
-
 def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) -> None:
     request = requests.submit(store, scenarios(range(40), 0.1), "full")
     with owner(store):
