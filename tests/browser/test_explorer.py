@@ -122,12 +122,6 @@ def test_a_bad_link_shows_only_its_sentence(server, visit, page_name):
 
 
 @pytest.mark.slow
-def test_the_bare_address_leads_to_explore(server, visit):
-    page = visit(server)
-    expect(page).to_have_url(re.compile(r"/explore\?preset=dlrm-kaggle&v=1"), timeout=ANSWER_MS)
-
-
-@pytest.mark.slow
 def test_the_browsers_back_button_takes_a_knob_back(server, visit):
     page = visit(f"{server}/explore?preset=tiny&machine.cxl_bandwidth_GBps=20&v=1&model=0.2")
     settled(page).wait_for_timeout(2100)

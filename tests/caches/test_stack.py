@@ -40,14 +40,6 @@ def long():
     return [origin.ids(n) for n in range(20)]
 
 
-def test_every_size_agrees_with_an_exact_cache_of_that_size_on_half_a_million_lookups(long):
-    found = stack_distance.curve(long)
-    sizes = np.array([0, 1, 2, 63, 64, 65, 1000, 4096, 10_000, 50_000, 99_999, 10**9])
-    assert found.misses(sizes).tolist() == [int(cache_misses(long, size).sum()) for size in sizes]
-    assert len(found.hits) == len(np.unique(np.concatenate(long))) + 1
-    assert found.hit_rate(sizes) == pytest.approx(1 - found.misses(sizes) / found.lookups)
-
-
 def test_batches_that_only_fill_the_caches_are_not_counted(long):
     for size in (100, 20_000):
         for batches in (long, iter(long)):

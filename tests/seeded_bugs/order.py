@@ -37,11 +37,3 @@ def undo_log_is_freed_before_the_update(log, media, layout, old, mlp, rows, valu
     records.drop(media, old.slot)
     media.fence()
     write_rows(media, layout, rows, values)
-
-
-@bug("protocol.commit")
-def flags_are_set_before_the_data_is_awaited(media, layout, rows, mlp, stamp):
-    for pending in filter(None, (rows, mlp)):
-        records.seal(media, pending, stamp)
-    media.fence()
-    media.fence()

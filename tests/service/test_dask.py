@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CannotRun
 from engine.results.csv_table import csv_text
 from engine.service import service
 from engine.store import kept, requests, status
@@ -108,18 +107,3 @@ def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finis
     found = status.status(store, request)
     assert (found.state, found.done, found.failed) == ("done", 7, 1)
     assert "killed the cluster's workers" in status.failures(store, request)[0].sentence
-
-
-def test_a_scheduler_that_dies_ends_the_sweep_with_a_sentence_and_it_goes_on_locally(dask: Dask, store: Path) -> None:
-    dask.work()
-    request = requests.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
-    killing = later(lambda: finished(store) >= 5, lambda: dask.processes[0].send_signal(signal.SIGKILL))
-    with pytest.raises(CannotRun, match="finished points are kept"):
-        service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
-    killing.join()
-    before = ask(store, "SELECT key, created FROM results ORDER BY key")
-    assert 5 <= len(before) < len(SEEDS)
-    service.serve(store, 2, 0.0, COMPUTE)
-    assert status.status(store, request).state == "done"
-    assert set(before) <= set(ask(store, "SELECT key, created FROM results"))
-    assert ask(store, "SELECT 1 FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1") == []

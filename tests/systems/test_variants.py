@@ -165,9 +165,3 @@ def test_new_variants_work_together_without_a_change_elsewhere(beads):
 def test_a_new_preset_and_model_can_be_run_on_every_system(beads):
     for system in names("systems"):
         assert estimate(with_values(beads, {"system": system, "policy.cache_load_factor": 1.0})).ran
-
-
-def test_what_was_added_is_gone_again_afterwards():
-    assert "bead-frame" not in names("systems")
-    assert "bead-count" not in names("metrics")
-    assert "beads" not in presets.preset_names()

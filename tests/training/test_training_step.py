@@ -36,26 +36,6 @@ def test_thirty_steps_agree_with_a_float64_reference(name):
     np.testing.assert_allclose(weights.mlp, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["dot", "concat"])
-def test_the_reference_has_the_gradients_of_its_loss(name):
-    shape = SHAPES[name]
-    weights, (batch,) = made_up_run(shape, 16, 1)
-    truth = reference(shape, weights)
-    rows, bottom, top = truth.gradients(batch)
-    checks = [(truth.table[row], gradient) for row, gradient in rows.items()]
-    pairs = zip(truth.bottom + truth.top, bottom + top, strict=True)
-    checks += [(value, slope) for pair, slopes in pairs for value, slope in zip(pair, slopes, strict=True)]
-    for value, slope in checks:
-        for place in list(np.ndindex(value.shape))[:4]:
-            kept, width = value[place], 1e-6
-            value[place] = kept + width
-            above = truth.loss(batch)
-            value[place] = kept - width
-            below = truth.loss(batch)
-            value[place] = kept
-            assert slope[place] == pytest.approx((above - below) / (2 * width), rel=1e-4, abs=1e-8)
-
-
 def test_a_step_touches_exactly_the_rows_of_its_batch():
     shape = model()
     weights, batches = made_up_run(shape, 4, 6)
