@@ -41,11 +41,6 @@ def test_a_weibull_hazard_keeps_its_mean_and_its_distribution(shape):
     assert kstest(gaps, "weibull_min", (shape, 0, 100 / gamma(1 + 1 / shape))).pvalue > 0.001
 
 
-def test_an_exponential_hazard_is_weibulls_with_shape_one():
-    gaps = np.diff(np.fromiter(instants(Hazard(7.0), 3, "some"), float, DRAWN), prepend=0.0)
-    assert kstest(gaps, "expon", (0, 7.0)).pvalue > 0.001
-
-
 def test_repair_times_are_lognormal_about_their_median():
     drawn = np.log(np.fromiter(repairs(600.0, 0.8, 1, "some"), float, DRAWN))
     assert kstest(drawn, "norm", (log(600), 0.8)).pvalue > 0.001
