@@ -17,6 +17,9 @@ def test_a_link_compares_its_systems_and_one_more_can_be_added(server, visit):
     expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
     expect(page.get_by_test_id("stVegaLiteChart").nth(2)).to_contain_text("headline only", timeout=ANSWER_MS)
     assert [row["system"] for row in downloaded(page, "Download all results as CSV")] == ["pmem", "cxl", "hotline"]
+    page.get_by_test_id("stDataFrame").first.hover()
+    expect(page.get_by_role("button", name="Search").first).to_be_visible(timeout=ANSWER_MS)
+    assert page.get_by_role("button", name="Download as CSV").count() == 0, "the table's own file would not disarm formulas"
     choice = page.get_by_role("combobox", name="Training systems")
     choice.fill("all-hbm")
     choice.press("Enter")

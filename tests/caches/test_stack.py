@@ -1,7 +1,6 @@
 """Does one pass give the exact cache of every size?"""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,13 +33,9 @@ def test_the_curve_counts_distances_in_a_list_of_rows(ids, cut):
         assert found.hits.tolist() == _by_list(ids) and found.lookups == len(ids)
 
 
-@pytest.fixture(scope="module")
-def long():
+def test_batches_that_only_fill_the_caches_are_not_counted():
     origin = source.source(with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 1024}))
-    return [origin.ids(n) for n in range(20)]
-
-
-def test_batches_that_only_fill_the_caches_are_not_counted(long):
+    long = [origin.ids(n) for n in range(20)]
     for size in (100, 20_000):
         for batches in (long, iter(long)):
             assert stack_distance.curve(batches, unseen=12).misses(size) == cache_misses(long, size)[12:].sum()

@@ -153,14 +153,11 @@ def test_a_trace_is_replayed_beside_the_lists():
 BAD = {
     "5": "seconds class",
     "1 gpu-crash 0 0": "seconds class",
-    "soon gpu-crash": "'soon'",
     "-1 gpu-crash": "'-1'",
     "nan gpu-crash": "'nan'",
-    "1e999 gpu-crash": "'1e999'",
     "1 gpu-crush": "did you mean gpu-crash?",
     "1 late-detection": "late-detection",
     "1 gpu-crash -1": "'-1'",
-    "1 gpu-crash 1.5": "'1.5'",
     "1 gpu-crash ²": "'²'",
     ";".join(["1 gpu-crash"] * 2001): "at most 2000",
 }

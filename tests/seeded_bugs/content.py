@@ -20,11 +20,6 @@ def redo_log_holds_rows_in_another_order(log, media, layout, batch, rows, values
     return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, np.roll(values, 1, axis=0))
 
 
-@bug("logs.LogOrder.log_rows")
-def undo_log_holds_values_that_the_update_has_begun_to_change(log, media, layout, batch, rows, values):
-    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, values + np.asarray([1], values.dtype))
-
-
 @bug("logs.LogOrder.log_rows", on="redo")
 def redo_log_holds_the_old_values(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, protocol.read_table(media, layout)[rows])

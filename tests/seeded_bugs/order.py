@@ -6,12 +6,6 @@ from tests.seeded_bugs import bug
 
 
 @bug("logs.LogOrder.commit")
-def old_checkpoint_is_deleted_before_the_new_flags(log, media, layout, rows, mlp, stamp):
-    release(media, layout, rows, mlp)
-    commit(media, layout, rows, mlp, stamp)
-
-
-@bug("logs.LogOrder.commit")
 def old_checkpoint_is_deleted_after_one_flag(log, media, layout, rows, mlp, stamp):
     commit(media, layout, rows, None, stamp)
     release(media, layout, rows, mlp)

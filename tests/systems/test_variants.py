@@ -130,11 +130,6 @@ def test_a_new_file_is_a_new_name(path, beads):
     assert file.rpartition(".")[0].replace("_", "-") in names(kind)
 
 
-@pytest.mark.parametrize("kind", ROWS)
-def test_a_new_row_is_a_new_name(kind, beads):
-    assert set(ROWS[kind]) < set(names(kind))
-
-
 def test_a_new_metric_and_a_new_fault_are_listed_and_the_metric_has_its_column_where_its_row_stands(beads, capsys):
     assert metrics()[0].name == "Bead count [beads]"
     for kind, line in (

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from engine.errors import BadKnob
 from engine.training.lookup import localise, uses
 from engine.training.step import step
 from engine.training.weights import copy, layers, local
@@ -78,14 +77,6 @@ def test_relaxed_lookup_with_pooling_one_is_bit_identical_to_strict():
     relaxed, strict, losses = relaxed_and_strict(model(pooling=(1, 1)))
     assert all(ours == theirs for ours, theirs in losses)
     assert relaxed.table.tobytes() == strict.table.tobytes() and relaxed.mlp.tobytes() == strict.mlp.tobytes()
-
-
-def test_relaxed_lookup_with_adagrad_is_refused_with_a_sentence():
-    shape = model(optimizer="adagrad")
-    weights, batches = made_up_run(shape, 4, 2)
-    first, second = (localise(shape, weights, batch) for batch in batches)
-    with pytest.raises(BadKnob, match=r"policy\.relaxed_lookup=on .* model\.optimizer=sgd"):
-        step(shape, weights, first, None, second)
 
 
 def test_huge_logits_give_a_finite_loss_and_gradient():

@@ -212,33 +212,21 @@ def test_parallel_ribbons_stand_for_every_point_between_two_scales():
     assert marks[marks.kind == "line"].point.nunique() == sweep_parallel.MOST_LINES
 
 
-CHARTS = {
-    "lines": (
-        sweep_charts.lines("x", STEP, True, True, "s", ("cxl", "pmem")),
-        {"first", "second", "metric", "low", "high", "count", "point"},
-    ),
-    "one line": (sweep_charts.lines("x", STEP, False, False), {"first", "metric", "low", "high", "count", "point"}),
-    "heat map": (
-        sweep_charts.heat_map("a", "b", STEP, columns=30, log=True, spread=True, low_is_good=True),
-        {"first", "second", "metric", "low", "high", "count", "point", "best"},
-    ),
-    "scatter": (
-        sweep_charts.scatter(STEP, COST, (True, False), "Training system", ("cxl",), dense=True),
-        {"x", "y", "colour", "front", "point", "count"},
-    ),
-    "parallel": (
-        sweep_parallel.spec(("a", "b"), STEP),
-        {"kind", "at", "to", "y", "y2", "share", "rank", "metric", "label", "point"},
-    ),
-    "matters": (sweep_charts.matters("Share [%]"), {"name", "share", "low", "high"}),
-    "bars": (sweep_charts.bars(STEP), {"name", "amount"}),
-}
+FIGURES = (
+    sweep_figures.heat_map(frame(), SWEEP.axes[:2], STEP, "median", True),
+    sweep_figures.lines(frame(), SWEEP.axes[:2], STEP, "best"),
+    sweep_figures.lines(frame(), SWEEP.axes[:1], STEP, "best"),
+    sweep_figures.pareto(cloud(), STEP, COST, SYSTEM),
+    sweep_figures.parallel(frame(), (RATE, SYSTEM, STEP), STEP)[0],
+    sweep_figures.matters(sweep_findings.shares(SWEEP, frame(), STEP), STEP),
+    sweep_figures.Figure(sweep_charts.bars(STEP), pd.DataFrame(columns=["name", "amount"]), ""),
+)
 
 
-@each(("spec", "columns"), CHARTS.values())
-def test_a_chart_of_a_sweep_is_valid_vega_lite_and_names_only_columns_that_it_gets(spec, columns):
-    altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
-    assert fields(spec) - MADE_INSIDE <= columns
+@each("figure", FIGURES)
+def test_a_chart_of_a_sweep_is_valid_vega_lite_and_names_only_columns_that_it_gets(figure):
+    altair.LayerChart.from_dict({**figure.spec, "data": {"values": []}}).to_dict()
+    assert fields(figure.spec) - MADE_INSIDE <= set(figure.marks.columns)
 
 
 def test_values_that_are_suggested_for_a_knob_make_an_axis():
