@@ -68,6 +68,7 @@ def struck(path):
     return {f"faults.{knob.needs.replace('-', '_')}_at_seconds": own} if knob.needs in names("faults") else {}
 
 
+CRASH = {"faults.gpu_crash_at_seconds": (1.0,)}
 SLOW = {"faults.fail_slow_at_seconds": (0.0,), "faults.fail_slow_device": "gpu"}
 # What shows only together with another knob, or where power is lost at the right moment.
 SHOWS = {
@@ -171,6 +172,10 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
         ),
         ({"run.training": False}, "model.learning_rate", f"{NOTHING}: functional training is off."),
         ({}, "faults.detect_seconds", f"{NOTHING}: no fault is asked for."),
+        (CRASH, "faults.repair_sigma", f"{NOTHING}: faults.repair_median_seconds is 0."),
+        (CRASH, "faults.fail_slow_seconds", f"{NOTHING}: no fail-slow is asked for."),
+        ({"faults.rates": "llama3"}, "faults.late_detection_seconds", f"{NOTHING}: faults.late_detection_share is 0."),
+        ({"faults.rates": "llama3"}, "faults.flush_failure_share", f"{NOTHING}: no power loss is asked for."),
         ({}, "run.passes", f"{NOTHING}: it counts passes over a data file, and there is none."),
     ],
 )

@@ -13,14 +13,8 @@ from engine.persistence.media import HEALTH, FunctionalMedia
 from engine.persistence.protocol import Position, format_media
 from engine.persistence.recovery import recover
 from tests.cases import examples
+from tests.oracles.splitmix import mixed
 from tests.persistence.training_story import formatted, story
-
-
-def mixed(word):
-    """SplitMix64's finaliser, word by word in plain integers."""
-    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) % MODULUS
-    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) % MODULUS
-    return word ^ (word >> 31)
 
 
 @examples(40)

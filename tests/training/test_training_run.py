@@ -37,21 +37,6 @@ def test_relaxed_calls_join_to_float_tolerance():
     np.testing.assert_allclose(half.losses + rest.losses, whole.losses, rtol=1e-5)
 
 
-def test_training_leaves_the_given_weights_alone():
-    start, batches = made_up_run(model(), 16, 5)
-    before = state(start)
-    train(model(), start, batches.__getitem__, 0, 5)
-    assert state(start) == before
-
-
-def test_kept_mlps_are_those_of_the_start_of_their_batch():
-    kept = run(model(), keep=frozenset({0, 7, 99})).kept
-    start, _ = made_up_run(model(), 16, 20)
-    assert sorted(kept) == [0, 7]
-    assert kept[0].mlp.tobytes() == start.mlp.tobytes()
-    assert kept[7].mlp.tobytes() == run(model(), 0, 7).weights.mlp.tobytes()
-
-
 def test_evaluations_are_of_the_model_after_that_many_batches():
     shape = model()
     start, batches = made_up_run(shape, 16, 20)

@@ -11,6 +11,7 @@ from engine.training.lookup import localise
 from engine.training.shape import distinct, mlp_size
 from engine.training.step import step
 from engine.training.weights import copy, initial, layers, local, revert, revert_mlp
+from tests.oracles.splitmix import mixed
 from tests.training.training_models import made_up_run, model, touched
 
 
@@ -18,12 +19,6 @@ def test_first_values_are_the_hash_of_seed_row_and_column():
     shape = model(rows=(16, 4))
     weights = initial(shape, np.array([2, 17]), 9)
     mask = 2**64 - 1
-
-    def mixed(word):
-        word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
-        return word ^ (word >> 31)
-
     golden = int(GOLDEN)
     assert int(mix(np.uint64(12345))) == mixed(12345)
     for row, bound, values in ((2, 0.25, weights.table[0]), (17, 0.5, weights.table[1])):

@@ -13,18 +13,13 @@ from engine.workload import batch, popularity, sampling, spectrum
 from engine.workload import popularity as cells
 from engine.workload.popularity import Popularity
 from tests.cases import each
+from tests.oracles.splitmix import mixed
 
 MASK = 2**64 - 1
 
 
-def _splitmix(word: int) -> int:
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & MASK
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & MASK
-    return word ^ (word >> 31)
-
-
 def _fold(rank: int, rows: int) -> int:
-    return int((_splitmix(rank + 0x9E3779B97F4A7C15 & MASK) >> 11) * 2.0**-53 * rows)
+    return int((mixed(rank + 0x9E3779B97F4A7C15 & MASK) >> 11) * 2.0**-53 * rows)
 
 
 def _exact(popularity: Popularity) -> np.ndarray:

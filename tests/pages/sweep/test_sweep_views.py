@@ -85,6 +85,7 @@ def test_fifty_thousand_points_are_drawn_as_a_few_thousand_with_the_whole_front_
         everyone = np.diff(np.sort(np.log(table[drawn]) if name == "x" else table[drawn]))
         assert gaps.max() <= max(everyone.max(), (gaps.sum() / 30)), "no stretch that holds points is drawn empty"
     assert set(marks.colour) == {"cxl", "pmem", "ssd"}
+    assert len(sweep_marks.scatter(frame(), STEP, COST, "", (False, False))) == len(SWEEP), "a few are all drawn"
 
 
 def test_a_mark_that_stands_for_many_points_says_how_many():
@@ -94,10 +95,6 @@ def test_a_mark_that_stands_for_many_points_says_how_many():
     table = table.assign(**{POINT: range(len(rows)), COST: table[STEP] + np.linspace(0, 1e-6, len(rows))})  # one beats the others
     marks = sweep_marks.scatter(table, STEP, COST, SYSTEM, (False, False))
     assert dict(zip(zip(marks.colour, marks.x, strict=True), marks["count"], strict=True)) == clumps and len(marks) == len(clumps)
-
-
-def test_a_few_points_are_all_drawn():
-    assert len(sweep_marks.scatter(frame(), STEP, COST, "", (False, False))) == len(SWEEP)
 
 
 def test_a_cell_shows_the_best_or_the_median_of_the_other_knobs_and_stands_for_its_best_point():
