@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadInput, Cancelled
+from engine.results.csv_table import csv_text
 from engine.results.result import Result
 from engine.run.progress import Progress, Watcher
 from engine.run.shared_training import Training, TrainingShelf, functional_class
@@ -123,6 +124,18 @@ def ask(store: Path, query: str, *values: object) -> list[tuple[object, ...]]:
     """Rows of a query on the store."""
     with opened(store) as connection:
         return connection.execute(query, values).fetchall()
+
+
+def finished(store: Path) -> int:
+    """How many points are finished."""
+    return len(ask(store, "SELECT 1 FROM results")) if store.exists() else 0
+
+
+def table(store: Path, asked: Sequence[Scenario]) -> str:
+    """The table of full runs, all of which must have a result."""
+    found = [result for _, result in outcomes(store, asked, "full")]
+    assert None not in found
+    return csv_text([result for result in found if result], "full")
 
 
 def kept_result(store: Path, scenario: Scenario, how: How) -> Result | None:

@@ -18,6 +18,7 @@ from engine.store.database import opened as opened_store
 from engine.sweep import links
 from pages.sidebar.knob_sections import sections
 from tests import apps, fakes
+from tests.apps import address
 
 BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBps"
 
@@ -60,12 +61,6 @@ def unfold(app, group):
     """Open a group of the sidebar: only then are its knobs drawn."""
     app.session_state[f"group {group}"] = True
     return app.run()
-
-
-def address(app):
-    """Return the parameters of the address bar, repeated ones apart."""
-    found = app.query_params.items()
-    return [(key, value) for key, held in found for value in (held if isinstance(held, list) else [held])]
 
 
 def test_the_bare_address_leads_to_explore_with_the_default_scenario(opened):
@@ -177,10 +172,9 @@ def test_a_scenario_that_cannot_run_shows_its_sentence_instead_of_charts(opened)
     assert not app.exception and "choose 14" in headers(app)[0] and not app.metric
 
 
-@pytest.mark.parametrize("values", ["8,,16", pytest.param("1:1000:100001", marks=pytest.mark.slow)])
-def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened, values):
+def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened):
     app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "sweep")
-    app.text_input(key="axis 0 values").set_value(values).run()
+    app.text_input(key="axis 0 values").set_value("8,,16").run()
     assert not app.exception and not [button for button in app.button if button.key == "run"]
 
 

@@ -9,7 +9,7 @@ from engine.sweep import links
 from pages.common import palette
 from pages.why import insights, why_charts, why_tables
 from tests import apps
-from tests.apps import fields, text
+from tests.apps import address, fields, text
 from tests.machines import scenario
 
 STEP = "Step time [ms]"
@@ -28,8 +28,7 @@ def test_the_page_tells_the_whole_way_and_every_step_in_numbers():
     assert steps["Factor"].prod() == pytest.approx(steps["Before [ms]"].iloc[0] / steps["After [ms]"].iloc[-1])
     assert logs["Curve"].iloc[0] == "This machine" and set(carried["Training system"]) == {"cxl-d", "cxl-b", "cxl"}
     assert "Relaxed lookup costs 0.137 ms here" in text(app.caption) and "needs a staleness of 1 batch." in text(app.markdown)
-    held = [(key, value[0] if isinstance(value, list) else value) for key, value in app.query_params.items()]
-    assert links.open_pairs(held).scenario == scenario("trainingcxl-rm1", "pmem")
+    assert links.open_pairs(address(app)).scenario == scenario("trainingcxl-rm1", "pmem")
 
 
 @pytest.mark.slow

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.results.csv_table import csv_text
 from engine.service import service
-from engine.store import kept, requests, status
+from engine.store import requests, status
 from tests import ROOT
-from tests.service_fakes import COMPUTE, KILLER, ask, scenario, scenarios, until
+from tests.service_fakes import COMPUTE, KILLER, ask, finished, scenario, scenarios, table, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
@@ -59,12 +58,6 @@ def dask() -> Iterator[Dask]:
             process.kill()
 
 
-def table(store: Path, seconds: float = 0.2) -> str:
-    found = [result for _, result in kept.outcomes(store, scenarios(SEEDS, seconds), "full")]
-    assert None not in found
-    return csv_text([result for result in found if result], "full")
-
-
 def later(condition: object, do: object) -> threading.Thread:
     """Do something once a condition holds, while the service runs in this thread."""
 
@@ -75,10 +68,6 @@ def later(condition: object, do: object) -> threading.Thread:
     thread = threading.Thread(target=wait)
     thread.start()
     return thread
-
-
-def finished(store: Path) -> int:
-    return len(ask(store, "SELECT 1 FROM results"))
 
 
 def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finished_point_is_repeated(
@@ -96,7 +85,7 @@ def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finish
     local = tmp_path / "local.sqlite"
     requests.submit(local, scenarios(SEEDS, 0.2), "full", keeps_on=True)
     service.serve(local, 2, 0.0, COMPUTE)
-    assert table(store) == table(local)
+    assert table(store, scenarios(SEEDS, 0.2)) == table(local, scenarios(SEEDS, 0.2))
 
 
 def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finish(dask: Dask, store: Path) -> None:

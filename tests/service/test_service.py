@@ -23,11 +23,13 @@ from tests.service_fakes import (
     TOO_BIG,
     ask,
     compute,
+    finished,
     lives,
     open_pids,
     owner,
     scenario,
     scenarios,
+    table,
     until,
 )
 
@@ -37,16 +39,6 @@ SEEDS = range(1, 9)
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "store.sqlite"
-
-
-def finished(store: Path) -> int:
-    return len(ask(store, "SELECT key FROM results"))
-
-
-def table(store: Path, seeds: range = SEEDS, seconds: float = 0.3) -> str:
-    found = [result for _, result in kept.outcomes(store, scenarios(seeds, seconds), "full")]
-    assert None not in found
-    return csv_text([result for result in found if result], "full")
 
 
 def never_begun_once_finished(store: Path) -> bool:
@@ -76,7 +68,7 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
     assert never_begun_once_finished(store)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
     alone = [compute(one, "full", None, lambda _: False) for one in scenarios(SEEDS, 0.3)]
-    assert table(store) == csv_text(alone, "full")
+    assert table(store, scenarios(SEEDS, 0.3)) == csv_text(alone, "full")
 
 
 def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) -> None:

@@ -125,12 +125,6 @@ def test_a_place_that_cannot_hold_a_store_is_a_sentence(where: str) -> None:
         ask(Path(where), "SELECT 1")
 
 
-def test_a_full_database_is_a_sentence(path: Path) -> None:
-    with pytest.raises(BadFile, match="the disk is full"), opened(path) as store:
-        store.execute("PRAGMA max_page_count = 1")
-        store.executemany("INSERT INTO progress VALUES (?, ?, 0)", [(str(n), "x" * 5000) for n in range(100)])
-
-
 def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) -> None:
     tiny = with_values(Scenario(), {"model.name": "tiny"})
     own = with_values(Scenario(), {"model.name": "rm1", "model.learning_rate": 0.125})
