@@ -27,6 +27,12 @@ def link(query: str) -> dict[str, list[str]]:
     return {key: [value for name, value in pairs if name == key] for key, _ in pairs}
 
 
+def address(app: AppTest) -> list[tuple[str, str]]:
+    """Return the parameters of the address bar, repeated ones apart."""
+    found = app.query_params.items()
+    return [(key, value) for key, held in found for value in (held if isinstance(held, list) else [held])]
+
+
 def text(elements: Iterable[Any]) -> str:
     """Return what elements of a page say, as one line without backslashes."""
     return " ".join(one.value.replace("\\", "") for one in elements)

@@ -25,7 +25,7 @@ from engine.scenario.scenario import Scenario
 from engine.service import service
 from engine.store import kept, owner, requests
 from tests import ROOT
-from tests.service_fakes import COMPUTE, ask, lives, scenarios, until
+from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios, until
 
 MARK = "EMBERPOOL_STORM"
 FULL_SECONDS = 0.02
@@ -138,11 +138,6 @@ class Storm:
         for process in self.living.values():
             process.kill()
             process.wait()
-
-
-def finished(store: Path) -> int:
-    """How many points are finished."""
-    return int(str(ask(store, "SELECT count(*) FROM results")[0][0])) if store.exists() else 0
 
 
 def offspring(parent: int) -> list[int]:

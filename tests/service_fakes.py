@@ -16,12 +16,16 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadInput, Cancelled
+from engine.results.csv_table import csv_text
 from engine.results.result import Result
 from engine.run.progress import Progress, Watcher
 from engine.run.shared_training import Training, TrainingShelf, functional_class
 from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
+from engine.service.queue import open_points, turns
+from engine.service.worker import Chunk
+from engine.store import requests
 from engine.store.database import opened
 from engine.store.kept import outcomes
 from tests import ROOT
@@ -60,6 +64,14 @@ def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, 
         if progress(Progress(step + 1, steps, elapsed_simulated=float(step))):
             raise Cancelled("Nobody waits for it.")
     return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": seed / 7, "AUC": None})
+
+
+def chunk(store: Path, *seeds: int) -> Chunk:
+    """The open points of a new request as the feed would send them."""
+    request = requests.submit(store, scenarios(seeds), "full")
+    with opened(store) as connection:
+        (turn,) = turns(connection, {})
+        return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
 
 
 def learning(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:
@@ -112,6 +124,18 @@ def ask(store: Path, query: str, *values: object) -> list[tuple[object, ...]]:
     """Rows of a query on the store."""
     with opened(store) as connection:
         return connection.execute(query, values).fetchall()
+
+
+def finished(store: Path) -> int:
+    """How many points are finished."""
+    return len(ask(store, "SELECT 1 FROM results")) if store.exists() else 0
+
+
+def table(store: Path, asked: Sequence[Scenario]) -> str:
+    """The table of full runs, all of which must have a result."""
+    found = [result for _, result in outcomes(store, asked, "full")]
+    assert None not in found
+    return csv_text([result for result in found if result], "full")
 
 
 def kept_result(store: Path, scenario: Scenario, how: How) -> Result | None:

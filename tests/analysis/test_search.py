@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from engine.__main__ import main
@@ -51,22 +50,6 @@ def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float
         if y < lowest and x < reference[0]:
             area, lowest = area + (reference[0] - x) * (lowest - y), y
     return area
-
-
-def test_a_tenth_of_a_grid_gives_99_percent_of_its_front_in_the_median_of_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [shallow(one) for one in Sweep(Scenario(), KINDS)]
-    points = [(row[TIME] or 0, row[COST] or 0) for row in whole]
-    best = [one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)]
-    corner = (max(x for x, _ in best) * 1.001, max(y for _, y in best) * 1.001)
-    shares = []
-    for seed in (1, 2, 3):
-        counted: list[Scenario] = []
-        faked(monkeypatch, shallow, counted)
-        found = search.search(with_values(Scenario(), {"data.seed": seed}), KINDS, BOTH, evaluations=len(whole) // 10)
-        assert len(counted) == len(set(counted)) == len(found.results) == len(whole) // 10
-        front = [(one.results[TIME] or 0, one.results[COST] or 0) for one in found.front]
-        shares.append(covered(front, corner) / covered(best, corner))
-    assert np.median(shares) >= 0.99, shares
 
 
 def test_with_real_estimates_a_tenth_of_the_default_grid_covers_its_front() -> None:

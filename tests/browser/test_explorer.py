@@ -109,22 +109,13 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     assert page.outside == [] and again.outside == []
 
 
-@pytest.mark.parametrize(
-    "page_name", ["explore", pytest.param("", marks=pytest.mark.slow), pytest.param("sweep", marks=pytest.mark.slow)]
-)
-def test_a_bad_link_shows_only_its_sentence(server, visit, page_name):
-    page = visit(f"{server}/{page_name}?machine.cxl_bandwidth_GBps=nan&v=1")
+def test_a_bad_link_shows_only_its_sentence(server, visit):
+    page = visit(f"{server}/explore?machine.cxl_bandwidth_GBps=nan&v=1")
     expect(page.get_by_role("alert")).to_contain_text(
         "machine.cxl_bandwidth_GBps=nan is not finite; choose a number from 0.1 to 1000 GB/s."
     )
     assert page.get_by_role("heading").count() == page.get_by_role("textbox").count() == 0
     assert page.get_by_test_id("stMain").get_by_role("link").count() == page.get_by_test_id("stSidebarNav").count() == 0
-
-
-@pytest.mark.slow
-def test_the_bare_address_leads_to_explore(server, visit):
-    page = visit(server)
-    expect(page).to_have_url(re.compile(r"/explore\?preset=dlrm-kaggle&v=1"), timeout=ANSWER_MS)
 
 
 @pytest.mark.slow
@@ -155,7 +146,7 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
     ("page_name", "scheme", "width"),
     [
         pytest.param(name, *window, marks=() if (name, window) == ("explore", WINDOWS[0]) else pytest.mark.slow)
-        for name in ("explore", "compare", "why", "faults", "sweep", "workload", "reproduce")
+        for name in ("explore", "compare", "why", "faults", "sweep", "workload", "reproduce", "history")
         for window in WINDOWS
     ],
 )

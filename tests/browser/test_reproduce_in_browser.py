@@ -5,10 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from engine.scenario.presets import preset, preset_names
 from tests.browser.test_explorer import ANSWER_MS, settled
-
-CLAIMS = sum(len(preset(name).claims) for name in preset_names())
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Does one pass give the exact cache of every size?"""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,21 +33,9 @@ def test_the_curve_counts_distances_in_a_list_of_rows(ids, cut):
         assert found.hits.tolist() == _by_list(ids) and found.lookups == len(ids)
 
 
-@pytest.fixture(scope="module")
-def long():
+def test_batches_that_only_fill_the_caches_are_not_counted():
     origin = source.source(with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 1024}))
-    return [origin.ids(n) for n in range(20)]
-
-
-def test_every_size_agrees_with_an_exact_cache_of_that_size_on_half_a_million_lookups(long):
-    found = stack_distance.curve(long)
-    sizes = np.array([0, 1, 2, 63, 64, 65, 1000, 4096, 10_000, 50_000, 99_999, 10**9])
-    assert found.misses(sizes).tolist() == [int(cache_misses(long, size).sum()) for size in sizes]
-    assert len(found.hits) == len(np.unique(np.concatenate(long))) + 1
-    assert found.hit_rate(sizes) == pytest.approx(1 - found.misses(sizes) / found.lookups)
-
-
-def test_batches_that_only_fill_the_caches_are_not_counted(long):
+    long = [origin.ids(n) for n in range(20)]
     for size in (100, 20_000):
         for batches in (long, iter(long)):
             assert stack_distance.curve(batches, unseen=12).misses(size) == cache_misses(long, size)[12:].sum()

@@ -18,8 +18,6 @@ from engine.registry import load
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from engine.validation.claims import claims
-from engine.validation.validate import points
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import conflicts
 from engine.workload.source import source
@@ -178,8 +176,3 @@ def test_a_system_refuses_a_cache_policy_that_it_does_not_have():
 def test_only_a_system_with_a_cache_has_a_hit_rate():
     assert estimate(small(system="all-hbm")).results["Cache hit rate [%]"] is None
     assert 50 < estimate(small()).results["Cache hit rate [%]"] < 100
-
-
-def test_a_claim_can_assume_constants_and_still_be_a_key():
-    found = [point for claim in claims("bagpipe-kaggle") for pair in points(claim) for point in pair if point]
-    assert any(dict(point.knobs).get("machine.assume") for point in found) and len(set(found)) > 3

@@ -42,12 +42,6 @@ def test_every_protection_runs_or_says_why_not(system):
         assert found.plan.every * found.plan.step >= found.plan.drain * (1 - 1e-9)
 
 
-def test_logs_need_persistent_memory():
-    for name in ("undo", "relaxed", "redo"):
-        with pytest.raises(BadKnob, match=r"choose system=cxl"):
-            campaign(with_values(TINY, {"system": "all-hbm"}), name, {}, 1.0, 1)
-
-
 def test_what_cannot_be_is_refused_in_a_sentence():
     with pytest.raises(BadKnob, match="did you mean periodic-full"):
         campaign(TINY, "periodic-ful", {}, 1.0, 1)
@@ -58,8 +52,8 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     for hours in (0.0, -1.0, float("nan"), 1e9):
         with pytest.raises(BadKnob, match="is not possible"):
             campaign(TINY, "none", {}, hours, 1)
-    with pytest.raises(BadKnob, match=r"struck 3\.6e\+06 times, more than 200,000; shorten it"):
-        campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 1000.0, 1)
+    with pytest.raises(BadKnob, match=r"struck 2\.02e\+05 times, more than 200,000; shorten it"):
+        campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 56.0, 1)
     with pytest.raises(BadKnob, match="no checkpoint period"):
         period_curve(TINY, "undo", HAZARDS, [60.0])
     with pytest.raises(BadKnob, match="mlp_staleness_bound_batches=0"):
@@ -93,22 +87,10 @@ def test_I11_the_same_seed_gives_the_same_events():
     assert again[0] == again[1] != again[2]
 
 
-def test_a_campaign_that_would_be_struck_more_often_than_can_be_followed_is_refused(monkeypatch):
-    monkeypatch.setattr(fault_stream, "MOST_ARRIVALS", 8)
-    twice_a_second = {"gpu-crash": Hazard(0.5)}
-    assert all(
-        arrival.at < 4.0 for arrival in fault_stream.fault_arrivals(KAGGLE, twice_a_second, 1, 4.0)
-    )  # 8 are expected, and no more
-    with pytest.raises(BadKnob, match="would be struck 9 times, more than 8; shorten it"):
-        fault_stream.fault_arrivals(KAGGLE, twice_a_second, 1, 4.5)
-
-
 def test_strict_logs_lose_one_batch_at_most_and_periodic_ones_a_period():
     undo, full = (campaign(KAGGLE, name, {"gpu-crash": Hazard(6 * HOUR)}, 240.0, 1) for name in ("undo", "periodic-full"))
     assert {recovery.embedding_batches for recovery in undo.recoveries} == {0}
     assert 0 < max(recovery.embedding_batches for recovery in full.recoveries) <= full.plan.every
-    relaxed = campaign(KAGGLE, "relaxed", {"gpu-crash": Hazard(6 * HOUR)}, 240.0, 1)
-    assert {recovery.mlp_batches for recovery in relaxed.recoveries} == {relaxed.plan.stale} != {0}
 
 
 def test_what_lies_in_one_medium_is_gone_with_it():
@@ -152,7 +134,7 @@ def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
     """As in a full run: whoever restarts the processes loads the MLP from its log."""
     for name in ("gpu-crash", "host-crash", "link-down", "memory-reset", "power-loss"):
         found = campaign(KAGGLE, "relaxed", {name: Hazard(24 * HOUR)}, 240.0, 1)
-        assert found.recoveries and {recovery.mlp_batches for recovery in found.recoveries} == {found.plan.stale}, name
+        assert found.recoveries and {recovery.mlp_batches for recovery in found.recoveries} == {found.plan.stale} != {0}, name
 
 
 def test_many_rows_have_intervals_and_tell_refusals():

@@ -109,11 +109,8 @@ def test_points_that_contradict_themselves_are_rows_with_their_sentence(store: P
     ("words", "sentence"),
     [
         ("sweep --csv - --estimate --top 3", "needs an order"),
-        ("sweep --csv - --estimate --sampling sobol", "needs a number of points"),
         ("sweep --csv - --estimate --where x<1", "neither a result nor a knob"),
-        ("sweep --csv - --estimate --pareto AUC,AUC", "different"),
         ("sweep --csv - --preset tiny", "too many for full runs"),
-        ("sweep --csv - --axis machine.cxl_bandwidth_GBps=1:8", "range without COUNT"),
         ("search --csv - --preset tiny --objective AUC", "No estimate has AUC"),
         ("search --csv - --preset tiny --where AUC>=0.7", "add --confirm K"),
         ("search --csv - --preset tiny --evaluations 0", "not a number of points"),

@@ -49,7 +49,6 @@ def sweep(store: Path, *words: str) -> "subprocess.Popen[str]":
         "run --set nonsense",
         "run --set machine.cxl_bandwith_GBps=3",
         "run --set run.batches=-1",
-        "run --set run.batches=many",
         "run --preset nope",
         "run --preset tiny --scenario x.toml",
         "run --scenario /no/such.toml",
@@ -59,13 +58,11 @@ def sweep(store: Path, *words: str) -> "subprocess.Popen[str]":
         "run --csv /no/such/folder/t.csv",
         "run --json - --csv -",
         "sweep",
-        "sweep --csv - --axis x",
         "sweep --csv - --jobs 0",
         "sweep --csv - --sample 0",
         "sweep --csv - --store /dev/null/x --axis data.seed=1",
         "study",
         "study accuracy --seeds 1",
-        "study accuracy --batches 100",
         "study accuracy --out /no/such/folder/study.jsonl",
         "serve --idle-exit -1",
     ],
@@ -137,10 +134,9 @@ def test_knobs_are_listed_with_all_that_they_know(capsys: pytest.CaptureFixture[
     assert len(capsys.readouterr().out.splitlines()) == len(KNOBS)
 
 
-@pytest.mark.parametrize("what", ["presets", "knobs"])
-def test_lists_are_json_and_text(what: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", what, "--json"]) == main(["list", what]) == 0
-    assert "tiny" in capsys.readouterr().out or what == "knobs"
+def test_presets_are_listed_as_json_and_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "presets", "--json"]) == main(["list", "presets"]) == 0
+    assert capsys.readouterr().out.count("tiny") > 1
 
 
 def test_a_reader_that_leaves_early_and_a_full_disk_end_quietly() -> None:

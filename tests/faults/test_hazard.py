@@ -41,11 +41,6 @@ def test_a_weibull_hazard_keeps_its_mean_and_its_distribution(shape):
     assert kstest(gaps, "weibull_min", (shape, 0, 100 / gamma(1 + 1 / shape))).pvalue > 0.001
 
 
-def test_an_exponential_hazard_is_weibulls_with_shape_one():
-    gaps = np.diff(np.fromiter(instants(Hazard(7.0), 3, "some"), float, DRAWN), prepend=0.0)
-    assert kstest(gaps, "expon", (0, 7.0)).pvalue > 0.001
-
-
 def test_repair_times_are_lognormal_about_their_median():
     drawn = np.log(np.fromiter(repairs(600.0, 0.8, 1, "some"), float, DRAWN))
     assert kstest(drawn, "norm", (log(600), 0.8)).pvalue > 0.001
@@ -158,14 +153,11 @@ def test_a_trace_is_replayed_beside_the_lists():
 BAD = {
     "5": "seconds class",
     "1 gpu-crash 0 0": "seconds class",
-    "soon gpu-crash": "'soon'",
     "-1 gpu-crash": "'-1'",
     "nan gpu-crash": "'nan'",
-    "1e999 gpu-crash": "'1e999'",
     "1 gpu-crush": "did you mean gpu-crash?",
     "1 late-detection": "late-detection",
     "1 gpu-crash -1": "'-1'",
-    "1 gpu-crash 1.5": "'1.5'",
     "1 gpu-crash ²": "'²'",
     ";".join(["1 gpu-crash"] * 2001): "at most 2000",
 }

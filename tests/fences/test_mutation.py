@@ -1,12 +1,8 @@
 """Does the drawing of mutants do what a mutation score needs: the same draw wherever files lie, one change at a time?"""
 
-import ast
-import json
 from pathlib import Path
 
-from tests import ROOT
 from tests.mutants import draw, mutate, places
-from tests.mutation import noted
 
 SOURCE = '''"""A made-up module."""
 
@@ -70,25 +66,3 @@ def test_a_mutant_is_one_change_and_forgets_the_kernels_that_hold_it(tmp_path: P
     assert (tree / "engine/one.py").read_text() == SOURCE.replace("x + 1 <= min(most, LIMIT)", "(x + 1 < min(most, LIMIT))")
     assert said == "engine/one.py:9  x + 1 <= min(most, LIMIT)  ->  (x + 1 < min(most, LIMIT))"
     assert [left.name for left in (tree / "engine/__pycache__").iterdir()] == ["three.other-2.py311.nbi"]
-
-
-def test_every_mutant_of_a_file_of_the_engine_is_a_program() -> None:
-    known = [at for at in places(ROOT).values() if at.path.endswith(("events.py", "pareto.py"))]
-    text = {at.path: (ROOT / at.path).read_text(encoding="utf-8").splitlines() for at in known}
-    sites = [(at.path, node, new) for at in known for some in at.sites.values() for node, new in some]
-    assert len(sites) > 100
-    for path, node, new in sites:
-        if node.lineno == node.end_lineno:  # type: ignore[attr-defined]
-            line = text[path][node.lineno - 1].encode()  # type: ignore[attr-defined]
-            changed = line[: node.col_offset] + new.encode() + line[node.end_col_offset :]  # type: ignore[attr-defined]
-            lines = [*text[path][: node.lineno - 1], changed.decode(), *text[path][node.lineno :]]  # type: ignore[attr-defined]
-            ast.parse("\n".join(lines))
-
-
-def test_what_was_measured_is_found_again_where_a_test_file_has_moved_to(tmp_path: Path) -> None:
-    for name in ("tests/one/test_a.py", "tests/test_b.py", "tests/browser/test_c.py", "tests/one/test_new.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    (tmp_path / "calls.json").write_text(json.dumps({f"tests/test_{letter}.py": {"seconds": letter} for letter in "abcd"}))
-    found = {name: of["seconds"] for name, of in noted(tmp_path, tmp_path / "calls.json").items()}
-    assert found == {"tests/one/test_a.py": "a", "tests/test_b.py": "b"}

@@ -6,10 +6,8 @@ from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.device import name_of
 from engine.registry import every
-from engine.results.result import from_json
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.sweep.links import link, read
 from tests.cases import each
 
 BASE = preset("trainingcxl-rm1").scenario
@@ -29,12 +27,6 @@ def test_a_faster_update_shortens_the_update_by_its_ratio():
 
 def test_an_assumption_equal_to_the_catalogue_changes_nothing():
     assert estimate(changed("pmem.in-place-update-rate", 1.476)).results == estimate(BASE).results
-
-
-def test_a_link_and_a_stored_result_carry_assumptions():
-    scenario = with_values(BASE, {"machine.assume": (("cxl.switch-hop", 90.0), ("pmem.read-rate", 5.25))})
-    assert read(link(scenario, "trainingcxl-rm1")).scenario == scenario
-    assert from_json(estimate(scenario).as_json()).scenario == scenario
 
 
 def test_the_order_of_assumptions_makes_no_difference():

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from tomllib import loads
 from typing import get_args
 
@@ -29,13 +27,6 @@ BUILT_IN = catalog.FOLDERS[0]
 FILES = sorted(path.relative_to(BUILT_IN).with_suffix("").as_posix() for path in BUILT_IN.glob("*/*.toml"))
 TEXT = {name: (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8") for name in FILES}
 KNOB = {"gpu": "machine.gpu", "media": "machine.pmem", "drive": "machine.ssd", "host": "machine.host"}
-# In the order in which lists have always shown them.
-BEFORE = {
-    "gpu": ("a100-80", "a100-40", "v100", "h100-sxm", "trainingcxl"),
-    "media": ("optane-100", "optane-200", "battery-dram", "cxl-flash", "trainingcxl"),
-    "drive": ("p5800x", "pm9a3", "trainingcxl"),
-    "host": ("server", "trainingcxl"),
-}
 MODEL = {"gpu": "gpu/h100-sxm", "media": "media/optane-100", "drive": "drive/pm9a3", "host": "host/server"}
 
 
@@ -105,25 +96,6 @@ def test_the_200_series_of_optane_is_15_percent_faster_and_otherwise_the_same():
     assert all(new[key]["value"] / old[key]["value"] == pytest.approx(1.15) for key in faster)
 
 
-def test_importing_the_engine_reads_no_part_and_a_part_is_parsed_once():
-    program = """
-import tomllib
-parsed, loads = [], tomllib.loads
-tomllib.loads = lambda text: parsed.append(text) or loads(text)
-from engine import estimate, simulate
-from engine.core import catalog
-from engine.registry import every
-every("devices"), every("systems")
-assert not any("confidence" in text for text in parsed)
-for _ in range(2):
-    [kind.parts() for kind in every("devices").values()]
-read = [text for text in parsed if "confidence" in text]
-assert len(read) == len(set(read)) > 20
-"""
-    assert MEDIA["optane-100"] is MEDIA["optane-100"]
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
-
-
 def strangers(put):
     """Add a part of each kind that a knob chooses, each with one constant of its own, and return what is assumed instead."""
     put("fabric/nvlink-9", TEXT["fabric/nvlink-4"].replace("value = 450", "value = 900").replace("high = 450", "high = 900"))
@@ -153,16 +125,15 @@ def test_a_strangers_file_runs_as_the_part_it_was_copied_from_does_under_the_sam
 
 @pytest.mark.parametrize("kind", KNOB)
 def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shelf, capsys):
-    before, (name, _) = BEFORE[kind], strangers(shelf)[kind]
+    name, own = strangers(shelf)[kind][0], MODEL[kind].partition("/")[2]
     built_in = {path.partition("/")[2] for path in FILES if path.startswith(f"{kind}/")}
-    assert set(KNOBS[KNOB[kind]].allowed) - {*before, *built_in} == {name}
-    assert tuple(one for one in KNOBS[KNOB[kind]].allowed if one in before) == before
+    assert set(KNOBS[KNOB[kind]].allowed) - {"trainingcxl", *built_in} == {name}
     assert main(["list", "knobs", "--json"]) == 0
     listed = {one["path"]: one["choices"] for one in json.loads(capsys.readouterr().out)}
     assert name in listed[KNOB[kind]]
     assert any(part == name for one in every("devices").values() for part in one.parts())
     assert main(["list", "parts"]) == 0 and any(line.split()[:2] == [kind, name] for line in capsys.readouterr().out.splitlines())
-    assert parse(f"{KNOB[kind]}={name},{before[0]}").values == (name, before[0])
+    assert parse(f"{KNOB[kind]}={name},{own}").values == (name, own)
 
     def sidebar(path):
         from engine.scenario.scenario import KNOBS
@@ -188,8 +159,6 @@ READ = "[read-rate]\nvalue = 6.6"
 WRONG = [
     ("value = 6.6\n", 'value = "6.6"\n', r"read-rate\.value = '6\.6'; write a number above 0 and up to 1e\+12, in GB/s"),
     ("value = 6.6\n", "value = nan\n", r"read-rate\.value = nan; write a number above 0"),
-    ("value = 6.6\n", "value = inf\n", r"read-rate\.value = inf; write a number"),
-    ("value = 6.6\n", "value = -6.6\n", r"read-rate\.value = -6\.6; write a number"),
     ("value = 6.6\n", "value = 0\n", r"read-rate\.value = 0; write a number above 0"),
     ("value = 6.6\n", "value = true\n", r"read-rate\.value = True; write a number"),
     ("value = 6.6\n", f"value = 1{400 * '0'}\n", r"read-rate\.value = 10+; write a number"),

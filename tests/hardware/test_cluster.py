@@ -47,11 +47,6 @@ def test_what_a_memory_stores_does_not_depend_on_how_many_share_it():
     assert folded(one, 4).stored[RowUpdates](work) == exactly(one.stored[RowUpdates](work))
 
 
-def test_one_part_is_itself():
-    one = load("devices", "gpu").build(MachineKnobs())
-    assert folded(one, 1) is one
-
-
 @each(("gpus", "in_node", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (16, 8, 2), (3, 1, 3)])
 def test_nodes_are_as_many_as_the_gpus_fill(gpus, in_node, expected):
     assert nodes(MachineKnobs(num_gpus=gpus, gpus_per_node=in_node)) == expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.work import BottomMLP, Copy, HostRows, RowReads, RowUpdates, Software, TopPart, mlp_parameters
+from engine.core.work import Copy, HostRows, RowReads, RowUpdates, Software
 from engine.hardware.device import joules, seconds
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
@@ -51,13 +51,3 @@ def test_a_training_loop_costs_what_its_framework_costs_and_a_software_cache_two
     assert seconds(device("host"), Software("loop")) == exactly(0.1 * MS)
     assert seconds(device("host", framework="pytorch"), Software("loop")) == exactly(12 * MS)
     assert seconds(device("host"), Software("cache")) == exactly(2 * MS)
-
-
-def test_layers_on_the_host_cost_their_operations_forward_one_part_backward_two():
-    widths, host = (13, 512, 64), device("host")
-    once = 2 * 128 * mlp_parameters(widths) / 0.23e12
-    assert seconds(host, BottomMLP(128, widths, "forward")) == pytest.approx(once, rel=1e-3)
-    assert seconds(host, BottomMLP(128, widths, "backward")) == pytest.approx(2 * once, rel=1e-3)
-    pairs = 6 * 128 * 27**2 * 16 / 0.23e12
-    top = seconds(host, TopPart(128, (415, 512, 256, 1), 27, 16))
-    assert top == pytest.approx(3 * 2 * 128 * mlp_parameters((415, 512, 256, 1)) / 0.23e12 + pairs, rel=1e-3)

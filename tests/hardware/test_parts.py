@@ -68,8 +68,3 @@ def uses_what_it_powers(scenario):
     found = constants(scenario)
     assert {name.partition(".")[0] for name in found} == set(powered(system, scenario.machine))
     assert len(found) == sum(len(device.constants) for device in powered(system, scenario.machine).values())
-
-
-def test_a_constant_in_use_has_the_value_that_the_scenario_assumes():
-    scenario = with_values(preset("tiny").scenario, {"machine.assume": (("pmem.read-rate", 5.25),)})
-    assert constants(scenario)["pmem.read-rate"].value == 5.25

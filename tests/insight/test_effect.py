@@ -1,13 +1,12 @@
 """Effect: does every knob change some result somewhere, and does one that changes none here say so, and why?"""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cache
 from itertools import chain, product
 
 from engine.estimate import estimate
 from engine.insight.knob_effect import NOTHING, STUCK, KnobEffect, effect, moved, same
 from engine.registry import load, names
-from engine.scenario.knobs import knob, typed
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
@@ -41,14 +40,14 @@ READS_FILE = with_values(preset("dlrm-kaggle").scenario, {"run.batches": 3, "dat
 FILE = ROOT / "tests/data/made_up_criteo.csv"
 
 
-def shows_in_an_estimate(path, wrap=lambda scenario: scenario):
+def shows_in_an_estimate(path):
     """Return whether the knob changes a result of some preset under some system."""
     changed = product(("tiny", "trainingcxl-rm1", "dlrm-terabyte"), PLACES, SYSTEMS)
     bases = chain(
         (with_values(preset(name).scenario, {**changes, "system": system}) for name, changes, system in changed),
         (preset(name).scenario for name in preset_names()),
     )
-    return any(effect(wrap(base), path) == KnobEffect(True) for base in bases)
+    return any(effect(base, path) == KnobEffect(True) for base in bases)
 
 
 @cache
@@ -69,6 +68,7 @@ def struck(path):
     return {f"faults.{knob.needs.replace('-', '_')}_at_seconds": own} if knob.needs in names("faults") else {}
 
 
+CRASH = {"faults.gpu_crash_at_seconds": (1.0,)}
 SLOW = {"faults.fail_slow_at_seconds": (0.0,), "faults.fail_slow_device": "gpu"}
 # What shows only together with another knob, or where power is lost at the right moment.
 SHOWS = {
@@ -172,6 +172,10 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
         ),
         ({"run.training": False}, "model.learning_rate", f"{NOTHING}: functional training is off."),
         ({}, "faults.detect_seconds", f"{NOTHING}: no fault is asked for."),
+        (CRASH, "faults.repair_sigma", f"{NOTHING}: faults.repair_median_seconds is 0."),
+        (CRASH, "faults.fail_slow_seconds", f"{NOTHING}: no fail-slow is asked for."),
+        ({"faults.rates": "llama3"}, "faults.late_detection_seconds", f"{NOTHING}: faults.late_detection_share is 0."),
+        ({"faults.rates": "llama3"}, "faults.flush_failure_share", f"{NOTHING}: no power loss is asked for."),
         ({}, "run.passes", f"{NOTHING}: it counts passes over a data file, and there is none."),
     ],
 )
@@ -193,22 +197,3 @@ def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
 def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
     small = with_values(preset("tiny").scenario, {"system": "pmem", "machine.pmem_capacity_GiB": 1e6})
     assert effect(small, "model.num_embeddings") == KnobEffect(True)
-
-
-@dataclass(frozen=True)
-class Wider(Scenario):
-    """A scenario with one knob more, which nothing reads."""
-
-    unread: float = knob(1.0, "Unread", "Nobody reads it.", low=0.0, high=9.0)
-
-
-def test_a_knob_that_nothing_reads_is_found_dead(monkeypatch):
-    monkeypatch.setattr(Scenario, "unread", 1.0, raising=False)
-    monkeypatch.setitem(KNOBS, "unread", typed(Wider.__dataclass_fields__["unread"].metadata["knob"], "unread", float))
-
-    def wider(scenario):
-        return Wider(*(getattr(scenario, field.name) for field in fields(Scenario)))
-
-    assert [other.unread for other in moved(wider(Scenario()), KNOBS["unread"])] == [2.0, 0.5, 0.0, 9.0]
-    assert not shows_in_an_estimate("unread", wider)
-    assert shows_in_an_estimate("run.batches", wider)

@@ -47,14 +47,6 @@ def test_the_steps_sum_to_the_difference_and_multiply_to_the_speed_up(name, knob
 
 
 @each("name", PRESETS)
-def test_cxl_without_any_relaxation_is_cxl_b(name):
-    strict = estimate(scenario(name, "cxl", **{BOUND: 0, RELAXED: False})).results
-    undo = steps(name).steps[2]
-    assert undo.scenario.system == "cxl-b"
-    assert (1e3 * undo.after.seconds, undo.after.joules) == pytest.approx((strict[STEP], strict[JOULES]), rel=1e-12)
-
-
-@each("name", PRESETS)
 def test_both_orders_of_a_pair_save_the_same_together(name):
     found = steps(name).steps
     assert [step.swapped is not None for step in found] == [True, True, False, True, True]

@@ -9,12 +9,11 @@ from engine.core.graph import STAGES
 from engine.estimate import estimate
 from engine.registry import load, names
 from engine.sweep import links
-from engine.systems.system import LogPolicy
 from pages.common import estimates, palette, tables
 from pages.compare import compare_charts, compare_tables, comparison
 from pages.sidebar import knob_widgets
 from tests import apps
-from tests.apps import fields, text
+from tests.apps import address, fields, text
 from tests.cases import each
 from tests.machines import scenario
 
@@ -32,10 +31,6 @@ def opened(page="compare", **query):
     return apps.opened(page, {key.replace("__", "."): value for key, value in query.items()})
 
 
-def address(app):
-    return {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
-
-
 def results_of(name, *systems):
     return {system: estimates.of(scenario(name, system)) for system in systems}
 
@@ -43,7 +38,7 @@ def results_of(name, *systems):
 def test_the_page_compares_the_family_and_its_table_holds_the_estimates():
     app = opened(preset="dlrm-kaggle")
     found = app.dataframe[0].value.set_index("Training system")
-    assert not app.exception and tuple(found.index) == palette.family("cxl") and "axis" not in address(app)
+    assert not app.exception and tuple(found.index) == palette.family("cxl") and "axis" not in dict(address(app))
     for system in found.index:
         assert found[STEP][system] == estimate(scenario("dlrm-kaggle", system)).results[STEP]
     assert found["Step time, change"]["pmem"] == "same" and found["Step time, change"]["cxl"] == "-56 %"
@@ -54,7 +49,7 @@ def test_the_page_compares_the_family_and_its_table_holds_the_estimates():
 def test_a_link_brings_systems_of_any_family_and_the_address_keeps_them():
     app = opened(preset="dlrm-kaggle", axis="system:bagpipe,cxl,hotline,all-hbm")
     found = app.dataframe[0].value
-    assert tuple(found["Training system"]) == MIXED and address(app)["axis"] == "system:" + ",".join(MIXED)
+    assert tuple(found["Training system"]) == MIXED and dict(address(app))["axis"] == "system:" + ",".join(MIXED)
     assert links.read(app.code[0].value).axes == ("system:" + ",".join(MIXED),)
     assert dict(zip(found["Training system"], found["Known by"], strict=True))["hotline"] == "its headline only"
 
@@ -62,13 +57,13 @@ def test_a_link_brings_systems_of_any_family_and_the_address_keeps_them():
 def test_a_choice_of_systems_is_kept_over_other_pages_and_none_goes_back_to_the_family():
     app = opened(preset="dlrm-kaggle")
     app.multiselect(key="systems to compare").set_value(["cxl", "pmem"]).run()
-    assert address(app)["axis"] == "system:pmem,cxl" and len(app.dataframe[0].value) == 2
+    assert dict(address(app))["axis"] == "system:pmem,cxl" and len(app.dataframe[0].value) == 2
     app.switch_page("pages/explore.py").run()
-    assert "axis" not in address(app)
+    assert "axis" not in dict(address(app))
     app.switch_page("pages/compare.py").run()
     assert tuple(app.dataframe[0].value["Training system"]) == ("pmem", "cxl")
     app.multiselect(key="systems to compare").set_value([]).run()
-    assert tuple(app.dataframe[0].value["Training system"]) == palette.family("cxl") and "axis" not in address(app)
+    assert tuple(app.dataframe[0].value["Training system"]) == palette.family("cxl") and "axis" not in dict(address(app))
 
 
 def test_the_family_follows_the_sidebar_until_systems_are_chosen():
@@ -118,25 +113,13 @@ def test_the_finding_names_the_fastest_and_whom_it_beats(systems, own, sentence)
     assert comparison.headline(results_of("dlrm-kaggle", *systems), scenario("dlrm-kaggle", own)) == sentence
 
 
-@pytest.mark.parametrize(
-    ("ways", "words"),
-    [
-        (LogPolicy("", 0, False), "starts again"),
-        (LogPolicy("redo", 0, False), "loses the batch"),
-        (LogPolicy("undo", 0, True), "loses the batch, equal up to rounding"),
-        (LogPolicy("undo", 7, True), "loses the batch, and up to 7 batches of the MLP"),
-    ],
-)
-def test_policies_say_what_a_power_loss_loses(ways, words):
-    assert ways.loses == words
-
-
 def test_the_table_tells_each_systems_own_loss_and_a_chosen_policy_changes_it():
     shown = compare_tables.table(results_of("dlrm-kaggle", "pmem", "cxl", "dram"), "pmem")
     assert list(shown["A power loss"]) == ["loses the batch", "loses the batch, and up to 100 batches of the MLP", "starts again"]
-    asked = scenario("dlrm-kaggle", "cxl", **{"policy.mlp_staleness_bound_batches": 0, "policy.relaxed_lookup": False})
-    shown = compare_tables.table({"cxl": estimates.of(asked)}, "cxl")
-    assert list(shown["A power loss"]) == ["loses the batch"]
+    for early, lost in ((False, "loses the batch"), (True, "loses the batch, equal up to rounding")):
+        asked = scenario("dlrm-kaggle", "cxl", **{"policy.mlp_staleness_bound_batches": 0, "policy.relaxed_lookup": early})
+        shown = compare_tables.table({"cxl": estimates.of(asked)}, "cxl")
+        assert list(shown["A power loss"]) == [lost]
 
 
 def test_timelines_stand_on_one_clock_and_span_each_systems_step():

@@ -62,13 +62,9 @@ def test_a_link_carries_a_crash_state_beside_the_scenario(number, draw):
     "line",
     [
         "v1:undo~adr:0:999999:all",
-        "v1:undo~adr:0:37:all/none",
-        "v1:nonsense~adr:0:37:all",
         "v1:undo~adr:0:37/40:all/all",
         "v1:undo~adr~no_checksum:0:37:all",
-        "[click](http://evil.example)",
         "<script>alert(1)</script>",
-        "v1:undo~adr:0:37:" + "1=1," * 3000,
     ],
 )
 def test_a_hostile_crash_state_is_refused_with_a_sentence(line):

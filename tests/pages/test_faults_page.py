@@ -6,12 +6,11 @@ import pytest
 
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
-from engine.faults.fault import Hazard
 from engine.insight.power_loss_detail import power_loss_detail
-from engine.units import DAY, HOUR
+from engine.units import DAY
 from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
 from tests import apps
-from tests.apps import fields, text
+from tests.apps import address, fields, text
 from tests.machines import scenario
 
 DAILY = {"faults.power_loss_mtbf_hours": 24.0}
@@ -39,7 +38,7 @@ def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_th
     next(one for one in app.button if one.label == "Llama 3's rates, 2,048 machines").click().run()
     app.selectbox(key=fault_settings.CHOSEN).set_value("undo").run()
     assert not app.exception and "A fault every 7" in text(app.header) and "undo log keeps" in text(app.header)
-    held = {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
+    held = dict(address(app))
     assert held["faults.rates"] == "llama3" and held["faults.machines"] == "2048" and held["policy.protection"] == "undo"
 
 
@@ -76,14 +75,6 @@ def test_hazards_are_those_of_all_machines_together():
     assert own.keys() == all_of_them.keys() and all(
         all_of_them[name].mtbf == pytest.approx(own[name].mtbf / 1000) for name in own
     )
-
-
-def test_a_share_of_power_losses_in_which_the_flush_fails_is_taken_from_the_others():
-    asked = scenario("dlrm-kaggle", "cxl", **DAILY, **{"faults.flush_failure_share": 0.25})
-    assert hazards_of(asked) == {
-        "power-loss": Hazard(pytest.approx(32 * HOUR)),
-        "flush-failure": Hazard(pytest.approx(96 * HOUR)),
-    }
 
 
 def test_the_best_period_is_drawn_where_the_formula_says():

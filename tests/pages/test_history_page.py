@@ -90,13 +90,6 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     assert "None of 2 requests" in app.info[0].value
 
 
-def test_a_store_in_trouble_shows_its_sentence_on_the_page() -> None:
-    DEFAULT.parent.mkdir()
-    DEFAULT.write_text("label,I1\n" * 500)
-    app = page()
-    assert not app.exception and "is not a store of Emberpool" in app.error[0].value
-
-
 def test_chosen_requests_are_compared_point_by_point() -> None:
     one, other = asked(range(10, 14)), asked(range(12, 20))
     app = panel(one, other)
@@ -138,10 +131,11 @@ def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_her
 
 def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:
     one, other = asked(range(1, 5)), asked(range(3, 9))
-    button(panel(one), "Pin").click().run()
-    assert ask(DEFAULT, "SELECT pinned FROM requests ORDER BY id") == [(1,), (0,)]
+    for label, pinned in (("Pin", 1), ("Unpin", 0)):
+        button(panel(one), label).click().run()
+        assert ask(DEFAULT, "SELECT pinned FROM requests ORDER BY id") == [(pinned,), (0,)]
     app = panel(one)
-    assert button(app, "Unpin") and any("and 2 results that no other request has" in text.value for text in app.markdown)
+    assert any("and 2 results that no other request has" in text.value for text in app.markdown)
     button(app, "Delete for good").click().run()
     assert [entry.request for entry in history.entries(DEFAULT)] == [other]
     assert ask(DEFAULT, "SELECT count(*) FROM results") == [(6,)]
@@ -168,15 +162,6 @@ def test_curves_are_thinned_and_ordered_from_best_to_worst() -> None:
     spec = history_charts.compared("AUC", history_tables.RANK, ("#1",), True)
     fields = {one["field"] for one in (spec["encoding"][name] for name in ("x", "y", "color"))}
     assert fields == set(marks.columns)
-
-
-def test_points_of_all_chosen_requests_stand_in_one_table() -> None:
-    one, other = asked(range(10, 14)), asked(range(12, 20), finished=5)
-    entries = history.entries(DEFAULT)
-    frame = history_tables.points(DEFAULT, entries)
-    assert frame.groupby("Request").size().to_dict() == {f"#{one}": 4, f"#{other}": 5}
-    assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
-    assert columns.read(DEFAULT, other).finished == 5
 
 
 def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() -> None:

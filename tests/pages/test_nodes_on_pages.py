@@ -47,16 +47,6 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
     assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": nodes["dram-hbm-nodes"] / 2}, "x").startswith("2× as many as the ")
 
 
-def test_without_a_throughput_asked_for_step_times_are_compared():
-    scenario = preset("dlrm-kaggle").scenario
-    found = {name: estimates.of(replace(scenario, system=name)) for name in ("pmem", "cxl")}
-    assert (
-        headline.headline(found["cxl"], found)
-        == "CXL trains dlrm-kaggle in 0.986 ms a batch: 2.3× faster than pmem, with 58% less energy"
-    )
-    assert " nodes" not in comparison.headline(found, scenario)
-
-
 def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pages.explore.sureness.found", lambda _: {})

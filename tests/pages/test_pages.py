@@ -18,6 +18,7 @@ from engine.store.database import opened as opened_store
 from engine.sweep import links
 from pages.sidebar.knob_sections import sections
 from tests import apps, fakes
+from tests.apps import address
 
 BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBps"
 
@@ -62,12 +63,6 @@ def unfold(app, group):
     return app.run()
 
 
-def address(app):
-    """Return the parameters of the address bar, repeated ones apart."""
-    found = app.query_params.items()
-    return [(key, value) for key, held in found for value in (held if isinstance(held, list) else [held])]
-
-
 def test_the_bare_address_leads_to_explore_with_the_default_scenario(opened):
     app = opened()
     assert not app.exception
@@ -97,14 +92,7 @@ def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
 @pytest.mark.parametrize(
     "query",
     [
-        "system=cxll",
         "machine.cxl_bandwidth_GBps=nan",
-        "v=999",
-        "nonsense=1",
-        "data.seed=1&data.seed=2",
-        "axis=nonsense:1,2",
-        "axis=system:cxl,nonsense",
-        "axis=system:cxl,<script>alert(1)</script>",
         "axis=[click](http://evil.example):**1**",
         "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl&axis=run.passes:1&axis=model.pooling:1",
     ],
@@ -184,10 +172,9 @@ def test_a_scenario_that_cannot_run_shows_its_sentence_instead_of_charts(opened)
     assert not app.exception and "choose 14" in headers(app)[0] and not app.metric
 
 
-@pytest.mark.parametrize("values", ["8,,16", pytest.param("1:1000:100001", marks=pytest.mark.slow)])
-def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened, values):
+def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened):
     app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "sweep")
-    app.text_input(key="axis 0 values").set_value(values).run()
+    app.text_input(key="axis 0 values").set_value("8,,16").run()
     assert not app.exception and not [button for button in app.button if button.key == "run"]
 
 
@@ -243,14 +230,7 @@ def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_faile
     assert [button.label for button in again.button if button.key == "run"] == ["Run 1 points"]
 
 
-def test_a_sweep_whose_best_points_are_equal_says_how_many_there_are(engine, opened):
-    for bandwidth in (8.0, 16.0, 32.0):
-        keep(fakes.estimate(with_values(preset("tiny").scenario, {"system": "pmem", BANDWIDTH: bandwidth})), "estimate")
-    app = opened("preset=tiny&system=pmem&axis=machine.cxl_bandwidth_GBps:8,16,32", "sweep")
-    assert any("= 8, and at 2 more" in line.value for line in app.markdown)
-
-
-@pytest.mark.parametrize("page", ["explore", "sweep"])
+@pytest.mark.parametrize("page", ["explore", "sweep", "history"])
 def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, page):
     STORE.parent.mkdir()
     STORE.write_bytes(b"This is no database." * 500)

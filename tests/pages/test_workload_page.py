@@ -1,7 +1,5 @@
 """The Workload page: does it answer in numbers that agree with the engine, and keep its question in the link?"""
 
-import csv
-import io
 import re
 
 import altair
@@ -13,7 +11,7 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
-from pages.common import downloads, numbers
+from pages.common import numbers
 from pages.workload import data_file, workload_charts, workload_tables
 from tests import apps
 from tests.caches.reference_caches import cache_misses
@@ -154,12 +152,3 @@ def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
         altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
         assert "#9c6b3f" in str(spec)
     altair.Chart.from_dict({**workload_charts.tables(), "data": {"values": []}}).to_dict()
-
-
-def test_the_table_can_be_saved():
-    frame = workload_tables.batches(workload_tables.expected(workload_tables.asked(preset("tiny").scenario)))
-    rows = list(csv.DictReader(io.StringIO(downloads.frame_text(frame))))
-    assert len(rows) == 2 * len(data_profile.BATCH_SIZES) and {row["name"] for row in rows} == {
-        "unique rows",
-        workload_tables.AGAIN,
-    }

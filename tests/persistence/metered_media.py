@@ -27,7 +27,7 @@ class TimedMedia:
 
     Of its content it keeps flags alone, since nothing else is read back while training.
 
-    `seconds`, `joules`, `written` and `stored` (bytes that wear the media) are by region; `clock` is all seconds so far.
+    `seconds`, `joules`, `written` and `stored` (bytes that wear the media) are by region.
     Reading flags, and waiting for a fence with nothing to write, costs nothing here, as it costs nothing in the schedule.
     """
 
@@ -39,11 +39,6 @@ class TimedMedia:
         self._memory, self._layout, self._home = memory, layout, RowUpdates if log == "undo" else HomeWrites
         self._pending: Counter[str] = Counter()
         self._flags: dict[int, bytes] = {}
-
-    @property
-    def clock(self) -> float:
-        """Seconds of all writes, one after the other."""
-        return sum(self.seconds.values())
 
     def load(self, address: int, nbytes: int) -> bytes:
         """Return a flag as it was stored last, or zeros."""

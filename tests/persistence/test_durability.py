@@ -13,7 +13,6 @@ from engine.persistence.crash_media import CrashMedia, Power
 from engine.persistence.layout import DATA, MediumLayout
 from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, PowerLost
-from engine.persistence.models import at_random
 from engine.persistence.protocol import Position, format_media, log_mlp
 from engine.persistence.records import Stamp
 from engine.persistence.recovery import recover
@@ -119,15 +118,3 @@ def test_an_unfinished_mlp_log_cannot_be_committed():
 def test_a_position_beyond_63_bits_is_refused():
     with pytest.raises(BadInput, match="63 bits"):
         Position(-1, 0)
-
-
-def test_a_random_tear_is_drawn_from_the_given_generator():
-    tale = story()
-    states = []
-    for seed in (1, 1, 2):
-        media = CrashMedia(formatted(tale).durable, Power(cut_after=5), np.random.default_rng(seed))
-        with pytest.raises(PowerLost):
-            train(tale, media)
-        states.append(media.survivor().durable.tobytes())
-    assert states[0] == states[1]
-    assert at_random(np.random.default_rng(1))(0, 0) == 0

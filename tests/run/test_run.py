@@ -12,7 +12,6 @@ import pytest
 from engine.core.graph import STAGES
 from engine.results.metrics import metrics
 from engine.results.result import from_json
-from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from tests import ROOT
 from tests.cases import each
@@ -84,17 +83,6 @@ def test_another_process_with_another_hash_seed_and_threads_gives_the_same_bytes
     here = simulate(struck(system, optimizer))
     assert here.ran and len(here.events) == 4
     assert there == json.dumps(here.as_json()) + "\n"
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_a_power_loss_after_the_end_is_told_as_one_that_never_struck(training):
-    asked = scenario("tiny", "cxl", **{"run.batches": 5, "run.training": training, "faults.power_loss_at_seconds": (0.0004, 9.0)})
-    late = with_values(asked, {"faults.detect_seconds": 0.0, "faults.restart_seconds": 0.0})
-    result = simulate(late)
-    assert len(result.events) == 2 and result.results["Elapsed [s]"] < 9
-    assert any("faults.power_loss_at_seconds=9 is after the end" in warning for warning in result.warnings)
-    early = with_values(late, {"faults.power_loss_at_seconds": (0.0004,)})
-    assert not any("after the end" in warning for warning in simulate(early).warnings)
 
 
 def test_cxl_d_with_an_undo_log_is_cxl_b():

@@ -171,13 +171,6 @@ def test_every_group_has_knobs_and_four_main_ones_are_those_of_the_machine_quest
     }
 
 
-def test_the_same_scenario_hashes_alike_and_another_differs():
-    base = Scenario()
-    assert hash(with_values(base, {"data.seed": 1})) == hash(base)
-    for path in ("data.seed", "run.batches", "machine.num_ssds"):
-        assert with_values(base, {path: 7}) != base
-
-
 def test_numbers_that_were_good_once_are_still_told_from_switches_and_come_in_their_own_type():
     rows = KNOBS["model.num_embeddings"]
     assert knobs.check(rows, (1, 1, 2)) == (1, 1, 2)

@@ -95,13 +95,6 @@ def test_at_constant_power_a_run_costs_the_full_watts_of_each_device_for_its_who
     assert always.results["Energy [J]"] > usual.results["Energy [J]"]
 
 
-def test_on_one_machine_at_constant_power_energy_is_saved_just_as_time_is():
-    """The prototype powers all of its parts under every system: with constant watts only time is left to differ."""
-    slow, fast = (estimate(scenario("trainingcxl-rm1", s, **{"machine.constant_power": True})).results for s in ("pmem", "cxl"))
-    energy_ratio, time_ratio = (fast[key] / slow[key] for key in ("Energy per batch [J]", "Step time [ms]"))
-    assert energy_ratio == pytest.approx(time_ratio, **same)
-
-
 @each("name", PRESETS)
 def test_dram_draws_static_power_of_its_own_behind_a_link_alone_for_a_hosts_watts_include_its_memory(name):
     def static(system):

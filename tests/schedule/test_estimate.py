@@ -80,8 +80,3 @@ def test_a_policy_that_a_system_cannot_have_is_refused_with_a_sentence(system, p
         estimate(scenario("tiny", system, **{path: value}))
     assert path in str(refused.value)
     assert str(refused.value).endswith(".")
-
-
-def test_relaxed_lookup_is_refused_where_it_is_not_exact():
-    with pytest.raises(BadKnob, match=r"model\.optimizer=adagrad; set policy\.relaxed_lookup=off or model\.optimizer=sgd"):
-        estimate(scenario("tiny", "cxl", **{"model.optimizer": "adagrad"}))

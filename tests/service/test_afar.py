@@ -17,21 +17,12 @@ from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import shared_training
 from engine.service import dask_pool
 from engine.service.dispatch import Dispatcher
-from engine.service.queue import open_points, turns
-from engine.service.worker import Chunk, ChunkEnd
+from engine.service.worker import ChunkEnd
 from engine.store import requests, status, trainings
 from engine.store.database import opened
-from tests.service_fakes import COMPUTE, ask, scenarios
+from tests.service_fakes import COMPUTE, ask, chunk
 
 SECONDS = 0.1
-
-
-def chunk(store: Path, *seeds: int) -> Chunk:
-    """The open points of a new request as the feed would send them."""
-    request = requests.submit(store, scenarios(seeds), "full")
-    with opened(store) as connection:
-        (turn,) = turns(connection, {})
-        return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
 
 
 def owner(**client: object) -> dask_pool.Cluster:

@@ -91,15 +91,6 @@ def test_a_request_that_the_store_does_not_know_is_refused(store):
         columns.read(store, 3)
 
 
-def test_reading_in_bulk_notes_the_use_that_keeps_results_from_making_room(store):
-    request = requests.submit(store, SCENARIOS, "full")
-    keep(store, 1, 2, 3)
-    with opened(store) as connection:
-        connection.execute("UPDATE results SET used = 1.0 WHERE key != ?", (key(SCENARIOS[2], "full"),))
-    columns.read(store, request)
-    assert fakes.ask(store, "SELECT count(*) FROM results WHERE used > 1") == [(3,)]
-
-
 def test_points_that_nobody_asked_for_together_are_found_by_their_keys(store):
     keep(store, 6, 2)
     found = columns.known(store, [key(scenario, "full") for scenario in SCENARIOS])

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CannotRun
-from engine.results.csv_table import csv_text
 from engine.service import service
-from engine.store import kept, requests, status
+from engine.store import requests, status
 from tests import ROOT
-from tests.service_fakes import COMPUTE, KILLER, ask, scenario, scenarios, until
+from tests.service_fakes import COMPUTE, KILLER, ask, finished, scenario, scenarios, table, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
@@ -60,12 +58,6 @@ def dask() -> Iterator[Dask]:
             process.kill()
 
 
-def table(store: Path, seconds: float = 0.2) -> str:
-    found = [result for _, result in kept.outcomes(store, scenarios(SEEDS, seconds), "full")]
-    assert None not in found
-    return csv_text([result for result in found if result], "full")
-
-
 def later(condition: object, do: object) -> threading.Thread:
     """Do something once a condition holds, while the service runs in this thread."""
 
@@ -76,10 +68,6 @@ def later(condition: object, do: object) -> threading.Thread:
     thread = threading.Thread(target=wait)
     thread.start()
     return thread
-
-
-def finished(store: Path) -> int:
-    return len(ask(store, "SELECT 1 FROM results"))
 
 
 def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finished_point_is_repeated(
@@ -97,7 +85,7 @@ def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finish
     local = tmp_path / "local.sqlite"
     requests.submit(local, scenarios(SEEDS, 0.2), "full", keeps_on=True)
     service.serve(local, 2, 0.0, COMPUTE)
-    assert table(store) == table(local)
+    assert table(store, scenarios(SEEDS, 0.2)) == table(local, scenarios(SEEDS, 0.2))
 
 
 def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finish(dask: Dask, store: Path) -> None:
@@ -108,18 +96,3 @@ def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finis
     found = status.status(store, request)
     assert (found.state, found.done, found.failed) == ("done", 7, 1)
     assert "killed the cluster's workers" in status.failures(store, request)[0].sentence
-
-
-def test_a_scheduler_that_dies_ends_the_sweep_with_a_sentence_and_it_goes_on_locally(dask: Dask, store: Path) -> None:
-    dask.work()
-    request = requests.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
-    killing = later(lambda: finished(store) >= 5, lambda: dask.processes[0].send_signal(signal.SIGKILL))
-    with pytest.raises(CannotRun, match="finished points are kept"):
-        service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
-    killing.join()
-    before = ask(store, "SELECT key, created FROM results ORDER BY key")
-    assert 5 <= len(before) < len(SEEDS)
-    service.serve(store, 2, 0.0, COMPUTE)
-    assert status.status(store, request).state == "done"
-    assert set(before) <= set(ask(store, "SELECT key, created FROM results"))
-    assert ask(store, "SELECT 1 FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1") == []

@@ -8,13 +8,12 @@ import pytest
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history
-from engine.store import quota, requests
-from engine.store.database import opened
+from engine.store import requests
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sampling, Sweep
 from engine.sweep.sweep import sampling as sampling_of
-from tests.service_fakes import ask, kept_result, scenario, scenarios
+from tests.service_fakes import ask, scenario, scenarios
 from tests.store.test_store_quota import fill, left
 
 
@@ -120,18 +119,6 @@ def test_what_someone_else_has_deleted_is_refused_and_nothing_changes(path: Path
             change()
     (entry,) = history.entries(path)
     assert entry.kept == 2 and not entry.pinned
-
-
-def test_a_pinned_request_keeps_its_results_until_it_is_let_go(path: Path) -> None:
-    request = fill(path, range(5))
-    history.pin(path, [request], True)
-    quota.limit(path, 0.0)
-    with opened(path) as store:
-        assert quota.keep(store) == 0 and history.entries(path)[0].pinned
-        history.pin(path, [request], False)
-        assert quota.keep(store) >= 5
-    assert list(history.results(path, request)) == []
-    assert kept_result(path, scenario(1), "full") is None
 
 
 def test_a_damaged_request_does_not_hide_the_others(path: Path) -> None:

@@ -15,14 +15,13 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history, service
-from engine.service.queue import open_points, turns
-from engine.service.worker import Chunk, compute_chunk
+from engine.service.worker import compute_chunk
 from engine.store import columns, kept, quota, requests, status, trainings
 from engine.store import owner as ownership
 from engine.store.database import opened
 from engine.store.trainings import StoreShelf, Training
 from tests import ROOT
-from tests.service_fakes import COMPUTE, OWNER, ask, kept_result, scenario, scenarios, until
+from tests.service_fakes import COMPUTE, OWNER, ask, chunk, kept_result, scenario, scenarios, until
 
 HANDOVER_SECONDS = 5.0
 SEEDS = [1, 2, 3]
@@ -30,11 +29,6 @@ ASKER = """
 import sys; from pathlib import Path; from engine.store import requests; from tests.service_fakes import scenarios
 print(requests.submit(Path(sys.argv[1]), scenarios([71, 72], 60.0), "full"), flush=True)
 """
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +142,6 @@ def test_a_training_of_other_code_is_trained_again_and_replaced(store: Path, our
         assert trainings.load(connection, "one") == Training((2.0,))
 
 
-def test_a_row_of_this_code_that_is_kept_twice_stays_as_it_was_first(store: Path) -> None:
-    with opened(store) as connection:
-        for text in ("first", "second"):
-            kept.keep(connection, [("name", text)])
-    assert ask(store, "SELECT result FROM results") == [("first",)]
-
-
 @pytest.mark.parametrize("held, adopted", [("keeps_on = 1", True), ("lease_until = 0", True), ("keeps_on = 0", False)])
 def test_a_request_of_other_code_is_adopted_where_nobody_of_that_code_waits(
     store: Path, ours_after: Callable[[], None], held: str, adopted: bool
@@ -169,22 +156,15 @@ def test_a_request_of_other_code_is_adopted_where_nobody_of_that_code_waits(
     assert ask(store, "SELECT count(*) FROM claims") == [(3 * adopted,)]
 
 
-def chunk(store: Path) -> Chunk:
-    request = requests.submit(store, scenarios(SEEDS), "full")
-    with opened(store) as connection:
-        (turn,) = turns(connection, {})
-        return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
-
-
 def test_a_worker_keeps_nothing_for_an_owner_of_other_code(store: Path, ours_after: Callable[[], None]) -> None:
-    one = chunk(store)
+    one = chunk(store, *SEEDS)
     ours_after()
     assert "files have changed" in compute_chunk(one).trouble
     assert ask(store, "SELECT count(*) FROM claims") == ask(store, "SELECT count(*) FROM results") == [(0,)]
 
 
 def test_a_worker_whose_files_changed_while_it_computed_keeps_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = chunk(store)
+    one = chunk(store, *SEEDS)
     monkeypatch.setattr(version, "code_has_changed", lambda: True)
     assert "files have changed" in compute_chunk(one).trouble
     assert ask(store, "SELECT count(*) FROM results") == [(0,)]

@@ -23,11 +23,13 @@ from tests.service_fakes import (
     TOO_BIG,
     ask,
     compute,
+    finished,
     lives,
     open_pids,
     owner,
     scenario,
     scenarios,
+    table,
     until,
 )
 
@@ -37,16 +39,6 @@ SEEDS = range(1, 9)
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "store.sqlite"
-
-
-def finished(store: Path) -> int:
-    return len(ask(store, "SELECT key FROM results"))
-
-
-def table(store: Path, seeds: range = SEEDS, seconds: float = 0.3) -> str:
-    found = [result for _, result in kept.outcomes(store, scenarios(seeds, seconds), "full")]
-    assert None not in found
-    return csv_text([result for result in found if result], "full")
 
 
 def never_begun_once_finished(store: Path) -> bool:
@@ -76,7 +68,7 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
     assert never_begun_once_finished(store)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
     alone = [compute(one, "full", None, lambda _: False) for one in scenarios(SEEDS, 0.3)]
-    assert table(store) == csv_text(alone, "full")
+    assert table(store, scenarios(SEEDS, 0.3)) == csv_text(alone, "full")
 
 
 def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) -> None:
@@ -130,14 +122,6 @@ def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_
     assert status.status(store, again).done == 2
     serve(store)
     assert status.status(store, again).ended
-
-
-def test_identical_points_of_two_requests_are_computed_once(store: Path) -> None:
-    asked = [requests.submit(store, scenarios([1, 2, 1], 0.1), "full", session=who) for who in ("mine", "yours")]
-    serve(store)
-    assert [status.status(store, request).done for request in asked] == [3, 3]
-    assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
-    assert status.status(store, requests.submit(store, scenarios([2], 0.1), "full")).state == "done"
 
 
 def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) -> None:

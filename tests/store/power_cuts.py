@@ -25,9 +25,9 @@ class Platter:
     writes: dict[int, list[Op]] = field(default_factory=dict)
     entries: list[Op] = field(default_factory=list)
 
-    def take(self, op: Op, lies: bool = False) -> None:
-        """Go on by one change; a disk that `lies` forgets its syncs."""
-        if op.what == SYNC and not lies:
+    def take(self, op: Op) -> None:
+        """Go on by one change."""
+        if op.what == SYNC:
             for write in self.writes.pop(op.file, []):
                 _apply(self.files.setdefault(op.file, bytearray()), write)
         elif op.what == SYNC_FOLDER:
@@ -90,20 +90,20 @@ def _content(platter: Platter, file: int, rng: np.random.Generator) -> bytes:
     return bytes(content)
 
 
-def images(ops: Sequence[Op], count: int, seed: int, lies: bool = False, begun: Sequence[Op] = ()) -> Iterator[tuple[int, Image]]:
+def images(ops: Sequence[Op], count: int, seed: int, begun: Sequence[Op] = ()) -> Iterator[tuple[int, Image]]:
     """Yield `count` images, each with how many changes had been asked for when the power failed: spread over all of them.
 
     What was `begun` before had been asked for already.
     """
     rng, platter = np.random.default_rng([seed, count]), Platter()
     for op in begun:
-        platter.take(op, lies)
+        platter.take(op)
     cuts = np.bincount(np.arange(count) * (len(ops) + 1) // count, minlength=len(ops) + 1)
     for done in range(len(ops) + 1):
         for _ in range(cuts[done]):
             yield done, image(platter, rng)
         if done < len(ops):
-            platter.take(ops[done], lies)
+            platter.take(ops[done])
 
 
 def put(folder: Path, found: Image) -> None:

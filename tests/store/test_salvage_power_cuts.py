@@ -112,16 +112,3 @@ def test_none_of_2_000_power_cuts_during_a_salvage_loses_anything(recording: Rec
     found = verdicts(recording, folder, recording.start, recording.swap, 1000)
     found += verdicts(recording, folder, recording.swap, len(recording.ops), 1000)
     assert set(found) == {"anew", "taken up", "was over"}
-
-
-def test_salvaging_anew_instead_of_going_on_would_be_caught(
-    recording: Recording, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = power_cuts.put
-
-    def put_without_the_fresh_store(folder: Path, found: power_cuts.Image) -> None:
-        own(folder, found)
-        salvaged(folder / NAME).unlink(missing_ok=True)
-
-    monkeypatch.setattr(power_cuts, "put", put_without_the_fresh_store)
-    assert verdicts(recording, folder, recording.swap, len(recording.ops), 45)["lost"] > 2

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from engine.results.result import Result, from_json
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.service import computations
-from engine.service.worker import COMPUTE, _changed, _scenario
+from engine.service.worker import _changed, _scenario
 from engine.store import kept, requests, status
 from engine.store.database import opened, transaction
 from tests import strategies
@@ -126,20 +125,6 @@ def test_a_place_that_cannot_hold_a_store_is_a_sentence(where: str) -> None:
         ask(Path(where), "SELECT 1")
 
 
-def test_a_full_database_is_a_sentence(path: Path) -> None:
-    with pytest.raises(BadFile, match="the disk is full"), opened(path) as store:
-        store.execute("PRAGMA max_page_count = 1")
-        store.executemany("INSERT INTO progress VALUES (?, ?, 0)", [(str(n), "x" * 5000) for n in range(100)])
-
-
-def test_keys_tell_scenarios_versions_and_kinds_apart_but_not_spellings(monkeypatch: pytest.MonkeyPatch) -> None:
-    same = with_values(Scenario(), {"machine.cxl_bandwidth_GBps": 64})
-    assert key(same, "full") == key(with_values(Scenario(), {"machine.cxl_bandwidth_GBps": 64.0}), "full")
-    names = {key(same, "full"), key(same, "estimate"), key(Scenario(), "full"), key(scenario(2), "full")}
-    monkeypatch.setattr("engine.version.MODEL", "another")
-    assert len(names | {key(same, "full")}) == 5
-
-
 def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) -> None:
     tiny = with_values(Scenario(), {"model.name": "tiny"})
     own = with_values(Scenario(), {"model.name": "rm1", "model.learning_rate": 0.125})
@@ -164,8 +149,3 @@ def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> N
         assert computations.claim(store, request, names) == [names[0], names[2]]
         requests.cancel(path, request)
         assert computations.claim(store, request, names) == []
-
-
-def test_the_computation_is_named_by_a_path_that_exists() -> None:
-    module, _, name = COMPUTE.partition(":")
-    assert callable(getattr(sys.modules[module], name))

@@ -69,18 +69,6 @@ def test_what_is_pinned_or_still_asked_for_never_goes(path: Path) -> None:
     assert status.status(path, both).total == 10
 
 
-def test_a_request_whose_results_went_stays_and_computes_them_again(path: Path) -> None:
-    request = fill(path, range(5))
-    tidy(path, 1)
-    assert left(path, range(5)) == []
-    assert status.status(path, request).total == 5
-    quota.limit(path, 1.0)
-    again = requests.submit(path, scenarios(range(5)), "full")
-    assert status.status(path, again).done == 0
-    finish(path, again, range(5))
-    assert status.status(path, again).state == "done" and left(path, range(5)) == list(range(5))
-
-
 def test_with_nothing_else_left_the_oldest_lists_of_points_go_and_the_requests_stay(path: Path) -> None:
     asked = [fill(path, range(60)), fill(path, range(60, 70), pinned=True)]
     assert tidy(path, 1) >= 120

@@ -7,7 +7,7 @@ import pytest
 from engine.scenario.keys import key
 from engine.service import computations
 from engine.store import requests, status
-from engine.store.database import crc, opened
+from engine.store.database import opened
 from tests.service_fakes import ask, scenario, scenarios
 from tests.store.test_store_quota import finish
 
@@ -46,11 +46,3 @@ def test_records_of_a_format_without_checksums_are_believed(path: Path) -> None:
     ask(path, "UPDATE points SET checksum = NULL")
     ask(path, "UPDATE requests SET checksum = NULL")
     assert len(claimed(path, request, range(2))) == 2
-
-
-def test_whoever_claims_a_few_points_looks_at_no_others(path: Path) -> None:
-    request, looks = requests.submit(path, scenarios(range(200)), "estimate"), []
-    with opened(path) as store:
-        store.create_function("crc", -1, lambda *values: looks.append(values) or crc(*values))
-        assert len(computations.claim(store, request, [key(scenario(seed), "estimate") for seed in range(3)])) == 3
-    assert len(looks) == 1 + 3  # the request's own record, and the three

@@ -65,6 +65,8 @@ def test_every_second_and_joule_of_a_systems_run_is_booked_once_struck_or_not(sy
         assert result.ran, result.outcome
         for column, whole in (("Time [s]", "Elapsed [s]"), ("Energy [J]", "Energy [J]")):
             assert sum(row[column] for row in result.ledger) == pytest.approx(result.results[whole], rel=1e-9)
+        exposed = sum(row["Exposed [s]"] for row in result.breakdown)
+        assert 1e3 * exposed == pytest.approx(result.results["Step time [ms]"], rel=1e-9)
         assert sum(row["Energy [J]"] for row in result.devices) == pytest.approx(result.results["Energy [J]"], rel=1e-9)
 
 

@@ -64,11 +64,6 @@ REFUSALS = {
         "no task persists 'embedding update', as a system of log 'undo' must; "
         "mark Embedding update on pmem with persists='embedding update'.",
     ),
-    "a redo log whose home write is not marked": (
-        "pmem",
-        changed("Home write", persists=""),
-        "mark Home write on pmem with persists='home write'.",
-    ),
     "a log without an MLP log": (
         "pmem",
         changed("MLP log", persists=""),
@@ -98,11 +93,6 @@ REFUSALS = {
         "cxl-b",
         changed("Embedding update", after=("Top MLP",)),
         "Embedding update on pmem persists 'embedding update' before 'commit' is durable; let it wait for that.",
-    ),
-    "a home write before the flag": (
-        "pmem",
-        changed("Home write", after=("MLP log",)),
-        "Home write on pmem persists 'home write' before 'commit' is durable; let it wait for that.",
     ),
     "a device that the system does not have": (
         "cxl-b",

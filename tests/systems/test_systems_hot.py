@@ -41,16 +41,6 @@ def seconds(m, graph):
     }
 
 
-@each("system", FAMILY)
-@each("gpus", [1, 4])
-@each("popular", [0.0, 0.7, 1.0])
-def test_energy_and_exposed_seconds_of_an_average_batch_are_sums_over_its_tasks(system, gpus, popular) -> None:
-    _, _, line = planned(kaggle(system, **{"machine.num_gpus": gpus}), popular)
-    average = line.steady
-    assert sum(row["Energy [J]"] for row in average.rows) == pytest.approx(average.energy, rel=1e-9)
-    assert sum(row["Exposed [s]"] for row in average.rows) == pytest.approx(average.step, rel=1e-9)
-
-
 def test_cpu_only_takes_the_sum_of_its_steps_and_the_hybrid_hides_only_what_runs_beside() -> None:
     m, graph, line = planned(kaggle("cpu-only"))
     assert line.steady.step == pytest.approx(sum(seconds(m, graph).values()), rel=1e-9)

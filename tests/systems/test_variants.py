@@ -130,11 +130,6 @@ def test_a_new_file_is_a_new_name(path, beads):
     assert file.rpartition(".")[0].replace("_", "-") in names(kind)
 
 
-@pytest.mark.parametrize("kind", ROWS)
-def test_a_new_row_is_a_new_name(kind, beads):
-    assert set(ROWS[kind]) < set(names(kind))
-
-
 def test_a_new_metric_and_a_new_fault_are_listed_and_the_metric_has_its_column_where_its_row_stands(beads, capsys):
     assert metrics()[0].name == "Bead count [beads]"
     for kind, line in (
@@ -165,9 +160,3 @@ def test_new_variants_work_together_without_a_change_elsewhere(beads):
 def test_a_new_preset_and_model_can_be_run_on_every_system(beads):
     for system in names("systems"):
         assert estimate(with_values(beads, {"system": system, "policy.cache_load_factor": 1.0})).ran
-
-
-def test_what_was_added_is_gone_again_afterwards():
-    assert "bead-frame" not in names("systems")
-    assert "bead-count" not in names("metrics")
-    assert "beads" not in presets.preset_names()

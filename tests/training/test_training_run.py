@@ -37,21 +37,6 @@ def test_relaxed_calls_join_to_float_tolerance():
     np.testing.assert_allclose(half.losses + rest.losses, whole.losses, rtol=1e-5)
 
 
-def test_training_leaves_the_given_weights_alone():
-    start, batches = made_up_run(model(), 16, 5)
-    before = state(start)
-    train(model(), start, batches.__getitem__, 0, 5)
-    assert state(start) == before
-
-
-def test_kept_mlps_are_those_of_the_start_of_their_batch():
-    kept = run(model(), keep=frozenset({0, 7, 99})).kept
-    start, _ = made_up_run(model(), 16, 20)
-    assert sorted(kept) == [0, 7]
-    assert kept[0].mlp.tobytes() == start.mlp.tobytes()
-    assert kept[7].mlp.tobytes() == run(model(), 0, 7).weights.mlp.tobytes()
-
-
 def test_evaluations_are_of_the_model_after_that_many_batches():
     shape = model()
     start, batches = made_up_run(shape, 16, 20)
@@ -61,15 +46,6 @@ def test_evaluations_are_of_the_model_after_that_many_batches():
     assert sorted(done.evaluations) == [6, 20]
     after = train(shape, start, batches.__getitem__, 0, 6).weights
     assert done.evaluations[6] == evaluate(shape, after, localise(shape, after, held_out))
-
-
-def test_training_learns_what_the_clicks_depend_on():
-    shape = model(learning_rate=0.3)
-    held_out = made_up_batch(shape, 600, 10_000)
-    batches = [made_up_batch(shape, 32, number) for number in range(300)]
-    start = initial(shape, touched([*batches, held_out]), 1)
-    done = train(shape, start, batches.__getitem__, 0, 300, held_out=held_out, evaluations=boundaries(300, 2))
-    assert done.evaluations[300].auc > 0.7 and done.evaluations[300].loss < np.log(2) * 0.97
 
 
 def test_every_batch_is_announced_and_a_true_answer_cancels():

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.errors import BadKnob
-from engine.training.layers import interact, interact_back
-from engine.training.lookup import localise, look_up, uses
+from engine.training.lookup import localise, uses
 from engine.training.step import step
 from engine.training.weights import copy, layers, local
 from tests.cases import each
 from tests.training.reference_dlrm import ReferenceDlrm
-from tests.training.training_models import made_up_batch, made_up_run, model
+from tests.training.training_models import made_up_run, model
 
 SHAPES = {
     "dot": model(),
@@ -37,26 +35,6 @@ def test_thirty_steps_agree_with_a_float64_reference(name):
     np.testing.assert_allclose(weights.mlp, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["dot", "concat"])
-def test_the_reference_has_the_gradients_of_its_loss(name):
-    shape = SHAPES[name]
-    weights, (batch,) = made_up_run(shape, 16, 1)
-    truth = reference(shape, weights)
-    rows, bottom, top = truth.gradients(batch)
-    checks = [(truth.table[row], gradient) for row, gradient in rows.items()]
-    pairs = zip(truth.bottom + truth.top, bottom + top, strict=True)
-    checks += [(value, slope) for pair, slopes in pairs for value, slope in zip(pair, slopes, strict=True)]
-    for value, slope in checks:
-        for place in list(np.ndindex(value.shape))[:4]:
-            kept, width = value[place], 1e-6
-            value[place] = kept + width
-            above = truth.loss(batch)
-            value[place] = kept - width
-            below = truth.loss(batch)
-            value[place] = kept
-            assert slope[place] == pytest.approx((above - below) / (2 * width), rel=1e-4, abs=1e-8)
-
-
 def test_a_step_touches_exactly_the_rows_of_its_batch():
     shape = model()
     weights, batches = made_up_run(shape, 4, 6)
@@ -65,15 +43,6 @@ def test_a_step_touches_exactly_the_rows_of_its_batch():
     np.testing.assert_array_equal(weights.rows[touched], np.unique(batches[0].ids))
     rest = np.setdiff1d(np.arange(len(weights.rows)), touched)
     np.testing.assert_array_equal(weights.table[rest], before.table[rest])
-
-
-def test_a_pooled_vector_is_the_sum_of_its_bag():
-    shape = model()
-    weights, (batch,) = made_up_run(shape, 8, 1)
-    features = look_up(shape, weights, localise(shape, weights, batch))[:, shape.bottom[-1] :]
-    for table, sample, rows in reference(shape, weights).bags(batch):
-        expected = weights.table[np.searchsorted(weights.rows, rows)].sum(0, dtype=np.float64)
-        np.testing.assert_allclose(features[sample, table * 4 : table * 4 + 4], expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1, 40, 3000])
@@ -93,23 +62,6 @@ def test_uses_list_every_lookup_once_by_row_and_sample(size):
     assert [len(np.unique(part)) for part in np.split(here.places, [size])] == np.diff(found.table).tolist()
 
 
-def test_interaction_orders_products_as_the_strictly_lower_triangle():
-    shape = model(rows=(9, 9, 9), pooling=(1, 1, 1))
-    vectors = np.random.default_rng(3).normal(size=(5, 4, 4)).astype(np.float32)
-    low = np.tril_indices(4, -1)
-    expected = np.concatenate([vectors[:, 0], (vectors @ vectors.transpose(0, 2, 1))[:, *low]], axis=1)
-    np.testing.assert_allclose(interact(shape, vectors.reshape(5, 16)), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_interaction_back_is_the_transpose_of_its_linearisation():
-    shape = model(rows=(9, 9, 9), pooling=(1, 1, 1))
-    random = np.random.default_rng(4)
-    x, move = (random.normal(size=(5, 16)).astype(np.float32) for _ in range(2))
-    gradient = random.normal(size=(5, 10)).astype(np.float32)
-    slope = (interact(shape, x + 1e-2 * move) - interact(shape, x - 1e-2 * move)) / 2e-2
-    assert np.sum(interact_back(shape, x, gradient) * move) == pytest.approx(np.sum(gradient * slope), rel=1e-3)
-
-
 def relaxed_and_strict(shape, count=12):
     weights, batches = made_up_run(shape, 16, count)
     relaxed, early, losses = copy(weights), None, []
@@ -127,39 +79,9 @@ def test_relaxed_lookup_with_pooling_one_is_bit_identical_to_strict():
     assert relaxed.table.tobytes() == strict.table.tobytes() and relaxed.mlp.tobytes() == strict.mlp.tobytes()
 
 
-def test_relaxed_lookup_with_multi_hot_bags_agrees_to_float_tolerance():
-    relaxed, strict, losses = relaxed_and_strict(model(pooling=(4, 3)))
-    assert all(ours == pytest.approx(theirs, rel=1e-5) for ours, theirs in losses)
-    np.testing.assert_allclose(relaxed.table, strict.table, rtol=1e-4, atol=1e-6)
-
-
-def test_relaxed_lookup_corrects_rows_that_two_batches_share():
-    shape = model(rows=(2, 2), pooling=(1, 3))
-    weights, batches = made_up_run(shape, 8, 2)
-    first, second = (localise(shape, weights, batch) for batch in batches)
-    stale = look_up(shape, weights, second)[:, 4:]
-    early = step(shape, weights, first, None, second).early
-    assert not np.allclose(stale, early.features[:, 4:], atol=1e-6)
-    np.testing.assert_allclose(early.features[:, 4:], look_up(shape, weights, second)[:, 4:], rtol=1e-5, atol=1e-7)
-
-
-def test_relaxed_lookup_with_adagrad_is_refused_with_a_sentence():
-    shape = model(optimizer="adagrad")
-    weights, batches = made_up_run(shape, 4, 2)
-    first, second = (localise(shape, weights, batch) for batch in batches)
-    with pytest.raises(BadKnob, match=r"policy\.relaxed_lookup=on .* model\.optimizer=sgd"):
-        step(shape, weights, first, None, second)
-
-
 def test_huge_logits_give_a_finite_loss_and_gradient():
     shape = model()
     weights, (batch,) = made_up_run(shape, 8, 1)
     weights.mlp[:] *= 1e4
     done = step(shape, weights, localise(shape, weights, batch))
     assert np.abs(done.logits).max() > 1e6 and np.isfinite(done.loss) and np.isfinite(weights.table).all()
-
-
-def test_a_batch_of_one_sample_trains():
-    shape = model()
-    weights, _ = made_up_run(shape, 1, 1)
-    assert step(shape, weights, localise(shape, weights, made_up_batch(shape, 1, 0))).loss > 0

@@ -11,42 +11,20 @@ from engine.training.lookup import localise
 from engine.training.shape import distinct, mlp_size
 from engine.training.step import step
 from engine.training.weights import copy, initial, layers, local, revert, revert_mlp
+from tests.oracles.splitmix import mixed
 from tests.training.training_models import made_up_run, model, touched
-
-
-def test_a_row_starts_the_same_whatever_other_rows_exist():
-    shape = model(rows=(10**11, 10**10))
-    few, many = np.array([5, 10**11 + 3]), np.arange(0, 11 * 10**10, 10**8) + 5
-    alone, among = initial(shape, few, 7), initial(shape, np.concatenate([many, few]), 7)
-    np.testing.assert_array_equal(alone.table, among.table[local(shape, among, few)])
 
 
 def test_first_values_are_the_hash_of_seed_row_and_column():
     shape = model(rows=(16, 4))
     weights = initial(shape, np.array([2, 17]), 9)
     mask = 2**64 - 1
-
-    def mixed(word):
-        word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
-        return word ^ (word >> 31)
-
     golden = int(GOLDEN)
     assert int(mix(np.uint64(12345))) == mixed(12345)
     for row, bound, values in ((2, 0.25, weights.table[0]), (17, 0.5, weights.table[1])):
         word = mixed(mixed((9 + golden) & mask) ^ ((row * golden) & mask))
         bits = [mixed((word + golden * (column + 1)) & mask) >> 40 for column in range(4)]
         assert values.tolist() == [np.float32(((2 * b + 1) / 2**24 - 1) * bound) for b in bits]
-
-
-def test_first_values_are_uniform_between_plus_and_minus_one_over_root_rows():
-    shape = model(rows=(10**6, 100), dim=8, bottom=(5, 8))
-    values = initial(shape, np.arange(0, 10**6, 10), 1).table.astype(np.float64) * 1e3
-    share, _ = np.histogram(values, bins=20, range=(-1, 1))
-    assert np.abs(values).max() <= 1 and share.sum() == values.size
-    assert np.abs(share / values.size - 0.05).max() < 6 * np.sqrt(0.05 * 0.95 / values.size)
-    columns = np.corrcoef(values.T) - np.eye(8)
-    assert np.abs(columns).max() < 6 / np.sqrt(len(values))
 
 
 def test_another_seed_starts_elsewhere():

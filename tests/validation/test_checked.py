@@ -89,7 +89,6 @@ def test_the_command_lists_the_gaps_of_the_presets_asked_for(capsys):
     assert main(["validate", "--gaps", "tiny", "--json", "-"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["metric"] for row in rows] == list(METRICS) and set(rows[0]) > {"estimate", "full", "gap_percent", "batches"}
-    assert "tiny" in preset_names()
 
 
 def test_a_published_number_counts_for_machines_of_its_own_parts_alone(monkeypatch):

@@ -84,17 +84,6 @@ def test_the_command_keeps_seeds_in_a_file_that_does_not_depend_on_processes(tmp
     assert kept.read(files[0]).command == f"python -m engine study protections --seeds 3 {' '.join(WORDS)}"
 
 
-def test_differences_are_the_variant_s_less_its_pair_s():
-    def seed(number, lift):
-        scores = {"none": accuracy.Score(0.7 + lift, 75.0, 0.5), "bits-4": accuracy.Score(0.69 + lift, 74.5, 0.52)}
-        return accuracy.Seed(number, "", scores, scores)
-
-    study = kept.Study(ProtectionsPlan(variants=("bits-4",)), "2026-11-21", "0.3", {1: seed(1, 0.0), 2: seed(2, 0.05)})
-    means = {(one.moment, one.measure): one.difference.mean for one in findings(study)}
-    assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.5)
-    assert means["at_end", "loss"] == pytest.approx(0.02)
-
-
 def test_the_stored_result_is_the_full_study():
     study = kept.read(kept.STORED_PROTECTIONS)
     assert study.plan == ProtectionsPlan() and len(study.seeds) >= 10

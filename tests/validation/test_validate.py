@@ -94,16 +94,6 @@ def test_rm2_and_rm3_stay_predictions_because_nothing_published_about_them_was_u
     assert held_out and all(v.claim.published is None and v.claim.kind == "predicted" for v in held_out)
 
 
-def test_step_times_agree_with_the_papers_figure_and_their_ratios_with_its_text(verdicts) -> None:
-    ours = {(v.preset, v.claim.system): v.ours for v in verdicts if v.claim.title.startswith("Step time")}
-    assert ours["trainingcxl-rm1", "pmem"] == pytest.approx(20.61, rel=0.05)
-    assert ours["trainingcxl-rm4", "cxl"] == pytest.approx(4.91, rel=0.05)
-    ratios = [ours[name, "pmem"] / ours[name, "cxl"] for name in PROTOTYPES]
-    assert sum(ratios) / 4 == pytest.approx(5.2, abs=0.4)
-    said = next(v.ours for v in verdicts if v.claim.title.startswith("Speed-up, cxl over pmem"))
-    assert said == pytest.approx(sum(ratios) / 4, rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
@@ -113,7 +103,6 @@ def test_step_times_agree_with_the_papers_figure_and_their_ratios_with_its_text(
         ({**GOOD, "metric": "Step time"}, "did you mean Step time [ms]?"),
         ({**GOOD, "system": "cxll"}, "did you mean cxl"),
         ({**GOOD, "form": "speed-up"}, "a speed-up needs a baseline system"),
-        ({**GOOD, "form": "speed-up", "baseline": "pmen"}, "baseline='pmen' is not known"),
         ({**GOOD, "baseline": "pmem"}, "no effect on form='value'"),
         ({**GOOD, "aggregate": "geomean"}, "no effect on form='value'"),
         ({**GOOD, "aggregate": "median"}, "aggregate='median' is not known"),
@@ -122,7 +111,6 @@ def test_step_times_agree_with_the_papers_figure_and_their_ratios_with_its_text(
         ({**GOOD, "presets": []}, "presets is empty"),
         ({**GOOD, "tolerence": 3}, "unknown entry 'tolerence'; did you mean tolerance?"),
         (without(GOOD, "source"), "lacks 'source'"),
-        (without(GOOD, "metric"), "lacks"),
         ("Step time", "not a table"),
         ({**GOOD, "published": "5"}, "published='5' is not a finite number"),
         ({**GOOD, "published": True}, "published=True is not a finite number"),

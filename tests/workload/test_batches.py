@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from engine.scenario.presets import preset
-from engine.scenario.scenario import Scenario, per_table, with_values
+from engine.scenario.scenario import Scenario, with_values
 from engine.workload import generator
 from engine.workload import generator as teacher
 from engine.workload.batch import Batch, bag_layout, offsets
 from engine.workload.locality import pop, push
-from engine.workload.source import num_batches, source
+from engine.workload.source import source
 from tests.cases import each
 
 ONE = {"model.num_tables": 1, "model.interaction": "concat"}
@@ -145,10 +145,3 @@ def test_dense_features_are_what_reading_counts_would_give() -> None:
     standard = (counts - counts.mean(axis=0)) / counts.std(axis=0)
     assert np.abs((standard**3).mean(axis=0)).max() < 0.15
     assert ((standard**4).mean(axis=0)) == pytest.approx(np.full(13, 3.0), abs=0.3)
-
-
-def test_the_generator_is_endless_and_runs_its_number_of_batches() -> None:
-    scenario = _scenario({"run.batches": 7, "run.passes": 3})
-    assert source(scenario).training_samples is None
-    assert num_batches(scenario) == 7
-    assert source(scenario).held_out().ids.size == 8192 * sum(per_table(scenario.model, "pooling"))

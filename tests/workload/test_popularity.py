@@ -7,24 +7,19 @@ import pytest
 
 from engine.core import hashing
 from engine.scenario.presets import preset
-from engine.scenario.scenario import per_table, with_values
+from engine.scenario.scenario import with_values
 from engine.validation.workload_figures import KAGGLE_SAMPLES, distinct
 from engine.workload import batch, popularity, sampling, spectrum
 from engine.workload import popularity as cells
 from engine.workload.popularity import Popularity
 from tests.cases import each
+from tests.oracles.splitmix import mixed
 
 MASK = 2**64 - 1
 
 
-def _splitmix(word: int) -> int:
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & MASK
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & MASK
-    return word ^ (word >> 31)
-
-
 def _fold(rank: int, rows: int) -> int:
-    return int((_splitmix(rank + 0x9E3779B97F4A7C15 & MASK) >> 11) * 2.0**-53 * rows)
+    return int((mixed(rank + 0x9E3779B97F4A7C15 & MASK) >> 11) * 2.0**-53 * rows)
 
 
 def _exact(popularity: Popularity) -> np.ndarray:
@@ -105,10 +100,6 @@ def test_hundreds_of_millions_of_ranks_are_drawn_by_their_integral(field: int) -
     assert rows[-1] < len(heavy) + whole.V
 
 
-def test_rows_beyond_the_table_fold_back_by_a_stable_hash() -> None:
-    assert [hashing.fold(rank, 1000) for rank in (1000, 10**6, 10**9)] == [_fold(rank, 1000) for rank in (1000, 10**6, 10**9)]
-
-
 def test_every_shape_of_table_is_drawn_within_its_rows() -> None:
     random = np.random.default_rng(5)
     rows = (1, 2, 3, *(int(10 ** random.uniform(0, 8)) for _ in range(52)))
@@ -142,11 +133,3 @@ def test_a_small_terabyte_field_is_shaped_like_the_kaggle_field_of_nearest_size(
     law, like = popularity.popularities(scenario)[field - 1], popularity.fits("kaggle")[nearest]
     assert (law.heavy, law.mass, law.s, law.q) == (tuple(like["heavy"]), like["mass"], like["s"], like["q"])
     assert (distinct - len(law.heavy) if law.mass else like["V"]) == law.V
-
-
-def test_one_percent_of_the_kaggle_rows_takes_at_least_92_percent_of_lookups() -> None:
-    scenario = preset("dlrm-kaggle").scenario
-    rows = sum(per_table(scenario.model, "num_embeddings"))
-    space = spectrum.id_space(popularity.popularities(scenario), per_table(scenario.model, "pooling"))
-    shares = spectrum.head_mass(space, [1e-4 * rows, 0.01 * rows, 0.1 * rows])
-    assert shares[1] >= 0.92

@@ -13,7 +13,6 @@ from engine.scenario.scenario import KNOBS, with_values
 from engine.validation.studies import kept
 from pages.common import charts, numbers, palette, tables
 from pages.reproduce import study_panel
-from pages.sweep.figures import sweep_charts
 from tests import fakes
 from tests.apps import fields
 from tests.cases import each
@@ -29,26 +28,20 @@ CHARTS = {
     "loss": (charts.curve("loss", "Loss", "elapsed"), tables.curve(RUN.training, RUN.events)),
     "auc": (charts.curve("auc", "AUC", "batch"), tables.curve(RUN.training, RUN.events)),
     "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
-    "heat map": (sweep_charts.heat_map("a", "b", "AUC"), None),
 }
-every_chart = each(("spec", "frame"), CHARTS.values())
 MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure"}
 
 
-@every_chart
-def test_a_chart_is_valid_vega_lite(spec, frame):
+@each(("spec", "frame"), CHARTS.values())
+def test_a_chart_is_valid_vega_lite_and_names_only_columns_that_its_table_has(spec, frame):
     kind = altair.LayerChart if "layer" in spec else altair.Chart
     kind.from_dict({**spec, "data": {"values": []}}).to_dict()
+    assert fields(spec) - MADE_INSIDE <= set(frame.columns)
 
 
-@every_chart
-def test_a_chart_names_only_columns_that_its_table_has(spec, frame):
-    columns = {"first", "second", "metric"} if frame is None else set(frame.columns)
-    assert fields(spec) - MADE_INSIDE <= columns
-
-
-def test_the_bars_of_a_system_sum_to_its_step_time_and_its_energy():
+def test_the_bars_of_a_system_sum_to_its_step_time_and_its_energy_and_the_sidebars_is_marked():
     stages, parts = CHARTS["stages"][1], CHARTS["energy"][1]
+    assert set(stages[stages.chosen].system) == {"cxl"}
     for name, result in RESULTS.items():
         assert stages[stages.system == name].amount.sum() == pytest.approx(result.results["Step time [ms]"], rel=1e-12)
         assert parts[parts.system == name].amount.sum() == pytest.approx(result.results["Energy [J]"], rel=1e-12)
@@ -69,11 +62,6 @@ def test_time_without_outages_stops_between_a_fault_and_its_recovery():
         for at, kind in ((2.0, "fault"), (8.0, "recovered"), (13.0, "fault"), (30.0, "recovered"))
     ]
     assert list(tables.curve(rows, events).running) == [1.0, 3.0, 6.0, 8.0, 2.0, 2.0, 7.0, 7.0]
-
-
-def test_exactly_one_system_is_marked_as_chosen():
-    stages = CHARTS["stages"][1]
-    assert set(stages[stages.chosen].system) == {"cxl"}
 
 
 def test_a_part_keeps_its_colour_whichever_others_are_drawn_with_it():

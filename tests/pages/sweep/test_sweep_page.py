@@ -9,7 +9,8 @@ from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep, sampling
 from tests import fakes
-from tests.pages.test_pages import address, engine, keep, keep_all, opened
+from tests.apps import address
+from tests.pages.test_pages import engine, keep, keep_all, opened
 
 __all__ = ["engine", "opened"]
 AXES = ("machine.cxl_bandwidth_GBps:8,16,32", "system:pmem,cxl", "data.batch_size:256,512")

@@ -85,6 +85,7 @@ def test_fifty_thousand_points_are_drawn_as_a_few_thousand_with_the_whole_front_
         everyone = np.diff(np.sort(np.log(table[drawn]) if name == "x" else table[drawn]))
         assert gaps.max() <= max(everyone.max(), (gaps.sum() / 30)), "no stretch that holds points is drawn empty"
     assert set(marks.colour) == {"cxl", "pmem", "ssd"}
+    assert len(sweep_marks.scatter(frame(), STEP, COST, "", (False, False))) == len(SWEEP), "a few are all drawn"
 
 
 def test_a_mark_that_stands_for_many_points_says_how_many():
@@ -94,10 +95,6 @@ def test_a_mark_that_stands_for_many_points_says_how_many():
     table = table.assign(**{POINT: range(len(rows)), COST: table[STEP] + np.linspace(0, 1e-6, len(rows))})  # one beats the others
     marks = sweep_marks.scatter(table, STEP, COST, SYSTEM, (False, False))
     assert dict(zip(zip(marks.colour, marks.x, strict=True), marks["count"], strict=True)) == clumps and len(marks) == len(clumps)
-
-
-def test_a_few_points_are_all_drawn():
-    assert len(sweep_marks.scatter(frame(), STEP, COST, "", (False, False))) == len(SWEEP)
 
 
 def test_a_cell_shows_the_best_or_the_median_of_the_other_knobs_and_stands_for_its_best_point():
@@ -212,33 +209,21 @@ def test_parallel_ribbons_stand_for_every_point_between_two_scales():
     assert marks[marks.kind == "line"].point.nunique() == sweep_parallel.MOST_LINES
 
 
-CHARTS = {
-    "lines": (
-        sweep_charts.lines("x", STEP, True, True, "s", ("cxl", "pmem")),
-        {"first", "second", "metric", "low", "high", "count", "point"},
-    ),
-    "one line": (sweep_charts.lines("x", STEP, False, False), {"first", "metric", "low", "high", "count", "point"}),
-    "heat map": (
-        sweep_charts.heat_map("a", "b", STEP, columns=30, log=True, spread=True, low_is_good=True),
-        {"first", "second", "metric", "low", "high", "count", "point", "best"},
-    ),
-    "scatter": (
-        sweep_charts.scatter(STEP, COST, (True, False), "Training system", ("cxl",), dense=True),
-        {"x", "y", "colour", "front", "point", "count"},
-    ),
-    "parallel": (
-        sweep_parallel.spec(("a", "b"), STEP),
-        {"kind", "at", "to", "y", "y2", "share", "rank", "metric", "label", "point"},
-    ),
-    "matters": (sweep_charts.matters("Share [%]"), {"name", "share", "low", "high"}),
-    "bars": (sweep_charts.bars(STEP), {"name", "amount"}),
-}
+FIGURES = (
+    sweep_figures.heat_map(frame(), SWEEP.axes[:2], STEP, "median", True),
+    sweep_figures.lines(frame(), SWEEP.axes[:2], STEP, "best"),
+    sweep_figures.lines(frame(), SWEEP.axes[:1], STEP, "best"),
+    sweep_figures.pareto(cloud(), STEP, COST, SYSTEM),
+    sweep_figures.parallel(frame(), (RATE, SYSTEM, STEP), STEP)[0],
+    sweep_figures.matters(sweep_findings.shares(SWEEP, frame(), STEP), STEP),
+    sweep_figures.Figure(sweep_charts.bars(STEP), pd.DataFrame(columns=["name", "amount"]), ""),
+)
 
 
-@each(("spec", "columns"), CHARTS.values())
-def test_a_chart_of_a_sweep_is_valid_vega_lite_and_names_only_columns_that_it_gets(spec, columns):
-    altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
-    assert fields(spec) - MADE_INSIDE <= columns
+@each("figure", FIGURES)
+def test_a_chart_of_a_sweep_is_valid_vega_lite_and_names_only_columns_that_it_gets(figure):
+    altair.LayerChart.from_dict({**figure.spec, "data": {"values": []}}).to_dict()
+    assert fields(figure.spec) - MADE_INSIDE <= set(figure.marks.columns)
 
 
 def test_values_that_are_suggested_for_a_knob_make_an_axis():
