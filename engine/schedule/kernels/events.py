@@ -7,12 +7,13 @@ At any instant everything that ends does so first, then every server chooses wha
 
 import numpy as np
 
+from ...core.jit import inner
 from .leap import leap
 from .periodic import LEAPT
-from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template, kernel
+from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template
 
 
-@kernel
+@inner
 def _push(state: ScheduleState, line: int, flat: int) -> None:
     size = state.queued[line]
     if size == state.queue.shape[1]:
@@ -22,7 +23,7 @@ def _push(state: ScheduleState, line: int, flat: int) -> None:
     state.queued[line] = size + 1
 
 
-@kernel
+@inner
 def _pop(state: ScheduleState, line: int) -> int:
     """Take the queue's task that was ready first; ties go to the earlier batch, then position."""
     width = state.ready.shape[1]
@@ -38,7 +39,7 @@ def _pop(state: ScheduleState, line: int) -> int:
     return int(flat)
 
 
-@kernel
+@inner
 def _release(graph: Template, state: ScheduleState, batch: int, task: int, flat: int, now: float) -> None:
     """Let the successors of a finished task go on; `flat` is what they will name as their cause."""
     for i in range(graph.same_pointers[task], graph.same_pointers[task + 1]):
@@ -48,14 +49,14 @@ def _release(graph: Template, state: ScheduleState, batch: int, task: int, flat:
             _one_less(graph, state, batch + 1, graph.next[i], flat, now)
 
 
-@kernel
+@inner
 def _one_less(graph: Template, state: ScheduleState, batch: int, task: int, flat: int, now: float) -> None:
     state.waits[batch, task] -= 1
     if state.waits[batch, task] == 0:
         _make_ready(graph, state, batch, task, flat, now)
 
 
-@kernel
+@inner
 def _make_ready(graph: Template, state: ScheduleState, batch: int, task: int, flat: int, now: float) -> None:
     state.ready[batch, task] = now
     state.cause[batch, task] = flat
@@ -69,7 +70,7 @@ def _make_ready(graph: Template, state: ScheduleState, batch: int, task: int, fl
         _push(state, line, batch * state.start.shape[1] + task)
 
 
-@kernel
+@inner
 def _let_waiting_go(graph: Template, state: ScheduleState, now: float) -> bool:
     """Release the batch that waits for the rolling log, once the newest complete log is young enough."""
     batch = state.roll[WAITING]
@@ -83,7 +84,7 @@ def _let_waiting_go(graph: Template, state: ScheduleState, now: float) -> bool:
     return True
 
 
-@kernel
+@inner
 def _complete_log(graph: Template, state: ScheduleState, now: float) -> None:
     batch = state.roll[ACTIVE]
     state.end[batch, graph.roll] = now
@@ -94,7 +95,7 @@ def _complete_log(graph: Template, state: ScheduleState, now: float) -> None:
         state.roll[ACTIVE] = newest
 
 
-@kernel
+@inner
 def _suspend(graph: Template, state: ScheduleState, server: int, now: float) -> None:
     width = state.start.shape[1]
     flat = state.running[server]
@@ -104,7 +105,7 @@ def _suspend(graph: Template, state: ScheduleState, server: int, now: float) -> 
         _push(state, server * 2 + 1, flat)
 
 
-@kernel
+@inner
 def _begin(graph: Template, state: ScheduleState, server: int, flat: int, now: float) -> None:
     width = state.start.shape[1]
     batch, task = flat // width, flat % width
@@ -118,7 +119,7 @@ def _begin(graph: Template, state: ScheduleState, server: int, flat: int, now: f
     state.finish[server] = now + state.left[batch, task]
 
 
-@kernel
+@inner
 def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) -> bool:
     """Choose what the server does next; returns whether that changed anything."""
     width = state.start.shape[1]
@@ -147,7 +148,7 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) ->
     return False
 
 
-@kernel
+@inner
 def _settle(graph: Template, state: ScheduleState, now: float) -> None:
     changed = True
     while changed:  # without a rolling log no server's choice opens another's
@@ -156,7 +157,7 @@ def _settle(graph: Template, state: ScheduleState, now: float) -> None:
             changed = (_dispatch(graph, state, server, now) and graph.roll >= 0) or changed
 
 
-@kernel
+@inner
 def _finish(graph: Template, state: ScheduleState, server: int, now: float) -> int:
     """Complete what runs on the server; returns how many of the counted tasks that was."""
     width = state.start.shape[1]
@@ -173,7 +174,7 @@ def _finish(graph: Template, state: ScheduleState, server: int, now: float) -> i
     return 1
 
 
-@kernel
+@inner
 def _next_completion(state: ScheduleState) -> float:
     soonest = np.inf
     for server in range(state.running.shape[0]):
@@ -182,14 +183,14 @@ def _next_completion(state: ScheduleState) -> float:
     return soonest
 
 
-@kernel
+@inner
 def _open(graph: Template, state: ScheduleState) -> None:
     for task in range(state.start.shape[1]):
         if graph.first_needs[task] == 0:
             _make_ready(graph, state, 0, task, -1, 0.0)
 
 
-@kernel
+@inner
 def advance(graph: Template, state: ScheduleState, past: Past) -> int:
     """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
     batches, width = state.start.shape
@@ -217,7 +218,7 @@ def advance(graph: Template, state: ScheduleState, past: Past) -> int:
                 todo -= _finish(graph, state, server, now)
 
 
-@kernel
+@inner
 def _complete(graph: Template, state: ScheduleState, batch: int) -> bool:
     """Return whether every task of a batch but its rolling log has ended."""
     k = 0

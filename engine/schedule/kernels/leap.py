@@ -1,10 +1,11 @@
 """Leaps over the turns of a schedule that repeat: what happened in one is filled in for the others, as if simulated."""
 
+from ...core.jit import inner
 from .periodic import ADVANCED, ALIKE, CHECKS, DIFFERS, LEAPT, LOW, NEXT, NONE, forget, keep, left_of_log, same_batches, same_log
-from .template import ACTIVE, DEPTH, NEWEST, READY, WAITING, Past, ScheduleState, Template, kernel
+from .template import ACTIVE, DEPTH, NEWEST, READY, WAITING, Past, ScheduleState, Template
 
 
-@kernel
+@inner
 def leap(graph: Template, state: ScheduleState, past: Past, low: int, now: float) -> int:
     """Return how many batches could be passed over, filled in, now that all before `low` are complete; 0 as a rule."""
     if low + 1 >= state.start.shape[0] or graph.alike[low] != graph.alike[low + 1]:
@@ -25,7 +26,7 @@ def leap(graph: Template, state: ScheduleState, past: Past, low: int, now: float
     return skipped
 
 
-@kernel
+@inner
 def _leap(graph: Template, state: ScheduleState, past: Past, low: int, high: int, how: int, now: float) -> int:
     left, turn = past.at[1] - left_of_log(graph, state, now), low - past.counts[LOW]
     turns = _turns(graph, state, past, high, turn, how, left, now)
@@ -39,7 +40,7 @@ def _leap(graph: Template, state: ScheduleState, past: Past, low: int, high: int
     return int(turns * turn)
 
 
-@kernel
+@inner
 def _turns(graph: Template, state: ScheduleState, past: Past, high: int, turn: int, how: int, left: float, now: float) -> int:
     """Return how many turns can be passed over: as far as batches are alike, and a log that only advanced goes on."""
     last, turns = high - 1, 0
@@ -52,7 +53,7 @@ def _turns(graph: Template, state: ScheduleState, past: Past, high: int, turn: i
     return max(turns, 0)
 
 
-@kernel
+@inner
 def _high(graph: Template, state: ScheduleState, low: int) -> int:
     """Return the first batch that nothing has touched yet."""
     high = low
@@ -66,7 +67,7 @@ def _high(graph: Template, state: ScheduleState, low: int) -> int:
     return high
 
 
-@kernel
+@inner
 def _fill(graph: Template, state: ScheduleState, past: Past, high: int, turn: int, turns: int, how: int, now: float) -> None:
     """Repeat what happened since the kept state, once for each turn that is passed over."""
     then, width, log = past.at[0], state.start.shape[1], past.roll[ACTIVE]
@@ -81,7 +82,7 @@ def _fill(graph: Template, state: ScheduleState, past: Past, high: int, turn: in
             state.stale[r] = state.stale[r - turn] + (turn if how == ADVANCED else 0)
 
 
-@kernel
+@inner
 def _repeat(state: ScheduleState, r: int, k: int, turn: int, turns: int, then: float, now: float, beginning: bool) -> None:
     """Repeat what happened to a task since `then`: either that it became ready, or that it began or ended."""
     width = state.start.shape[1]
@@ -100,7 +101,7 @@ def _repeat(state: ScheduleState, r: int, k: int, turn: int, turns: int, then: f
             state.end[to, k] = state.end[r, k] + later
 
 
-@kernel
+@inner
 def _shift(
     graph: Template, state: ScheduleState, low: int, high: int, skipped: int, later: float, how: int, less: float, now: float
 ) -> None:
@@ -114,13 +115,13 @@ def _shift(
         _shift_log(graph, state, skipped, later, how, left - less, now)
 
 
-@kernel
+@inner
 def _moved(graph: Template, flat: int, width: int, skipped: int, how: int) -> int:
     """Return by how much a flat index moves; a log that only advanced stays the same log."""
     return 0 if flat < 0 or (how == ADVANCED and flat % width == graph.roll) else skipped * width
 
 
-@kernel
+@inner
 def _shift_servers(graph: Template, state: ScheduleState, skipped: int, later: float, how: int) -> None:
     width = state.start.shape[1]
     for server in range(graph.servers):
@@ -133,7 +134,7 @@ def _shift_servers(graph: Template, state: ScheduleState, skipped: int, later: f
             state.queue[line, i] += skipped * width
 
 
-@kernel
+@inner
 def _shift_log(graph: Template, state: ScheduleState, skipped: int, later: float, how: int, left: float, now: float) -> None:
     """Let the log be as far behind as it was; one that only advanced stays, and has `left` seconds to go."""
     width, log = state.start.shape[1], state.roll[ACTIVE]

@@ -9,7 +9,8 @@ If only the rolling log has advanced, it is so until that log is complete, or to
 
 import numpy as np
 
-from .template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, Past, ScheduleState, Template, kernel
+from ...core.jit import inner
+from .template import ACTIVE, GATE_ON, NEWEST, READY, WAITING, Past, ScheduleState, Template
 
 READY_AGO, LEFT = range(2)
 WAITS, BEGUN, ENDED = range(3)
@@ -20,14 +21,14 @@ DIFFERS, ALIKE, ADVANCED = range(3)
 NONE, THE_LOG = -(2**40), -(2**40) - 1
 
 
-@kernel
+@inner
 def forget(past: Past) -> None:
     """Begin the search anew."""
     for i in range(len(past.counts)):
         past.counts[i] = i == NEXT
 
 
-@kernel
+@inner
 def left_of_log(graph: Template, state: ScheduleState, now: float) -> float:
     """Return the seconds that the rolling log under way still takes."""
     if graph.roll < 0 or state.roll[ACTIVE] < 0:
@@ -38,13 +39,13 @@ def left_of_log(graph: Template, state: ScheduleState, now: float) -> float:
     return float(state.left[state.roll[ACTIVE], graph.roll])
 
 
-@kernel
+@inner
 def _relative(batch: int, low: int) -> int:
     """Return a batch as counted from the first under way; none stays none."""
     return batch - low if batch >= 0 else NONE
 
 
-@kernel
+@inner
 def _place(graph: Template, flat: int, low: int, width: int) -> int:
     """Return a flat index as counted from the first batch under way; which log it is is known otherwise."""
     if flat < 0:
@@ -52,7 +53,7 @@ def _place(graph: Template, flat: int, low: int, width: int) -> int:
     return THE_LOG if flat % width == graph.roll else flat - low * width
 
 
-@kernel
+@inner
 def keep(graph: Template, state: ScheduleState, past: Past, low: int, rows: int, now: float) -> None:
     """Keep the present state, with so many batches from `low` on under way."""
     width = state.start.shape[1]
@@ -74,12 +75,12 @@ def keep(graph: Template, state: ScheduleState, past: Past, low: int, rows: int,
     past.counts[LOW], past.counts[ROWS] = low, rows
 
 
-@kernel
+@inner
 def _close(past: Past, now: float) -> float:
     return float(CLOSE * (now - past.at[0]) + ROUNDING * now)
 
 
-@kernel
+@inner
 def same_log(graph: Template, state: ScheduleState, past: Past, low: int, now: float) -> int:
     """Return whether the rolling log is as it was kept: DIFFERS, ALIKE, or ADVANCED if it is the same log, but further."""
     if graph.roll < 0:
@@ -100,7 +101,7 @@ def same_log(graph: Template, state: ScheduleState, past: Past, low: int, now: f
     return DIFFERS
 
 
-@kernel
+@inner
 def same_batches(graph: Template, state: ScheduleState, past: Past, low: int, rows: int, now: float) -> bool:
     """Return whether the batches under way, `rows` of them, are as they were kept, but for the rolling log."""
     before, width = past.counts[LOW], state.start.shape[1]
@@ -119,7 +120,7 @@ def same_batches(graph: Template, state: ScheduleState, past: Past, low: int, ro
     return bool(_same_tasks(state, past, low, rows, now, close))
 
 
-@kernel
+@inner
 def _same_tasks(state: ScheduleState, past: Past, low: int, rows: int, now: float, close: float) -> bool:
     for r in range(rows):
         for k in range(state.start.shape[1]):

@@ -3,15 +3,12 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ...core.arrays import Flags, Floats, Ints
+from ...core.jit import inner
 
 QUEUE = 256
-# _nrt=False: kernels only borrow arrays, and counting references to them took 90 % of the time.
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
-kernel = njit(**KERNEL)
 # Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
 # whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
@@ -135,16 +132,14 @@ def begin(template: Template) -> ScheduleState:
     )
 
 
-@njit(cache=True, nogil=True)
-def exposed(graph: Template, state: ScheduleState, last: int, until: float) -> Floats:
-    """Return the seconds each task spends on the critical path from `until` to the end of task `last`.
+@inner
+def expose(graph: Template, state: ScheduleState, last: int, until: float, share: Floats) -> None:
+    """Add up in `share` (K,) the seconds of each task on the critical path from `until` to the end of task `last`.
 
-    `last` is a flat index (batch * K + position); the shape is (K,), and
-    the sum is the whole span. Background work counts only from the end of the last foreground task that ran
-    beside it in the batch that waited for it.
+    `last` is a flat index (batch * K + position), and the sum is the whole span. Background work counts only from the end
+    of the last foreground task that ran beside it in the batch that waited for it.
     """
     width = state.start.shape[1]
-    share = np.zeros(width)
     flat, batch = last, last // width
     now = state.end[batch, last % width]
     while flat >= 0 and now > until:
@@ -161,7 +156,6 @@ def exposed(graph: Template, state: ScheduleState, last: int, until: float) -> F
         flat = batch * width + beside if beside >= 0 else state.cause[flat // width, task]
         if flat >= 0 and flat % width != graph.roll and not graph.background[flat % width]:
             batch = flat // width
-    return share
 
 
 class Past(NamedTuple):

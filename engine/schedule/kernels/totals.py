@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.arrays import Floats, Ints
+from ...core.jit import entry, inner
 from .template import Accounts, ScheduleState, Taken, Template
 
-SECONDS, JOULES, STORED = range(3)
+SECONDS, ENERGY, STORED = range(3)
 
 
 class Sums(NamedTuple):
@@ -20,23 +20,19 @@ class Sums(NamedTuple):
     total_written: Floats
 
 
-@njit(cache=True, nogil=True)
 def sums_of(taken: Taken, kind: Ints, whole: bool) -> Sums:
     """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
     seen = len(kind) - 2 if len(kind) > 2 else len(kind)
-    weight = np.zeros(taken.seconds.shape[1])
-    for n in range(len(kind) - seen, len(kind)):
-        weight[kind[n]] += 1.0
-    weight /= seen
-    mean, total = np.zeros((3, len(taken.seconds))), np.zeros((3, len(taken.seconds)))
-    mean_written, total_written = np.zeros(len(taken.written)), np.zeros(len(taken.written))
+    weight = np.bincount(kind[len(kind) - seen :], minlength=taken.seconds.shape[1]) / seen
+    mean, total = np.zeros((2, 3, len(taken.seconds)))
+    mean_written, total_written = np.zeros((2, len(taken.written)))
     for which, table in enumerate((taken.seconds, taken.joules, taken.stored)):
         _sum(table, weight, kind, whole, mean[which], total[which])
     _sum(taken.written, weight, kind, whole, mean_written, total_written)
     return Sums(mean, mean_written, total, total_written)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, mean: Floats, total: Floats) -> None:
     for row in range(len(table)):
         some = 0.0
@@ -46,17 +42,6 @@ def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, mean: Floats, t
         for n in range(len(kind) if whole else 0):
             some += table[row, kind[n]]
         total[row] = some
-
-
-@njit(cache=True, nogil=True)
-def means(taken: Taken, sums: Sums, p: int) -> Floats:
-    """Return what each demand takes on average, (4, D)."""
-    mean = np.empty((4, taken.row.shape[1]))
-    for d in range(mean.shape[1]):
-        row = taken.row[p, d]
-        mean[0, d], mean[1, d], mean[3, d] = sums.mean[SECONDS, row], sums.mean[JOULES, row], sums.mean[STORED, row]
-        mean[2, d] = sums.mean_written[d]
-    return mean
 
 
 class Totals(NamedTuple):
@@ -81,17 +66,18 @@ def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = 
     return Totals(makespan, np.zeros((points, shape[0])), np.zeros((points, cells, 2)), written, media, start, end)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def total(
     graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals
 ) -> None:
     """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
     batches, width = state.start.shape
     reached = 0.0
-    if len(totals.start) > 0:
-        totals.start[p], totals.end[p] = state.start, state.end
+    lines = len(totals.start) > 0
     for n in range(batches):
         for k in range(width):
+            if lines:
+                totals.start[p, n, k], totals.end[p, n, k] = state.start[n, k], state.end[n, k]
             if k != graph.roll:
                 totals.makespan[p] = max(totals.makespan[p], state.end[n, k])
                 reached = reached if graph.background[k] else max(reached, state.end[n, k])
@@ -102,7 +88,7 @@ def total(
             _enter_log(graph, state, kind, accounts, taken, p, d, totals)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, roll: int) -> None:
     """Enter what all demands of a run took, but those of a rolling log."""
     for d in range(len(accounts.task)):
@@ -110,12 +96,12 @@ def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, 
         if accounts.task[d] != roll:
             busy = 0.0 if accounts.beside[d] else sums.total[SECONDS, row]
             totals.cells[p, cell, 0] += busy
-            totals.cells[p, cell, 1] += sums.total[JOULES, row] + busy * taken.busy_watts[p, accounts.device[d]]
+            totals.cells[p, cell, 1] += sums.total[ENERGY, row] + busy * taken.busy_watts[p, accounts.device[d]]
             totals.written[p] += sums.total_written[d]
             totals.media[p] += sums.total[STORED, row]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _enter_log(
     graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, d: int, totals: Totals
 ) -> None:
@@ -130,7 +116,7 @@ def _enter_log(
     totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[p, accounts.device[d]]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _done(
     graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, n: int, at: float
 ) -> float:
