@@ -5,8 +5,9 @@ from typing import Any
 from numba import njit
 
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
-entry: Any = njit(cache=True, nogil=True, no_cfunc_wrapper=True)
-# _nrt=False: kernels only borrow arrays, and counting references to them took 90 % of the time.
-INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-inner: Any = njit(forceinline=True, **INNER)
-by_zero: Any = njit(cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy")  # an entry where x / 0 is infinite
+ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+# _nrt=False: inner kernels only borrow arrays, and counting references to them took 90 % of the time.
+INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True, "_nrt": False}
+entry = njit(**ENTRY)
+by_zero = njit(**ENTRY, error_model="numpy")  # an entry where x / 0 is infinite
+inner = njit(**INNER)

@@ -1,6 +1,6 @@
 """Averaging kernel: machines that share a plan are scheduled and averaged, many without a timeline each, one with its state."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from .kernels.events import advance, refusal
 from .kernels.in_order import LANES, Lanes, Order, empty_lanes, enter_lane, exact, follow, order_of, ordered, total_lane
 from .kernels.periodic import forget
 from .kernels.template import (
+    FIRST,
     GATE_ON,
     NEWEST,
+    NOBODY,
     OVERFLOW,
     Accounts,
     Averages,
@@ -121,25 +123,26 @@ def _follow(
         for lane in range(len(mine)):
             if exact(lanes, lane) and enter_lane(order, place, lanes, lane, mine[lane], averages, totals):
                 held[first + lane] = True
-                average(inputs.accounts, inputs.taken, inputs.sums, -1, 1.0, mine[lane], averages)
+                average(inputs.accounts, inputs.taken, inputs.sums, NOBODY, 1.0, mine[lane], averages)
                 total_lane(order, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, mine[lane], totals)
 
 
 @inner
 def _start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int) -> None:
     """Bring the state to where nothing has run, as far as it is looked at before it is written."""
-    batches, width = state.start.shape
-    for n in range(batches):
+    width = len(graph.tasks)
+    for n in range(len(kind)):
         state.stale[n] = 0
-        same = n > 0 and kind[n] == kind[n - 1]
+        same, first = n > 0 and kind[n] == kind[n - 1], n * width
         for k in range(width):
-            state.start[n, k], state.end[n, k], state.left[n, k] = np.nan, np.nan, state.left[n - 1, k] if same else 0.0
-            state.waits[n, k] = graph.needs[k] if n else graph.first_needs[k]
+            run, task = state.tasks[first + k], graph.tasks[k]
+            run.start, run.end, run.left = np.nan, np.nan, state.tasks[first - width + k].left if same else 0.0
+            run.waits = task.needs if n else task.first_needs
         for d in range(0 if same else len(accounts.task)):  # a task lasts as long as its slowest demand
-            k, seconds = accounts.task[d], taken.seconds[taken.row[p, d], kind[n]]
-            state.left[n, k] = max(state.left[n, k], seconds)
+            run = state.tasks[first + accounts.task[d]]
+            run.left = max(run.left, taken.seconds[taken.row[p, d], kind[n]])
     for server in range(graph.servers):
-        state.running[server], state.last[server] = -1, -1
+        state.servers[server].running, state.servers[server].last = -1, -1
         state.queued[2 * server], state.queued[2 * server + 1] = 0, 0
     for slot in range(len(state.roll)):
         state.roll[slot] = -1
@@ -151,32 +154,31 @@ def _enter_window(
     graph: Template, state: ScheduleState, accounts: Accounts, taken: Taken, sums: Sums, p: int, averages: Averages
 ) -> None:
     """Enter what a machine's schedule took on average, over the batches after the first two."""
-    batches, width = state.start.shape
-    seen, stale, ran = batches - 2 if batches > 2 else batches, 0, 0
+    batches, width, stale, ran = len(state.stale), len(graph.tasks), 0, 0
+    seen = batches - 2 if batches > 2 else batches
     last = _last(graph, state, batches - 1)
-    low, high = 0.0, state.end[last // width, last % width]
-    if batches > 2:
-        second = _last(graph, state, 1)
-        low = state.end[1, second % width]
-    averages.step[p] = (high - low) / seen
+    low = state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
+    averages.step[p] = (state.tasks[last].end - low) / seen
     expose(graph, state, last, low, averages.exposed[p])
     for k in range(width):
         averages.exposed[p, k] /= seen
     for n in range(batches):
         stale = max(stale, state.stale[n])
-        ran += graph.roll >= 0 and n >= batches - seen and not np.isnan(state.end[n, graph.roll])
+        ran += graph.roll >= 0 and n >= batches - seen and not np.isnan(state.tasks[n * width + graph.roll].end)
     averages.stale[p] = stale
     average(accounts, taken, sums, graph.roll, ran / seen, p, averages)
 
 
 @inner
-def _last(graph: Template, state: ScheduleState, n: int) -> int:
+def _last(graph: Template, state: ScheduleState, n: int) -> Any:
     """Return the flat index of the foreground task of batch n that ends last, the first of several."""
-    width, last = state.start.shape[1], -1
+    last: Any = NOBODY
+    width = len(graph.tasks)
     for k in range(width):
-        if k != graph.roll and not graph.background[k] and (last < 0 or state.end[n, k] > state.end[n, last]):
-            last = k
-    return n * width + last
+        flat = n * width + k
+        if k != graph.roll and not graph.tasks[k].background and (last < 0 or state.tasks[flat].end > state.tasks[last].end):
+            last = flat
+    return last
 
 
 @inner

@@ -73,9 +73,10 @@ def _serve(held: Ints, used: Ints, clock: int, ids: Ints, counts: Ints, missing:
     counts[MISSES] = waiting
     for row in missing[:waiting]:
         own = set_of(row, len(held))
-        way = 0
+        way, oldest = 0, used[own, 0]
         for other in range(1, used.shape[1]):
-            way = other if used[own, other] < used[own, way] else way
+            if used[own, other] < oldest:
+                way, oldest = other, used[own, other]
         if used[own, way] <= start:
             counts[EVICTED] += held[own, way] != EMPTY
             clock += 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints
 from ...core.jit import inner
-from .template import Accounts, Averages, ScheduleState, Taken, Template
+from .template import NOBODY, Accounts, Averages, ScheduleState, Taken, Template
 from .totals import Sums, Totals, enter
 
 LANES = 16  # machines at once; their times stand side by side
@@ -39,14 +39,15 @@ class Order(NamedTuple):
 
 def ordered(graph: Template) -> bool:
     """Return whether a graph's schedule follows from the order in which servers take its tasks."""
-    return graph.roll < 0 and not graph.background.any()
+    return graph.roll < 0 and not graph.tasks["background"].any()
 
 
 def order_of(graph: Template, state: ScheduleState) -> Order:
     """Return the order of a schedule that events have made."""
-    (batches, width), number = state.start.shape, state.start.size
-    flat = np.lexsort((np.arange(number), state.ready.reshape(-1), state.start.reshape(-1)))
-    place, server = np.empty(number, dtype=np.int64), np.tile(graph.server, batches)
+    number, width = len(state.tasks), len(graph.tasks)
+    batches = number // width
+    flat = np.lexsort((np.arange(number), state.tasks["ready"], state.tasks["start"]))
+    place, server = np.empty(number, dtype=np.int64), np.tile(graph.tasks["server"], batches)
     place[flat] = np.arange(number)
     lines = flat[np.argsort(server[flat], kind="stable")]
     before = np.full(number, number)
@@ -55,15 +56,15 @@ def order_of(graph: Template, state: ScheduleState) -> Order:
     sizes = np.diff(first)[flat]
     chosen = np.repeat(first[flat] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes) + np.arange(sizes.sum())
     tie = np.where(before[flat] < flat, np.where(_sure(graph, first, before[flat], flat), SURE, RIGHT), WRONG)
-    return Order(flat, before[flat], tie, np.concatenate(([0], np.cumsum(sizes))), waited[chosen], graph.server)
+    return Order(flat, before[flat], tie, np.concatenate(([0], np.cumsum(sizes))), waited[chosen], graph.tasks["server"].copy())
 
 
 def _sure(graph: Template, first: Ints, before: Ints, flat: Ints) -> Flags:
     """Return which tasks wait for the one before, or for just what that one waits for, so that both are ready in one round."""
-    width, sizes = len(graph.server), np.diff(first, append=first[-1:])
+    width, sizes = len(graph.tasks), np.diff(first, append=first[-1:])
     needs = np.zeros((width, 2 * width), dtype=np.bool_)
-    for column, pointers, items in ((0, graph.same_pointers, graph.same), (width, graph.next_pointers, graph.next)):
-        needs[items, column + np.repeat(np.arange(width), np.diff(pointers))] = True
+    for column, (whom, who) in zip((0, width), graph.edges(), strict=True):
+        needs[who, column + whom] = True
     beyond = needs[:, :width]
     for _ in range(width.bit_length()):
         beyond = beyond | (beyond @ beyond)
@@ -75,8 +76,7 @@ def _sure(graph: Template, first: Ints, before: Ints, flat: Ints) -> Flags:
 
 def _waits(graph: Template, batches: int, width: int) -> tuple[Ints, Ints]:
     """Return what each task waits for, by flat index."""
-    same = np.repeat(np.arange(width), np.diff(graph.same_pointers)), graph.same
-    following = np.repeat(np.arange(width), np.diff(graph.next_pointers)), graph.next
+    same, following = graph.edges()
     at = np.arange(batches)[:, None] * width
     who = np.concatenate([(at + same[1]).reshape(-1), (at[1:] + following[1]).reshape(-1)])
     whom = np.concatenate([(at + same[0]).reshape(-1), (at[:-1] + following[0]).reshape(-1)])
@@ -222,7 +222,7 @@ def total_lane(
     width = len(order.server)
     if len(totals.makespan) > 0:
         totals.makespan[p] = totals.ends[p, totals.ends.shape[1] - 1]
-        enter(accounts, taken, sums, p, totals, -1)
+        enter(accounts, taken, sums, p, totals, NOBODY)
     for i in range(len(order.flat) if len(totals.start) > 0 else 0):
         n, k = order.flat[i] // width, order.flat[i] % width
         totals.start[p, n, k] = max(lanes.ready[order.flat[i], lane], lanes.end[order.before[i], lane])

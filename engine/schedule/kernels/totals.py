@@ -1,6 +1,6 @@
 """Sums of costs over a window's mean batch, and totals of whole runs that nothing cuts, for many machines at once."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,16 +71,15 @@ def total(
     graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals
 ) -> None:
     """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
-    batches, width = state.start.shape
-    reached = 0.0
-    lines = len(totals.start) > 0
-    for n in range(batches):
+    reached, lines, width = 0.0, len(totals.start) > 0, len(graph.tasks)
+    for n in range(len(kind)):
         for k in range(width):
+            run = state.tasks[n * width + k]
             if lines:
-                totals.start[p, n, k], totals.end[p, n, k] = state.start[n, k], state.end[n, k]
+                totals.start[p, n, k], totals.end[p, n, k] = run.start, run.end
             if k != graph.roll:
-                totals.makespan[p] = max(totals.makespan[p], state.end[n, k])
-                reached = reached if graph.background[k] else max(reached, state.end[n, k])
+                totals.makespan[p] = max(totals.makespan[p], run.end)
+                reached = reached if graph.tasks[k].background else max(reached, run.end)
         totals.ends[p, n] = reached
     enter(accounts, taken, sums, p, totals, graph.roll)
     for d in range(len(accounts.task)):
@@ -117,16 +116,14 @@ def _enter_log(
 
 
 @inner
-def _done(
-    graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, n: int, at: float
-) -> float:
+def _done(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, n: int, at: float) -> Any:
     """Return the share of batch n's log that is done `at` the end of the run."""
-    if state.end[n, graph.roll] <= at:
+    run, seconds = state.tasks[n * len(graph.tasks) + graph.roll], 0.0
+    if run.end <= at:
         return 1.0
-    seconds = 0.0
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
             seconds = max(seconds, taken.seconds[taken.row[p, d], kind[n]])
-    if not state.start[n, graph.roll] < at or seconds <= 0:
+    if not run.start < at or seconds <= 0:
         return 0.0
-    return float(min(min(at - state.start[n, graph.roll], seconds - state.left[n, graph.roll]) / seconds, 1.0))
+    return min(min(at - run.start, seconds - run.left) / seconds, 1.0)
