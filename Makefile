@@ -34,8 +34,7 @@ $(SLOW_READY): $(READY) requirements-slow.txt requirements-dask.txt
 	@touch $@
 
 $(COMPILED): $(READY) $(shell find engine -name '*.py')
-	@echo "Compiling the engine's kernels; about a minute, once."
-	@find engine -name '*.nb[ic]' -delete # numba does not notice a kernel that changed in another file
+	@echo "Compiling the engine's kernels; some twenty seconds, once."
 	@$(BIN)/python scripts/compile.py
 	@touch $@
 

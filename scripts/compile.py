@@ -1,4 +1,4 @@
-"""Compiles every kernel that the explorer needs, so that no visitor waits for it; numba keeps them on disk."""
+"""Compiles every kernel that the explorer needs, in the order in which its pages do, so that no visitor waits for one."""
 
 import sys
 from pathlib import Path
@@ -14,6 +14,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 
+estimate(preset("dlrm-kaggle").scenario)
 tiny = preset("tiny").scenario
 for changes in (
     {"system": "ssd"},

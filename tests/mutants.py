@@ -173,7 +173,7 @@ def _forget(checkout: Path, changed: Path, name: str) -> None:
     """Remove compiled kernels that hold the change: those of its file, and of files whose kernels name one of these."""
     texts = {path: path.read_text(encoding="utf-8") for path in (checkout / "engine").rglob("*.py")}
     kernels = {
-        path: re.findall(r"^@(?:nb\.njit|njit|kernel|overload).*\n(?:@.*\n)*def (\w+)", texts[path], re.M) for path in texts
+        path: re.findall(r"^@(?:njit|entry|by_zero|inner|overload).*\n(?:@.*\n)*def (\w+)", texts[path], re.M) for path in texts
     }
     stale, names = {changed}, {name.split("@")[0].split(".")[-1], *kernels[changed]}
     if not kernels[changed] and not name.isupper():

@@ -1,0 +1,68 @@
+"""Does a compiled kernel on disk serve until something that it was made of changes, in whatever file?"""
+
+import importlib
+import sys
+
+import pytest
+
+INNER = "from engine.core.jit import inner\n\nTIMES = {times}\n\n\n@inner\ndef scaled(x):\n    return TIMES * x + {more}\n"
+BETWEEN = (
+    "from engine.core.jit import inner\nfrom made_up.inside import scaled\n\n\n@inner\ndef twice(x):\n    return 2 * scaled(x)\n"
+)
+ENTRY = """from engine.core.jit import entry
+from made_up import between
+from made_up.numbers import ADDED
+
+
+@entry
+def told(x):
+    return between.twice(x) + ADDED
+"""
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Write a package of three files, and return what its kernel says of 1, and whether it had to be compiled."""
+    folder = tmp_path / "made_up"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name, text in (("__init__", ""), ("between", BETWEEN), ("entry", ENTRY)):
+        (folder / f"{name}.py").write_text(text)
+
+    def called(times=3, more=0, added=0):
+        (folder / "inside.py").write_text(INNER.format(times=times, more=more))
+        (folder / "numbers.py").write_text(f"ADDED = {added}\n")
+        for name in [name for name in sys.modules if name.split(".")[0] == "made_up"]:
+            del sys.modules[name]
+        told = importlib.import_module("made_up.entry").told
+        return told(1), sum(told.stats.cache_misses.values())
+
+    yield called
+    for name in [name for name in sys.modules if name.split(".")[0] == "made_up"]:
+        del sys.modules[name]
+
+
+def test_a_kernel_is_compiled_again_once_what_it_calls_in_another_file_changes(written):
+    assert written() == (6, 1)
+    assert written() == (6, 0)
+    assert written(more=1) == (8, 1)
+    assert written(more=1) == (8, 0)
+
+
+def test_a_kernel_is_compiled_again_once_a_constant_changes_that_it_has_from_elsewhere(written):
+    assert written() == (6, 1)
+    assert written(added=5) == (11, 1)
+    assert written(times=4, added=5) == (13, 1)
+
+
+def test_files_of_a_kernel_as_it_was_are_removed(written, tmp_path):
+    for more in range(3):
+        written(more=more)
+    assert len(list(tmp_path.rglob("*.nbi"))) == 1
+
+
+def test_a_folder_that_cannot_be_written_to_is_left_as_it_is(written, monkeypatch):
+    written()
+    monkeypatch.setattr("os.unlink", lambda path: (_ for _ in ()).throw(PermissionError(path)))
+    assert written(more=1)[0] == 8
