@@ -39,6 +39,11 @@ def results(scenarios: Iterable[Scenario], what: int) -> list[Result | NotSchedu
     return evaluate((design_point(scenario, _planned) for scenario in scenarios), _result, what)
 
 
+def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
+    """Return each scenario's averages alone, or why there are none."""
+    return evaluate((design_point(scenario, _planned) for scenario in scenarios), lambda _, seen: seen.average)
+
+
 def _result(point: DesignPoint, observed: Observed) -> Result:
     scenario, line = point.scenario, observed.whole.line if observed.whole else None
     guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."

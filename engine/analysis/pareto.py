@@ -7,10 +7,10 @@ columns are kept for every BLOCK-th place and completed one by one from there.
 
 from collections.abc import Sequence
 
-import numba as nb
 import numpy as np
 
 from ..core.arrays import Floats, Index, Ints, Words
+from ..core.jit import entry, inner
 from .choice import kept
 from .objective import Array, Columns, Constraint, Objective, formatted, numbers, short
 
@@ -86,7 +86,6 @@ MOST_SETS = 2000  # fronts whose members are also kept as bits: 12.5 MB for 50,0
 ONE = np.uint64(1)
 
 
-@nb.njit(cache=True)
 def fronts(points: Floats) -> Ints:
     """Return the front, from 1, of each of some different points in lexicographic order; smaller is better.
 
@@ -95,19 +94,38 @@ def fronts(points: Floats) -> Ints:
     """
     size, width = points.shape
     words = (size + 63) // 64
-    places, prefixes = _prefixes(points, words)
-    rank, before = np.zeros(size, np.int64), np.full(size, -1, np.int64)
-    newest = np.full(size + 1, -1, np.int64)
+    rest = points[:, 1:].T if width > 2 else points[:, :0].T  # of two columns the newest member is the lowest in the second
+    order = np.argsort(rest, axis=1)
+    upto = np.array([np.searchsorted(np.sort(values), values, side="right") for values in rest], np.int64).reshape(order.shape)
+    prefixes = np.zeros((len(order), size // BLOCK + 1, words), np.uint64)
+    rank, before, newest = np.zeros(size, np.int64), np.full(size, -1, np.int64), np.full(size + 1, -1, np.int64)
     members = np.zeros((min(size, MOST_SETS) + 1 if width > 2 else 1, words), np.uint64)
-    rivals, some = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-    most = 0
+    _mark(order, prefixes)
+    _rank(points, (order, upto), prefixes, members, rank, before, newest, *np.zeros((2, words), np.uint64))
+    return rank
+
+
+@entry
+def _rank(
+    points: Floats,
+    places: tuple[Ints, Ints],
+    prefixes: Words,
+    members: Words,
+    rank: Ints,
+    before: Ints,
+    newest: Ints,
+    rivals: Words,
+    some: Words,
+) -> None:
+    """Write the front of each point into `rank`; `rivals` and `some` are room to work in."""
+    (size, width), most = points.shape, 0
     for point in range(size):
         if width > 2:
             _find_rivals(point, places, prefixes, rivals, some)
         low, high = 1, most + 1
         while low < high:
             middle = (low + high) // 2
-            if width <= 2:  # of two columns the newest member is the lowest in the second
+            if width <= 2:
                 beaten = points[newest[middle], width - 1] <= points[point, width - 1]
             elif middle < len(members):
                 beaten = _meet(members[middle], rivals, point // 64 + 1)
@@ -117,39 +135,32 @@ def fronts(points: Floats) -> Ints:
         rank[point], before[point], newest[low], most = low, newest[low], point, max(most, low)
         if width > 2 and low < len(members):
             members[low, point // 64] |= ONE << np.uint64(point % 64)
-    return rank
 
 
-@nb.njit(cache=True)
-def _prefixes(points: Floats, words: int) -> tuple[tuple[Ints, Ints], Words]:
-    """Per column but the first: points by value, how many reach up to each point's, and every BLOCK-th prefix as bits."""
-    size, width = points.shape
-    columns = max(width - 1, 0) if width > 2 else 0
-    order, upto = np.zeros((columns, size), np.int64), np.zeros((columns, size), np.int64)
-    bits = np.zeros((columns, size // BLOCK + 1, words), np.uint64)
-    for column in range(columns):
-        values = points[:, column + 1].copy()
-        order[column] = np.argsort(values)
-        upto[column] = np.searchsorted(values[order[column]], values, side="right")
-        for place in range(size):
-            block, point = place // BLOCK + 1, order[column, place]
-            if place % BLOCK == 0 and block < bits.shape[1]:
-                bits[column, block] = bits[column, block - 1]
-            if block < bits.shape[1]:
-                bits[column, block, point // 64] |= ONE << np.uint64(point % 64)
-    return (order, upto), bits
+@entry
+def _mark(order: Ints, prefixes: Words) -> None:
+    """Mark the points of every BLOCK-th prefix of each column but the first; `order` has a column's points by value."""
+    for column in range(len(order)):
+        for block in range(1, prefixes.shape[1]):
+            for word in range(prefixes.shape[2]):
+                prefixes[column, block, word] = prefixes[column, block - 1, word]
+            for place in range((block - 1) * BLOCK, block * BLOCK):
+                point = order[column, place]
+                prefixes[column, block, point // 64] |= ONE << np.uint64(point % 64)
 
 
-@nb.njit(cache=True)
+@inner
 def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals: Words, some: Words) -> None:
-    """Write into `rivals` the earlier points that are nowhere worse; `some` is room to work in."""
+    """Write into `rivals` the earlier points that are nowhere worse: those up to `upto` in every column's `order`."""
     order, upto = places
     words = point // 64 + 1
-    rivals[:words] = ~np.uint64(0)
+    for word in range(words):
+        rivals[word] = ~np.uint64(0)
     rivals[words - 1] = (ONE << np.uint64(point % 64)) - ONE
     for column in range(len(order)):
         block = upto[column, point] // BLOCK
-        some[:words] = prefixes[column, block, :words]
+        for word in range(words):
+            some[word] = prefixes[column, block, word]
         for place in range(block * BLOCK, upto[column, point]):
             other = order[column, place]
             if other < point:
@@ -158,7 +169,7 @@ def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals:
             rivals[word] &= some[word]
 
 
-@nb.njit(cache=True)
+@inner
 def _meet(members: Words, rivals: Words, words: int) -> bool:
     for word in range(words):  # noqa: SIM110 (any is no part of numba)
         if members[word] & rivals[word]:
@@ -166,7 +177,7 @@ def _meet(members: Words, rivals: Words, words: int) -> bool:
     return False
 
 
-@nb.njit(cache=True)
+@inner
 def _any_of(member: Index, before: Ints, rivals: Words) -> bool:
     while member >= 0:
         if rivals[member // 64] >> np.uint64(member % 64) & ONE:

@@ -1,6 +1,6 @@
 """Uncertainty from the constants: each moved over its plausible range, alone for a tornado, together for a band."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.constants import Constant
 from ..errors import CannotRun
-from ..estimate import estimate
+from ..estimates import estimates
 from ..scenario.scenario import Scenario, with_values
 from ..systems.capacity import fit
 from ..systems.system import constants
@@ -52,10 +52,9 @@ def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
 @lru_cache(maxsize=64)
 def _ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], ...]:
     """Return every result at the low and the high end of each constant: one tornado's work serves all metrics."""
-    return tuple(
-        (name, one, _results(scenario, {name: one.low}), _results(scenario, {name: one.high}))
-        for name, one in uncertain(scenario).items()
-    )
+    ranges = uncertain(scenario)
+    lows, highs = (_results(scenario, [{name: getattr(one, end)} for name, one in ranges.items()]) for end in ("low", "high"))
+    return tuple(zip(ranges, ranges.values(), lows, highs, strict=True))
 
 
 @lru_cache(maxsize=64)
@@ -65,7 +64,7 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
     A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
     not equally far away does not move the middle.
     """
-    results = [_results(scenario, values) for values in _samples(scenario, samples)]
+    results = _results(scenario, _samples(scenario, samples))
     names = [name for name, value in results[0].items() if value is not None]
     ends = {name: np.quantile([row[name] for row in results if row[name] is not None], QUANTILES) for name in names}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
@@ -81,13 +80,14 @@ def _drawn(one: Constant, way: float) -> float:
     return one.value + abs(way) * ((one.high if way > 0 else one.low) - one.value)
 
 
-def _results(scenario: Scenario, values: Mapping[str, float]) -> Results:
-    """Return the estimate's results with some constants assumed; a machine settled once keeps its modules."""
-    assumed = (*scenario.machine.assume, *values.items())
-    result = estimate(with_values(_settled(scenario).scenario, {"machine.assume": assumed}))
-    if not result.ran:
-        raise CannotRun(result.outcome)
-    return result.results
+def _results(scenario: Scenario, draws: Sequence[Mapping[str, float]]) -> list[Results]:
+    """Return the estimate's results with some constants assumed, by draw; a machine settled once keeps its modules."""
+    settled, own = _settled(scenario).scenario, scenario.machine.assume
+    found = estimates([with_values(settled, {"machine.assume": (*own, *values.items())}) for values in draws])
+    for result in found:
+        if not result.ran:
+            raise CannotRun(result.outcome)
+    return [result.results for result in found]
 
 
 _settled = lru_cache(maxsize=64)(fit)

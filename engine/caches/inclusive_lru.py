@@ -7,9 +7,9 @@ rows of one list. A use moves its row to the front, and at most one row falls fr
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Ints, Slots
+from ..core.jit import entry, inner
 from .row_index import FILLED, NONE, OWN, OWN_STATE, ROW, TURN, USED, Held, empty, find, hang
 
 NEWER, OLDER, LEVEL = range(OWN, OWN + 3)
@@ -26,11 +26,15 @@ def no_rows(capacities: Sequence[float]) -> Held:
     return empty(EVERY, 3, (NONE, *(field for room in rooms for field in (int(room), 0, NONE))))
 
 
-@njit(cache=True, nogil=True)
 def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, found: Ints) -> Ints:
     """Serve one batch, add to `found` its unique rows by memory, and return those that were never used before."""
+    used, fresh = np.empty((2, len(ids)), dtype=np.int64)
+    return fresh[: _serve(cell, bucket, state, ids, found, used, fresh)]
+
+
+@entry
+def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, found: Ints, used: Ints, fresh: Ints) -> int:
     state[TURN] += 1
-    used, fresh = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int64)
     count, new = 0, 0
     for row in ids:
         slot = find(cell, bucket, row)
@@ -49,10 +53,10 @@ def serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, found: Ints) -> Int
             count += 1
     for slot in used[:count]:
         _use(cell, state, slot)
-    return fresh[:new]
+    return new
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _use(cell: Ints, state: Ints, slot: int) -> None:
     if state[NEWEST] == slot:
         return
@@ -80,7 +84,7 @@ def _use(cell: Ints, state: Ints, slot: int) -> None:
         level += 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _leave_memory(cell: Ints, state: Ints, slot: int) -> None:
     memory = MEMORIES + FIELDS * cell[slot, LEVEL]
     state[memory + SIZE] -= 1

@@ -6,10 +6,10 @@ Memory follows the rows that are held, not the capacity: slots are added as rows
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Ints, Slots
 from ..core.hashing import GOLDEN
+from ..core.jit import entry, inner
 
 NONE = -1
 FEWEST = 1024
@@ -56,19 +56,19 @@ def with_room(held: Held, more: int) -> Held:
     return larger
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _rehash(cell: Ints, bucket: Slots, state: Ints) -> None:
     for slot in range(state[FILLED]):
         hang(cell, bucket, slot)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def place(row: int, bucket: Slots) -> Any:
     """Return the bucket that a row belongs to."""
     return (np.uint64(row) * GOLDEN >> np.uint64(32)) & np.uint64(len(bucket) - 1)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def find(cell: Ints, bucket: Slots, row: int) -> Any:
     """Return the slot that holds `row`, or NONE."""
     slot = np.int64(bucket[place(row, bucket)])
@@ -77,14 +77,14 @@ def find(cell: Ints, bucket: Slots, row: int) -> Any:
     return slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def hang(cell: Ints, bucket: Slots, slot: int) -> None:
     """Let the row of a slot be found."""
     head = place(cell[slot, ROW], bucket)
     cell[slot, CHAINED], bucket[head] = bucket[head], slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def unhang(cell: Ints, bucket: Slots, slot: int) -> None:
     """Let the row of a slot be found no more."""
     head = place(cell[slot, ROW], bucket)
@@ -97,7 +97,7 @@ def unhang(cell: Ints, bucket: Slots, slot: int) -> None:
     cell[before, CHAINED] = cell[slot, CHAINED]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_new(row: int, seen: Ints) -> Any:
     """Return whether `row` is not in the hash set `seen` yet, and put it there."""
     at = np.int64((np.uint64(row) * GOLDEN >> np.uint64(32)) % np.uint64(len(seen)))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..core.arrays import Floats, Index, Ints, Slots, Words
+from ..core.jit import entry, inner
 from ..workload.batch import EMPTY, find
 
 MOST_LOOKUPS = 10_000_000
@@ -67,7 +67,9 @@ def distances(batches: Sequence[Ints]) -> Distances:
     ids = np.concatenate(batches)
     if ids.max() > MOST_IDS:
         slots = 2 * min(len(ids), int(ids.max()) + 1)
-        ids = _numbered(ids, np.full(1 << (slots - 1).bit_length(), EMPTY), np.empty_like(ids))
+        bits = (slots - 1).bit_length()
+        room = np.full(1 << bits, EMPTY), np.empty(1 << bits, dtype=np.int32), np.uint64(64 - bits)
+        ids = _numbered(ids, *room, np.empty_like(ids))
     first = np.cumsum([0, *map(len, batches)])
     now, begun = np.empty((2, len(ids)), dtype=np.int32)
     rows = np.zeros(len(batches), dtype=np.int64)
@@ -85,10 +87,10 @@ def moved(found: Distances, capacity: int) -> Floats:
     return np.array([misses, misses - come if capacity else misses, late], dtype=np.float64)
 
 
-@njit(cache=True, nogil=True)
-def _numbered(ids: Ints, slots: Ints, numbers: Ints) -> Ints:
+@entry
+def _numbered(ids: Ints, slots: Ints, held: Slots, shift: np.uint64, numbers: Ints) -> Ints:
     """Number different ids from 0 in the order in which they come; there are twice as many `slots`, a power of two."""
-    seen, held, shift = 0, np.empty(len(slots), dtype=np.int32), np.uint64(64 - np.int64(np.round(np.log2(len(slots)))))
+    seen = 0
     for i in range(len(ids)):
         slot = find(slots, ids[i], shift)
         if slots[slot] == EMPTY:
@@ -98,7 +100,7 @@ def _numbered(ids: Ints, slots: Ints, numbers: Ints) -> Ints:
     return numbers
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _measure(ids: Ints, first: Ints, last: Slots, word: Words, tree: Ints, now: Slots, begun: Slots, rows: Ints) -> None:
     """`last` is each row's last use, counted from 1, and the largest distance of its uses in that batch."""
     seen = 0
@@ -116,7 +118,7 @@ def _measure(ids: Ints, first: Ints, last: Slots, word: Words, tree: Ints, now: 
         rows[n] = seen
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _marked_before(place: Index, word: Words, tree: Ints) -> Any:
     """Return how many places before this one are marked."""
     at = place >> 6
@@ -128,7 +130,7 @@ def _marked_before(place: Index, word: Words, tree: Ints) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _ones(word: np.uint64) -> Any:
     """Return how many bits of a word are 1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -137,7 +139,7 @@ def _ones(word: np.uint64) -> Any:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _flip(place: Index, change: int, word: Words, tree: Ints) -> None:
     """Mark a place (change 1) or take its mark away (-1)."""
     at = place >> 6

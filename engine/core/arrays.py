@@ -13,6 +13,7 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.uint32]
 Singles = NDArray[np.float32]
 Slots = NDArray[np.int32]
+Records = NDArray[np.void]
 Words = NDArray[np.uint64]
 Index = int | np.signedinteger[Any]
 Row = Mapping[str, Any]  # by column name, with its unit

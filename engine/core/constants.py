@@ -38,6 +38,12 @@ class Constant:
         said = ((choice, Constant(self.name, one[0], self.unit, *one[1:])) for choice, one in others.items())
         return replace(self, switch=switch, others=tuple(said))
 
+    def assumed(self, value: float) -> "Constant":
+        """Return the constant with an assumed value, to which its range reaches."""
+        low, high = min(self.low, value), max(self.high, value)
+        rest = self.confidence, self.source, self.note, self.switch, self.others
+        return Constant(self.name, value, self.unit, low, high, *rest)
+
     def according_to(self, choice: str) -> "Constant":
         """Return what the chosen source says."""
         return next((one for name, one in self.others if name == choice), self)

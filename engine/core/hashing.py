@@ -8,9 +8,9 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .arrays import Index
+from .jit import entry, inner
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -38,7 +38,7 @@ def key(seed: int, purpose: Purpose, batch: int = 0) -> np.uint64:
     return stream(seed, purpose, batch).integers(2**64, dtype=np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def mix(word: np.uint64) -> np.uint64:
     """Return `word` with its 64 bits mixed, one to one."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -46,13 +46,13 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def unit(word: np.uint64) -> Any:
     """Return the upper 53 bits of `word` as a number in [0, 1)."""
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@entry
 def fold(rank: Any, rows: Index) -> Any:
     """Return the row, of `rows`, that a rank beyond a table's end shares."""
     return np.int64(unit(mix(np.uint64(rank) + GOLDEN)) * rows)

@@ -4,7 +4,7 @@ A scenario may take another number for a constant of the catalogue: a source tha
 says by name. A name is the device and the constant, as in `pmem.read-rate`; it applies to whichever part the machine has.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, TypeVar
@@ -178,21 +178,30 @@ def fields_of(part: object) -> tuple[Constant, ...]:
 
 
 def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
-    """Return a part of `device` as the machine's sources and assumptions have it; an assumption beats every source."""
+    """Return a part of `device` as the machine's sources and assumptions have it."""
     given, changed = dict(machine.assume), {}
     for path in getattr(part, "__dataclass_fields__", ()):
         constant: Constant = getattr(part, path)
-        stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
-        if given and (name := name_of(device, constant)) in given:
-            value = given[name]
-            stated = replace(stated, value=value, low=min(stated.low, value), high=max(stated.high, value))
+        stated = _stated(machine, device, constant, given)
         if stated is not constant:
             changed[path] = stated
     return replace(part, **changed) if changed else part  # type: ignore[type-var]
 
 
-def check_assumptions(machine: MachineKnobs, known: tuple[str, ...]) -> None:
-    """Raise BadKnob for an assumption about a constant that is not among the `known` names."""
-    for name, _ in machine.assume:
-        if name not in known:
-            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, known)}")
+def assumed_value(machine: MachineKnobs, device: str, constant: Constant) -> float:
+    """Return the value of one constant of `device` as the machine's sources and assumptions have it."""
+    return _stated(machine, device, constant, dict(machine.assume)).value
+
+
+def _stated(machine: MachineKnobs, device: str, constant: Constant, given: Mapping[str, float]) -> Constant:
+    """An assumption beats every source."""
+    stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
+    return stated.assumed(given[name]) if given and (name := name_of(device, constant)) in given else stated
+
+
+def check_assumptions(machine: MachineKnobs, built: Iterable[Device], every: Callable[[], tuple[str, ...]]) -> None:
+    """Raise BadKnob for an assumption about no constant of a device; all names are only asked for if those built lack one."""
+    used = {name_of(device.name, one) for device in built for one in device.constants}
+    for name in [name for name, _ in machine.assume if name not in used]:
+        if name not in every():
+            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, every())}")

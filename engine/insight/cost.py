@@ -5,7 +5,9 @@ from functools import lru_cache
 
 from ..core.graph import STAGES
 from ..errors import CannotRun
+from ..estimates import steady_states
 from ..scenario.scenario import Scenario
+from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine, expected_line, machine_of
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline
@@ -51,5 +53,7 @@ def view(scenario: Scenario, batches: int | None = None) -> SteadyView:
 @lru_cache(maxsize=8192)
 def cost(scenario: Scenario) -> BatchCost:
     """Return what a steady batch costs; raises CannotRun or BadKnob with the sentence."""
-    found = view(scenario).steady
+    (found,) = steady_states([scenario])
+    if isinstance(found, NotScheduled):
+        raise found.error or CannotRun(found.problems[0])
     return BatchCost(found.step, found.energy, tuple(found.stage(stage) for stage in STAGES))

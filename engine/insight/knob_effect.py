@@ -13,7 +13,7 @@ from typing import Any
 
 from ..caches.replay import warm
 from ..errors import BadInput
-from ..estimate import estimate
+from ..estimates import estimates
 from ..faults.fault import active
 from ..registry import load
 from ..scenario.knobs import Knob, check
@@ -106,10 +106,8 @@ def _named(devices: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=256)
 def _outcome(scenario: Scenario) -> Mapping[str, float | None] | str:
-    try:
-        return estimate(scenario).results
-    except BadInput as error:
-        return str(error)
+    (found,) = estimates([scenario])
+    return found.results or found.outcome
 
 
 def moved(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:

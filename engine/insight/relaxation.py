@@ -156,7 +156,8 @@ def gate_seconds(line: Timeline) -> float:
     """Return what a batch's top MLP leaves of the log's device: its seconds less those of other work on that device."""
     g, batch = line.template, line.start.shape[0] // 2
     begin, end = line.start[batch, g.gate], line.end[batch, g.gate]
-    mine = (g.server == g.server[g.roll]) & (np.arange(len(g.server)) != g.roll)
+    server = g.tasks["server"]
+    mine = (server == server[g.roll]) & (np.arange(len(server)) != g.roll)
     near = slice(batch - 1, batch + 2)
     pieces = zip(line.start[near, mine].ravel(), line.end[near, mine].ravel(), strict=True)
     free, now = 0.0, begin

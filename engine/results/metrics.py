@@ -117,7 +117,7 @@ METRICS: Mapping[str, Metric] = {
         lambda r: float(nodes(r.machine.scenario.machine))),
     "gpu-memory": Metric("GPU memory", "GiB", "lower",
         "What one GPU holds between batches: rows, index maps and parameters.",
-        lambda r: gpu_bytes(r.machine.scenario, r.machine.system) / GiB),
+        lambda r: gpu_bytes(r.machine.scenario, r.machine.scenario.system) / GiB),
     "cache-hit-rate": Metric("Cache hit rate", "%", "higher",
         "Lookups whose row the cache held when their batch began.",
         lambda r: 100 * r.amounts.hit_rate if r.machine.system.cache else None),

@@ -1,17 +1,19 @@
 """Averaging kernel: machines that share a plan are scheduled and averaged, many without a timeline each, one with its state."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ..core.arrays import Flags, Floats, Ints
+from ..core.arrays import Flags, Ints
+from ..core.jit import entry, inner
 from .kernels.events import advance, refusal
-from .kernels.in_order import LANES, Lanes, Order, draw, empty_lanes, enter_lane, follow, order_of, ordered
+from .kernels.in_order import LANES, Lanes, Order, empty_lanes, enter_lane, exact, follow, order_of, ordered, total_lane
 from .kernels.periodic import forget
 from .kernels.template import (
+    FIRST,
     GATE_ON,
     NEWEST,
+    NOBODY,
     OVERFLOW,
     Accounts,
     Averages,
@@ -20,10 +22,10 @@ from .kernels.template import (
     Taken,
     Template,
     begin,
-    exposed,
+    expose,
     stretches,
 )
-from .kernels.totals import Sums, Totals, empty_totals, enter, means, sums_of, total
+from .kernels.totals import ENERGY, SECONDS, STORED, Sums, Totals, empty_totals, sums_of, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)
@@ -85,28 +87,19 @@ def _events(template: Template, state: ScheduleState, machines: Ints, inputs: In
         raise ValueError(refusal(failed))
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _observe(
     graph: Template, state: ScheduleState, past: Past, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals
 ) -> int:
-    kind, accounts, taken, sums = inputs
-    kinds, (batches, width) = taken.seconds.shape[1], state.start.shape
-    newest, seen = 0 if graph.bound > 0 else -1, batches - 2 if batches > 2 else batches
-    task_seconds = np.zeros((kinds, width))
     for p in machines:
-        _longest(accounts, taken.seconds, taken.row[p], task_seconds)
-        _start_over(graph, state, kind, task_seconds, newest)
+        _start_over(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
         forget(past)
         failed = advance(graph, state, past)
         if failed:
             return int(failed)
-        low, high, last = _bounds(graph, state)
-        averages.step[p] = (high - low) / seen
-        averages.exposed[p] = exposed(graph, state, last, low) / seen
-        averages.stale[p] = state.stale.max()
-        average(accounts, means(taken, sums, p), _ran(graph, state, seen), taken.busy_watts[p], taken.idle_watts[p], averages, p)
+        _enter_window(graph, state, inputs.accounts, inputs.taken, inputs.sums, p, averages)
         if len(totals.makespan) > 0:
-            total(graph, state, kind, accounts, taken, sums, p, totals)
+            total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.sums, p, totals)
     return 0
 
 
@@ -115,102 +108,102 @@ def _in_order(order: Order, machines: Ints, inputs: Inputs, averages: Averages, 
     place = np.empty_like(order.flat)
     place[order.flat] = np.arange(len(order.flat))
     lanes = empty_lanes(len(order.flat), len(order.server), int(inputs.kind.max()) + 1)
-    held: Flags = _follow(order, place, lanes, machines, inputs, averages, totals)
+    held = np.zeros(len(machines), dtype=np.bool_)
+    _follow(order, place, lanes, machines, inputs, averages, totals, held)
     return held
 
 
-@njit(cache=True, nogil=True)
-def _follow(order: Order, place: Ints, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals) -> Flags:
-    kind, accounts, taken, _ = inputs
-    held = np.zeros(len(machines), dtype=np.bool_)
+@entry
+def _follow(
+    order: Order, place: Ints, lanes: Lanes, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals, held: Flags
+) -> None:
     for first in range(0, len(machines), LANES):
         mine = machines[first : first + LANES]
-        exact, all_take_time = follow(order, kind, accounts, taken, mine, lanes)
+        follow(order, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
         for lane in range(len(mine)):
-            if exact[lane] and enter_lane(order, place, lanes, lane, all_take_time[lane], mine[lane], averages, totals):
+            if exact(lanes, lane) and enter_lane(order, place, lanes, lane, mine[lane], averages, totals):
                 held[first + lane] = True
-                _enter(order, lanes, lane, inputs, mine[lane], averages, totals)
-    return held
+                average(inputs.accounts, inputs.taken, inputs.sums, NOBODY, 1.0, mine[lane], averages)
+                total_lane(order, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, mine[lane], totals)
 
 
-@njit(cache=True, nogil=True)
-def _enter(order: Order, lanes: Lanes, lane: int, inputs: Inputs, p: int, averages: Averages, totals: Totals) -> None:
-    """Enter what a lane's machine took."""
-    _, accounts, taken, sums = inputs
-    average(accounts, means(taken, sums, p), np.ones(len(order.server)), taken.busy_watts[p], taken.idle_watts[p], averages, p)
-    if len(totals.makespan) > 0:
-        totals.makespan[p] = totals.ends[p, -1]
-        enter(accounts, taken, sums, p, totals, -1)
-    if len(totals.start) > 0:
-        draw(order, lanes, lane, totals.start[p], totals.end[p])
-
-
-@njit(cache=True, nogil=True)
-def _longest(accounts: Accounts, seconds: Floats, row: Ints, longest: Floats) -> None:
-    """A task lasts as long as its slowest demand."""
-    longest[:] = 0.0
-    for d in range(len(row)):
-        for r in range(seconds.shape[1]):
-            longest[r, accounts.task[d]] = max(longest[r, accounts.task[d]], seconds[row[d], r])
-
-
-@njit(cache=True, nogil=True)
-def _start_over(graph: Template, state: ScheduleState, kind: Ints, task_seconds: Floats, newest: int) -> None:
+@inner
+def _start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int) -> None:
     """Bring the state to where nothing has run, as far as it is looked at before it is written."""
-    state.start[:], state.end[:] = np.nan, np.nan
-    for n in range(state.start.shape[0]):
-        state.left[n] = task_seconds[kind[n]]
-        state.waits[n] = graph.needs if n else graph.first_needs
-    state.stale[:], state.running[:], state.last[:], state.queued[:] = 0, -1, -1, 0
-    state.roll[:] = -1
-    state.roll[NEWEST], state.roll[GATE_ON], state.roll[OVERFLOW] = newest, 0, 0
-
-
-@njit(cache=True, nogil=True)
-def _bounds(graph: Template, state: ScheduleState) -> tuple[float, float, int]:
-    """Return when the window begins and ends, and the flat index of the foreground task that ends it."""
-    batches, width = state.start.shape
-    ends, last = np.full(2, -np.inf), 0
-    for i, n in enumerate((1 if batches > 2 else 0, batches - 1)):
+    width = len(graph.tasks)
+    for n in range(len(kind)):
+        state.stale[n] = 0
+        same, first = n > 0 and kind[n] == kind[n - 1], n * width
         for k in range(width):
-            if k != graph.roll and not graph.background[k] and state.end[n, k] > ends[i]:
-                ends[i], last = state.end[n, k], n * width + k
-    return ends[0] if batches > 2 else 0.0, ends[1], last
+            run, task = state.tasks[first + k], graph.tasks[k]
+            run.start, run.end, run.left = np.nan, np.nan, state.tasks[first - width + k].left if same else 0.0
+            run.waits = task.needs if n else task.first_needs
+        for d in range(0 if same else len(accounts.task)):  # a task lasts as long as its slowest demand
+            run = state.tasks[first + accounts.task[d]]
+            run.left = max(run.left, taken.seconds[taken.row[p, d], kind[n]])
+    for server in range(graph.servers):
+        state.servers[server].running, state.servers[server].last = -1, -1
+        state.queued[2 * server], state.queued[2 * server + 1] = 0, 0
+    for slot in range(len(state.roll)):
+        state.roll[slot] = -1
+    state.roll[NEWEST], state.roll[GATE_ON], state.roll[OVERFLOW] = 0 if graph.bound > 0 else -1, 0, 0
 
 
-@njit(cache=True, nogil=True)
-def _ran(graph: Template, state: ScheduleState, seen: int) -> Floats:
-    """Return the share of the last batches in which each task ran: 1, but less for a log that spans batches."""
-    batches, width = state.start.shape
-    shares = np.ones(width)
-    if graph.roll >= 0:
-        shares[graph.roll] = np.sum(~np.isnan(state.end[batches - seen :, graph.roll])) / seen
-    return shares
-
-
-@njit(cache=True, nogil=True)
-def average(
-    accounts: Accounts, mean: Floats, ran: Floats, busy_watts: Floats, idle_watts: Floats, averages: Averages, p: int
+@inner
+def _enter_window(
+    graph: Template, state: ScheduleState, accounts: Accounts, taken: Taken, sums: Sums, p: int, averages: Averages
 ) -> None:
-    """Enter what demands take on average, (4, D) seconds, joules, bytes written and stored, in the accounts of machine p.
+    """Enter what a machine's schedule took on average, over the batches after the first two."""
+    batches, width, stale, ran = len(state.stale), len(graph.tasks), 0, 0
+    seen = batches - 2 if batches > 2 else batches
+    last = _last(graph, state, batches - 1)
+    low = state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
+    averages.step[p] = (state.tasks[last].end - low) / seen
+    expose(graph, state, last, low, averages.exposed[p])
+    for k in range(width):
+        averages.exposed[p, k] /= seen
+    for n in range(batches):
+        stale = max(stale, state.stale[n])
+        ran += graph.roll >= 0 and n >= batches - seen and not np.isnan(state.tasks[n * width + graph.roll].end)
+    averages.stale[p] = stale
+    average(accounts, taken, sums, graph.roll, ran / seen, p, averages)
 
-    A task's exposed seconds go to the device that sets its pace, static power to Other.
+
+@inner
+def _last(graph: Template, state: ScheduleState, n: int) -> Any:
+    """Return the flat index of the foreground task of batch n that ends last, the first of several."""
+    last: Any = NOBODY
+    width = len(graph.tasks)
+    for k in range(width):
+        flat = n * width + k
+        if k != graph.roll and not graph.tasks[k].background and (last < 0 or state.tasks[flat].end > state.tasks[last].end):
+            last = flat
+    return last
+
+
+@inner
+def average(accounts: Accounts, taken: Taken, sums: Sums, roll: int, ran: float, p: int, averages: Averages) -> None:
+    """Enter what demands take on average in the accounts of machine p; a rolling log, task `roll`, ran in a share of batches.
+
+    A task's exposed seconds go to the device that sets its pace, static power to Other. A task's demands follow each other.
     """
-    pace, pacing = np.full(len(ran), -1.0), np.zeros(len(ran), dtype=np.int64)
+    pace, pacing = -1.0, 0
     for d in range(len(accounts.task)):
-        k, v, cell = accounts.task[d], accounts.device[d], accounts.cell[d]
-        seconds = 0.0 if accounts.beside[d] else mean[0, d] * ran[k]
-        joules = mean[1, d] * ran[k] + seconds * busy_watts[v]
+        k, v, cell, row = accounts.task[d], accounts.device[d], accounts.cell[d], taken.row[p, d]
+        share, busy = ran if k == roll else 1.0, 0.0 if accounts.beside[d] else sums.mean[SECONDS, row]
+        seconds = busy * share
+        joules = sums.mean[ENERGY, row] * share + seconds * taken.busy_watts[p, v]
         averages.busy[p, v] += seconds
         averages.dynamic[p, v] += joules
         averages.cells[p, cell, BUSY] += seconds
         averages.cells[p, cell, JOULES] += joules
-        averages.written[p] += ran[k] * mean[2, d]
-        averages.media[p] += ran[k] * mean[3, d]
-        if (0.0 if accounts.beside[d] else mean[0, d]) > pace[k]:
-            pace[k], pacing[k] = (0.0 if accounts.beside[d] else mean[0, d]), cell
-    for k in range(len(ran)):
-        averages.cells[p, pacing[k], EXPOSED] += averages.exposed[p, k]
-    for v in range(len(idle_watts)):
-        averages.static[p, v] = idle_watts[v] * averages.step[p]
+        averages.written[p] += share * sums.mean_written[d]
+        averages.media[p] += share * sums.mean[STORED, row]
+        if busy > pace:
+            pace, pacing = busy, cell
+        if d + 1 == len(accounts.task) or accounts.task[d + 1] != k:
+            averages.cells[p, pacing, EXPOSED] += averages.exposed[p, k]
+            pace = -1.0
+    for v in range(averages.static.shape[1]):
+        averages.static[p, v] = taken.idle_watts[p, v] * averages.step[p]
         averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]

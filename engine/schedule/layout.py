@@ -14,7 +14,7 @@ from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
 from ..hardware.device import Device, joules, seconds, stored
-from .kernels.template import Accounts, Taken, Template, stretches
+from .kernels.template import TASK, Accounts, Taken, Template, stretches
 
 MOST_COSTS = 1024
 
@@ -131,16 +131,11 @@ def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Acco
 
 def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     """Return which kind each batch is of, (N,), and a batch of each kind, (R,)."""
-    amounts = [
-        value
-        for task in graph.tasks
-        for demand in task.demands
-        for value in vars(demand.work).values()
-        if _varies(value, batches)
-    ]
-    if not amounts:
+    asked = (value for task in graph.tasks for demand in task.demands for value in vars(demand.work).values())
+    amounts = {id(value): value for value in asked if _varies(value, batches)}
+    if all((value == value[0]).all() for value in amounts.values()):
         return np.zeros(batches, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    _, example, kind = np.unique(np.stack(amounts), axis=1, return_index=True, return_inverse=True)
+    _, example, kind = np.unique(np.stack([*amounts.values()]), axis=1, return_index=True, return_inverse=True)
     return kind.reshape(-1).astype(np.int64), example.astype(np.int64)
 
 
@@ -152,6 +147,8 @@ def _varies(value: Any, batches: int) -> bool:
 def _of(example: Ints, batches: int, demand: Demand) -> Demand:
     """Return the demand in a batch of each kind alone."""
     short = {name: value[example] for name, value in vars(demand.work).items() if _varies(value, batches)}
+    if not short:
+        return demand
     work: Work = replace(demand.work, **short)
     return replace(demand, work=work)
 
@@ -173,19 +170,17 @@ def template_of(graph: TaskGraph, durations: Floats) -> Template:
     rolls = [k for k, task in enumerate(tasks) if task.during]
     if len(rolls) > 1:
         raise ValueError("a graph can have one rolling log.")
-    same_pointers, same = _successors(tasks, {k: task.after for k, task in enumerate(tasks)}, graph)
-    next_pointers, following = _successors(tasks, {k: task.after_previous for k, task in enumerate(tasks)}, graph)
-    first_needs = np.array([len(set(task.after)) for task in tasks], dtype=np.int64)
+    rows: list[tuple[int, ...]] = []
+    followers: list[int] = []
+    for task, same, later in zip(tasks, _followers(graph, "after"), _followers(graph, "after_previous"), strict=True):
+        first, needs = len(followers), len(set(task.after))
+        followers += same + later
+        waits = needs, needs + len(set(task.after_previous))
+        rows.append((servers[task.server], task.background, *waits, first, first + len(same), len(followers)))
     return Template(
         durations=durations,
-        server=np.array([servers[task.server] for task in tasks], dtype=np.int64),
-        background=np.array([task.background for task in tasks], dtype=np.bool_),
-        same_pointers=same_pointers,
-        same=same,
-        next_pointers=next_pointers,
-        next=following,
-        first_needs=first_needs,
-        needs=first_needs + np.array([len(set(task.after_previous)) for task in tasks], dtype=np.int64),
+        tasks=np.array(rows, TASK),
+        followers=np.array(followers, dtype=np.int64),
         roll=rolls[0] if rolls else -1,
         gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
         bound=tasks[rolls[0]].bound if rolls else 0,
@@ -194,10 +189,10 @@ def template_of(graph: TaskGraph, durations: Floats) -> Template:
     )
 
 
-def _successors(tasks: tuple[Task, ...], needs: Mapping[int, tuple[str, ...]], graph: TaskGraph) -> tuple[Ints, Ints]:
-    after: list[list[int]] = [[] for _ in tasks]
-    for k, names in needs.items():
-        for name in sorted(set(names)):
-            after[graph.index(name)].append(k)
-    pointers = np.cumsum([0, *[len(items) for items in after]], dtype=np.int64)
-    return pointers, np.array([k for items in after for k in items], dtype=np.int64)
+def _followers(graph: TaskGraph, needs: str) -> list[list[int]]:
+    """Return for each task the tasks that name it in their `needs`."""
+    found: list[list[int]] = [[] for _ in graph.tasks]
+    for k, task in enumerate(graph.tasks):
+        for name in set(getattr(task, needs)):
+            found[graph.index(name)].append(k)
+    return found

@@ -40,7 +40,7 @@ class Line:
     @property
     def foreground(self) -> Flags:
         """Which tasks are neither background work nor a rolling log, (K,)."""
-        return ~self.template.background & self._not_rolling
+        return ~self.template.tasks["background"] & self._not_rolling
 
     @property
     def makespan(self) -> float:
@@ -126,7 +126,8 @@ def timeline(
     graph = with_log_queued_at(layout.graph, queue)
     template = template_of(graph, np.ascontiguousarray(lasting.T[kind]))
     state, averages = schedule_alone(template, kind, layout.accounts, taken)
-    return Timeline(graph, template, state.start, state.end, layout, taken, kind, queue, state, averages)
+    start, end = (state.tasks[what].reshape(template.durations.shape) for what in ("start", "end"))
+    return Timeline(graph, template, start, end, layout, taken, kind, queue, state, averages)
 
 
 def worked(line: Timeline, until: Until) -> Worked:
@@ -144,7 +145,7 @@ def worked(line: Timeline, until: Until) -> Worked:
 def fraction_done(timeline: Timeline, until: Until) -> Floats:
     """Return for each task, (N, K), the share of its work done by `until`, summed over several; skipped logs did nothing."""
     at, start, end, whole = np.reshape(until, (-1, 1, 1)), timeline.start, timeline.end, timeline.template.durations
-    spent = np.where(np.isnan(end), np.minimum(at - start, whole - timeline.state.left), at - start)
+    spent = np.where(np.isnan(end), np.minimum(at - start, whole - timeline.state.tasks["left"].reshape(whole.shape)), at - start)
     part: Floats = np.divide(spent, whole, out=np.zeros_like(spent), where=(start < at) & (whole > 0))
     done: Floats = np.where(end <= at, 1.0, np.minimum(part, 1.0))
     total: Floats = done[0] if len(done) == 1 else done.sum(axis=0)

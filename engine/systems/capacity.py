@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
+from ..core.memo import remembered
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
@@ -62,8 +63,10 @@ def _needs(s: Scenario, system: System) -> dict[str, float]:
     return {place: need + logs for place, need in system.held(s).items() if place in ("pmem", "dram", "ssd", "servers")}
 
 
-def gpu_bytes(s: Scenario, system: System) -> float:
-    """Return the bytes that a GPU holds between batches: tables or cache with its maps, parameters, a shadow copy."""
+@remembered()
+def gpu_bytes(s: Scenario, name: str) -> float:
+    """Return the bytes that a GPU of system `name` holds between batches: tables or cache with maps, parameters, a copy."""
+    system: System = load("systems", name)
     if "gpu" not in system.devices:
         return 0.0
     return system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
@@ -182,7 +185,7 @@ def _window(s: Scenario, system: System) -> str:
 def _gpu(s: Scenario, system: System) -> str:
     if "gpu" not in system.devices:
         return ""
-    need, have = gpu_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
+    need, have = gpu_bytes(s, s.system) + activation_bytes(s), memory_bytes(s.machine)
     if need <= have:
         return ""
     held = system.held(s).get("hbm", 0.0)

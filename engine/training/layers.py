@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Singles
+from ..core.jit import entry
 from .shape import Shape
 from .weights import Layer
 
@@ -35,7 +35,7 @@ def backward(
     return gradient
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _finish(y: Singles, bias: Singles, relu: bool) -> None:
     """Add the biases and apply the ReLU, in place."""
     zero = np.float32(0.0)
@@ -45,11 +45,12 @@ def _finish(y: Singles, bias: Singles, relu: bool) -> None:
             y[sample, n] = zero if relu and value < zero else value
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: bool) -> None:
     """Stop the gradient where the ReLU did, in place, and sum the biases' over samples."""
     zero = np.float32(0.0)
-    bias_gradient[:] = zero
+    for n in range(bias_gradient.size):
+        bias_gradient[n] = zero
     for sample in range(y.shape[0]):
         for n in range(y.shape[1]):
             value = zero if relu and not y[sample, n] > zero else gradient[sample, n]
@@ -76,7 +77,7 @@ def interact_back(shape: Shape, features: Singles, gradient: Singles) -> Singles
     return output
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _products(vectors: Singles, output: Singles) -> None:
     """Write dense vectors and products; a row of products is summed over columns, so that it vectorises in order."""
     count, dim = vectors.shape[1:]
@@ -100,7 +101,7 @@ def _products(vectors: Singles, output: Singles) -> None:
             at += i
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _products_back(vectors: Singles, gradient: Singles, output: Singles) -> None:
     """Each product's gradient goes to both of its vectors, times the other."""
     count, dim = vectors.shape[1:]

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Ints, Places, Singles, Slots
+from ..core.jit import entry, inner
 from ..workload.batch import Batch
 from .shape import Shape
 from .weights import Locals, Weights, local
 
+NARROW, WIDE = 8, 11  # bits of a digit
 WIDE_SORT = 2048  # lookups of a table from which wider digits pay for their larger histogram
 
 
@@ -55,11 +56,14 @@ def uses(shape: Shape, batch: LocalBatch) -> Uses:
     count = batch.places.size
     unique, first = np.empty(count, np.uint32), np.empty(count + 1, np.int64)
     samples, table = np.empty(count, np.int32), np.zeros(shape.num_tables + 1, np.int64)
-    found = _turn_round(batch.places, np.array(shape.pooling), len(batch.labels), unique, first, samples, table)
+    pooling, size = np.array(shape.pooling), len(batch.labels)
+    keys, spare = np.empty((2, size * int(pooling.max())), np.uint32)
+    room = keys, spare, np.empty(len(spare), np.int32), np.empty(1 << WIDE, np.int64)
+    found = _turn_round(batch.places, pooling, size, unique, first, samples, table, *room)
     return Uses(unique[:found], first[: found + 1], samples, table)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _pool(vectors: Singles, places: Places, pooling: Ints, batch_size: int, start: int, column: int, features: Singles) -> None:
     """Write each bag's sum into its columns of `features`, table by table."""
     dim = vectors.shape[1]
@@ -78,12 +82,24 @@ def _pool(vectors: Singles, places: Places, pooling: Ints, batch_size: int, star
         column += dim
 
 
-@njit(cache=True, nogil=True)
-def _turn_round(places: Places, pooling: Ints, batch_size: int, unique: Places, first: Ints, samples: Slots, table: Ints) -> int:
-    """Sort each table's lookups by place, stably, and mark where a new place begins; return their number."""
-    most = batch_size * pooling.max()
-    keys, spare = np.empty(most, np.uint32), np.empty(most, np.uint32)
-    spare_samples = np.empty(most, np.int32)
+@entry
+def _turn_round(
+    places: Places,
+    pooling: Ints,
+    batch_size: int,
+    unique: Places,
+    first: Ints,
+    samples: Slots,
+    table: Ints,
+    keys: Places,
+    spare: Places,
+    spare_samples: Slots,
+    ends: Ints,
+) -> int:
+    """Sort each table's lookups by place, stably, and mark where a new place begins; return their number.
+
+    `keys` and what follows are room to sort a table's lookups in, and to count as many digits as there can be.
+    """
     begin, found = 0, 0
     for t in range(pooling.size):
         count = batch_size * pooling[t]
@@ -91,7 +107,7 @@ def _turn_round(places: Places, pooling: Ints, batch_size: int, unique: Places, 
         for k in range(count):
             keys[k] = places[begin + k]
             mine[k] = k // pooling[t]
-        _sort(keys[:count], mine, spare[:count], spare_samples[:count])
+        _sort(keys[:count], mine, spare, spare_samples, ends)
         for k in range(count):
             if k == 0 or keys[k] != keys[k - 1]:
                 unique[found] = keys[k]
@@ -103,25 +119,27 @@ def _turn_round(places: Places, pooling: Ints, batch_size: int, unique: Places, 
     return found
 
 
-@njit(cache=True, nogil=True)
-def _sort(keys: Places, values: Slots, spare_keys: Places, spare_values: Slots) -> None:
+@inner
+def _sort(keys: Places, values: Slots, spare_keys: Places, spare_values: Slots, ends: Ints) -> None:
     """Sort keys and the values beside them in place: radix sort, the lowest digit first, over the bits that differ."""
-    bits = 11 if keys.size >= WIDE_SORT else 8
-    low, high = keys.min(), keys.max()
+    bits = WIDE if keys.size >= WIDE_SORT else NARROW
     mask = np.uint32((1 << bits) - 1)
-    ends = np.empty(1 << bits, np.int64)
+    low, high = keys[0], keys[0]
+    for key in keys:
+        low, high = min(low, key), max(high, key)
     for shift in range(0, 32, bits):
         if (high - low) >> np.uint32(shift) == 0:
             return
-        ends[:] = 0
+        for digit in range(1 << bits):
+            ends[digit] = 0
         for key in keys:
             ends[((key - low) >> np.uint32(shift)) & mask] += 1
         total = 0
-        for digit in range(ends.size):
+        for digit in range(1 << bits):
             total, ends[digit] = total + ends[digit], total
         for k in range(keys.size):
             digit = ((keys[k] - low) >> np.uint32(shift)) & mask
             spare_keys[ends[digit]], spare_values[ends[digit]] = keys[k], values[k]
             ends[digit] += 1
-        keys[:] = spare_keys
-        values[:] = spare_values
+        for k in range(keys.size):
+            keys[k], values[k] = spare_keys[k], spare_values[k]

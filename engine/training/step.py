@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Index, Ints, Places, Singles, Slots
+from ..core.jit import by_zero, entry, inner
 from ..errors import BadKnob
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses
 from .lookup import LocalBatch, Uses, look_up, uses
@@ -117,7 +117,7 @@ def update_mlp(shape: Shape, weights: Weights, gradient: Singles) -> None:
         _sgd_mlp(weights.mlp, gradient, rate)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inner
 def _sum(total: Any, samples: Slots, first: Index, last: Index, gradient: Singles, column: int) -> None:
     """Sum the gradients of one row over its samples."""
     dim = total.size
@@ -129,7 +129,7 @@ def _sum(total: Any, samples: Slots, first: Index, last: Index, gradient: Single
             total[d] += part[d]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _sgd_rows(
     vectors: Singles,
     unique: Places,
@@ -166,7 +166,7 @@ def _sgd_rows(
         column += dim
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@by_zero
 def _adagrad_rows(
     vectors: Singles,
     state: Singles,
@@ -196,13 +196,13 @@ def _adagrad_rows(
         column += dim
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _sgd_mlp(mlp: Singles, gradient: Singles, rate: np.float32) -> None:
     for k in range(mlp.size):
         mlp[k] -= rate * gradient[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@by_zero
 def _adagrad_mlp(mlp: Singles, state: Singles, gradient: Singles, rate: np.float32) -> None:
     for k in range(mlp.size):
         state[k] += gradient[k] * gradient[k]

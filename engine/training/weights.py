@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..core.arrays import Ints, Places, Singles
 from ..core.hashing import GOLDEN, mix
+from ..core.jit import entry
 from ..errors import CannotRun
 from .shape import Part, Shape, distinct, fold, mlp_size, offsets
 
@@ -40,7 +40,7 @@ def guide(rows: Ints) -> Guide:
     return Guide(np.searchsorted(rows, edges).astype(np.uint32), shift)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def find(rows: Ints, first: Places, shift: int, ids: Ints, places: Places) -> int:
     """Write the place of each id into `places`; return the position of the first id that is not there, or -1."""
     last_bucket = np.uint64(first.size - 1)
@@ -139,7 +139,7 @@ def first_values(shape: Shape, rows: Ints, seed: int) -> Singles:
     return values
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _draw(values: Singles, rows: Ints, starts: Ints, bounds: Singles, seed: np.uint64) -> None:
     """Fill each vector from 24 bits of a word mixed from seed, row and column."""
     count, dim = values.shape

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Bytes, Index, Ints, Singles
 from ..core.hashing import GOLDEN
+from ..core.jit import entry, inner
 from ..core.process import demand
 from ..scenario.groups import Model
 from ..scenario.scenario import per_table
@@ -77,18 +77,19 @@ def recent(model: Model, batch_size: int) -> Recent:
 
 def tally(recent: Recent, ids: Ints) -> Ints:
     """Take the next batch's ids in and return (3, T) its unique rows, those shared with the batch before, and raw lookups."""
-    counts: Ints = _tally(ids, recent.layout, recent.start, recent.bits, recent.rows, recent.again, recent.turn)
+    counts = np.zeros((3, len(recent.bits)), dtype=np.int64)
+    _tally(ids, recent.layout, recent.start, recent.bits, recent.rows, recent.again, recent.turn, counts)
     return counts
 
 
-@njit(cache=True, nogil=True)
-def _tally(ids: Ints, layout: Ints, start: Ints, bits: Ints, rows: Ints, again: Bytes, turn: Ints) -> Ints:
-    counts = np.zeros((3, len(bits)), dtype=np.int64)
+@entry
+def _tally(ids: Ints, layout: Ints, start: Ints, bits: Ints, rows: Ints, again: Bytes, turn: Ints, counts: Ints) -> None:
     turn[0] = 1 - turn[0]
     for table in range(len(bits)):
         part = slice(start[table], start[table + 1])
         now, before, met = rows[turn[0], part], rows[1 - turn[0], part], again[part]
-        now[:] = EMPTY
+        for slot in range(len(now)):
+            now[slot] = EMPTY
         shift = np.uint64(64 - bits[table])
         for at in range(layout[table], layout[table + 1]):
             slot = find(now, ids[at], shift)
@@ -98,10 +99,9 @@ def _tally(ids: Ints, layout: Ints, start: Ints, bits: Ints, rows: Ints, again: 
                 counts[0, table] += 1
                 counts[1, table] += met[slot]
             counts[2, table] += met[slot]
-    return counts
 
 
-@njit(cache=True, nogil=True)
+@inner
 def find(rows: Ints, row: Index, shift: Any) -> Any:
     """Return the slot that holds `row`, or the empty one where it belongs."""
     last = np.uint64(len(rows) - 1)

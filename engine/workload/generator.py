@@ -5,10 +5,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, stream
+from ..core.jit import entry
 from ..scenario.scenario import Scenario, per_table
 from . import sampling
 from .popularity import Popularity, popularities
@@ -142,16 +142,20 @@ def sigmoid(x: Floats) -> Floats:
     return 0.5 + 0.5 * np.tanh(0.5 * x)
 
 
-@njit(cache=True, nogil=True)
 def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64) -> Floats:
     """Return (B, T) means over each bag of its ids' effects: four 16-bit parts of a hash add up to a near normal."""
-    tables = len(bags) - 1
-    effects = np.zeros((samples, tables))
+    effects = np.zeros((samples, len(bags) - 1))
+    _add_effects(ids, bags, key, effects)
+    return effects
+
+
+@entry
+def _add_effects(ids: Ints, bags: Ints, key: np.uint64, effects: Floats) -> None:
     low = np.uint64(0xFFFF)
-    for table in range(tables):
+    for table in range(len(bags) - 1):
         size = bags[table + 1] - bags[table]
-        at = bags[table] * samples
-        for sample in range(samples):
+        at = bags[table] * len(effects)
+        for sample in range(len(effects)):
             total: Any = 0
             for _ in range(size):
                 word = mix(key ^ (np.uint64(ids[at]) * GOLDEN))
@@ -159,7 +163,6 @@ def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64) -> Floats:
                 at += 1
             # The sum of four has mean 131070 and variance (2^32 - 1) / 3.
             effects[sample, table] = (total / size - 131070.0) / 37837.22
-    return effects
 
 
 def solve(raw: Floats, rate: float, auc: float) -> tuple[float, float]:

@@ -10,10 +10,10 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Floats, Index, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
+from ..core.jit import entry, inner
 from .expected import CLOSENESS
 from .generator import Prepared, Recipe, prepare
 from .popularity import cells
@@ -94,7 +94,7 @@ def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
     return tables, shares, (popularity.rows, int(prepared.offsets[table]), beyond / popularity.rows)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def fill(
     word: np.uint64, now: float, locality: float, tables: Tables, shares: Shares, folded: Folded, queue: Queue, out: Ints
 ) -> int:
@@ -117,7 +117,7 @@ def fill(
     return waiting
 
 
-@njit(cache=True, nogil=True)
+@inner
 def fresh(word: np.uint64, now: float, locality: float, tables: Tables, shares: Shares, folded: Folded) -> tuple[int, np.uint64]:
     """Return a row drawn by popularity and thinned, and the advanced word of the stream."""
     keep, alias, first, width = tables
@@ -135,7 +135,7 @@ def fresh(word: np.uint64, now: float, locality: float, tables: Tables, shares: 
             return row, word
 
 
-@njit(cache=True, nogil=True)
+@inner
 def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
     """Return the share of a table's lookups that go to a row, what is folded onto it included."""
     alone, scale, s, shift = shares
@@ -144,7 +144,7 @@ def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
     return scale * (row + shift) ** -s + folded[2]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
     """Return the share of a table's lookups that goes to each of some rows."""
     found = np.empty(len(rows))
@@ -153,7 +153,7 @@ def shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
     return found
 
 
-@njit(cache=True, nogil=True)
+@entry
 def push(due: Floats, row: Ints, size: int, when: float, what: Index) -> int:
     """Put a repeat into the binary heap and return its new size."""
     at = size
@@ -164,7 +164,7 @@ def push(due: Floats, row: Ints, size: int, when: float, what: Index) -> int:
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@entry
 def pop(due: Floats, row: Ints, size: int) -> int:
     """Take the earliest repeat off the binary heap and return its new size."""
     size -= 1

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Floats, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, mix, stream, unit
+from ..core.jit import entry, inner
 from ..scenario.scenario import Scenario
 from .popularity import FIELDS, Cells, Popularity, cells
 
@@ -55,22 +55,27 @@ def sampler(popularities: Sequence[Popularity]) -> Sampler:
     return Sampler(np.array(law), start, keep, alias, first, width)
 
 
-@njit(cache=True, nogil=True)
 def alias_table(mass: Floats) -> tuple[Floats, Slots]:
     """Return (keep, alias) for masses that sum to 1, by Vose's method."""
-    count = len(mass)
-    keep = mass * (count / mass.sum())
-    alias = np.arange(count).astype(np.int32)
-    order = np.empty(count, dtype=np.int64)
-    small, large = 0, count
-    for cell in range(count):
+    keep, alias = np.empty(len(mass)), np.arange(len(mass), dtype=np.int32)
+    _pair(mass, keep, alias, np.empty(len(mass), dtype=np.int64))
+    return keep, alias
+
+
+@entry
+def _pair(mass: Floats, keep: Floats, alias: Slots, order: Ints) -> None:
+    small, large, total = 0, len(mass), 0.0
+    for cell in range(len(mass)):
+        total += mass[cell]
+    for cell in range(len(mass)):
+        keep[cell] = mass[cell] * (len(mass) / total)
         if keep[cell] < 1.0:
             order[small] = cell
             small += 1
         else:
             large -= 1
             order[large] = cell
-    while small > 0 and large < count:
+    while small > 0 and large < len(mass):
         poor, rich = order[small - 1], order[large]
         alias[poor] = rich
         keep[rich] -= 1.0 - keep[poor]
@@ -81,10 +86,9 @@ def alias_table(mass: Floats) -> tuple[Floats, Slots]:
             large += 1
     for rest in range(small):
         keep[order[rest]] = 1.0
-    return keep, alias
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots, first: Ints, width: Ints) -> Any:
     """Return the rank that 64 random bits fall on, among the `count` cells from `low` on."""
     spot = unit(word) * count
@@ -94,12 +98,20 @@ def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots,
     return first[cell] + np.int64(unit(mix(word ^ GOLDEN)) * width[cell])
 
 
-@njit(cache=True, nogil=True)
+@entry
 def draw_ids(
-    key: np.uint64, layout: Ints, offsets: Ints, law: Ints, start: Ints, keep: Floats, alias: Slots, first: Ints, width: Ints
-) -> Ints:
-    """Return the global ids of a batch whose table t has `layout[t]` to `layout[t + 1]` as its lookups."""
-    ids = np.empty(layout[-1], dtype=np.int64)
+    ids: Ints,
+    key: np.uint64,
+    layout: Ints,
+    offsets: Ints,
+    law: Ints,
+    start: Ints,
+    keep: Floats,
+    alias: Slots,
+    first: Ints,
+    width: Ints,
+) -> None:
+    """Fill in the global ids of a batch whose table t has `layout[t]` to `layout[t + 1]` as its lookups."""
     for table in range(len(law)):
         low = np.uint64(start[law[table]])
         count = start[law[table] + 1] - start[law[table]]
@@ -110,12 +122,12 @@ def draw_ids(
             if rank >= rows:
                 rank = fold(rank, rows)
             ids[slot] = offsets[table] + rank
-    return ids
 
 
 def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
     """Return a batch's ids, independent of each other, from the stream that `key` starts."""
-    ids: Ints = draw_ids(key, layout, offsets, *sampler)
+    ids = np.empty(layout[-1], dtype=np.int64)
+    draw_ids(ids, key, layout, offsets, *sampler)
     return ids
 
 
@@ -160,7 +172,7 @@ def rows_at(law: Popularity, quantile: Floats) -> Ints:
     return rows
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _folded(ranks: Ints, rows: int) -> Ints:
     for at in range(len(ranks)):
         if ranks[at] >= rows:

@@ -7,10 +7,10 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Ints
 from ..core.hashing import GOLDEN, mix
+from ..core.jit import entry
 from ..errors import BadInput
 from ..scenario.scenario import Scenario
 from . import generator
@@ -119,16 +119,19 @@ def _file_batch(file: CriteoFile, first: Ints, limit: int, samples: int, n: int 
     return Batch(file.dense[rows], hashed_ids(file.tokens, rows, first), file.labels[rows])
 
 
-@njit(cache=True, nogil=True)
 def hashed_ids(tokens: Any, samples: Ints, first: Ints) -> Ints:
     """Return the global ids of some samples: SplitMix64 of a token and its table's number, modulo the table's rows."""
-    tables, fields = len(first) - 1, tokens.shape[1]
-    ids = np.empty(tables * len(samples), dtype=np.int64)
-    at = 0
+    ids = np.empty((len(first) - 1) * len(samples), dtype=np.int64)
+    _hash(tokens, samples, first, ids)
+    return ids
+
+
+@entry
+def _hash(tokens: Any, samples: Ints, first: Ints, ids: Ints) -> None:
+    tables, fields, at = len(first) - 1, tokens.shape[1], 0
     for table in range(tables):
         rows = np.uint64(first[table + 1] - first[table])
         for sample in samples:
             word = mix(tokens[sample, table % fields] + np.uint64(table + 1) * GOLDEN)
             ids[at] = first[table] + np.int64(word % rows)
             at += 1
-    return ids

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from ..core.arrays import Floats, Ints
 from ..core.hashing import fold
+from ..core.jit import entry
 from .popularity import Popularity, cells
 
 EXACT_ROWS = 65_536
@@ -68,17 +68,16 @@ def row_shares(popularity: Popularity) -> Floats:
     """Return the share of lookups of each row of a table of at most EXACT_ROWS rows."""
     part = cells(popularity)
     p = np.repeat(part.mass / part.width, np.clip(EXACT_RANKS - part.first, 0, part.width))
-    row: Floats = _fold_ranks(p, popularity.rows)
+    row = np.zeros(popularity.rows)
+    _fold_ranks(p, row)
     row += (1.0 - row.sum()) / popularity.rows if part.width.sum() > EXACT_RANKS else 0.0
     return row
 
 
-@njit(cache=True, nogil=True)
-def _fold_ranks(p: Floats, rows: int) -> Floats:
-    row = np.zeros(rows)
+@entry
+def _fold_ranks(p: Floats, row: Floats) -> None:
     for rank in range(len(p)):
-        row[rank if rank < rows else fold(rank, rows)] += p[rank]
-    return row
+        row[rank if rank < len(row) else fold(rank, len(row))] += p[rank]
 
 
 def _spread(popularity: Popularity) -> tuple[Floats, Floats]:

@@ -92,7 +92,9 @@ def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
 @each(
     ("line", "sentence"),
     [
+        ("", "is not a replay line"),
         ("v1:undo~adr:0:37", "is not a replay line"),
+        ("v2:undo~adr:0:37:none", "is not a replay line"),
         ("v1:undo~adr:0:37:none\n<script>", "is not a replay line"),
         ("v1:undo~adr:0:37:" + "1=1," * 4000, "is not a replay line"),
         ("v1:undo~adr:0:37:x", "is not a replay line|is no choice"),
@@ -103,6 +105,7 @@ def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
         ("v1:undo-huge~adr:0:37:none", "configuration 'undo-huge' is not known"),
         ("v1:undo-tiny~adr:0:10:all,p999999999", "lies outside the medium"),
         ("v1:undo-tiny~adr:0:10:all,f999999999", "lies outside the medium"),
+        ("v1:../../etc~adr:0:8:all", "is not a replay line"),
     ],
 )
 def test_what_is_no_replay_line_is_refused_with_a_sentence(line, sentence):

@@ -1,5 +1,7 @@
 """Is the crash checker awake? Each protocol broken on purpose must be caught."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from engine.crashcheck import exploration as search
@@ -9,6 +11,7 @@ from engine.crashcheck.exploration import explore
 from engine.crashcheck.replay_line import read, replay
 from engine.crashcheck.visit import Effort
 from tests.cases import each
+from tests.crashcheck.equivalent_bugs import PATCHES, WRAPS
 from tests.crashcheck.ladder import RUNGS, ladder, table
 from tests.seeded_bugs.broken_media import Through
 
@@ -24,6 +27,16 @@ def test_a_protocol_broken_on_purpose_is_caught_and_its_line_replays_at_the_firs
     assert read(failure.line).bug == name
     with bug.install():
         assert replay(failure.line, bug.wrap).problem == failure.problem
+
+
+@each("changed", [*WRAPS, *PATCHES], few=2)
+def test_a_change_that_is_no_bug_is_not_called_one_in_any_state(changed):
+    wrap, install = (changed, nullcontext) if changed in WRAPS else (None, changed)
+    with install():
+        for of in ("undo-tiny", "redo-late-tiny"):
+            report = explore(of, wrap, ("adr",), Effort(10_000, None, 2, 5, 1))
+            assert report.inconsistent == 0 and "adr" not in report.cut_short and report.unique_states > 200
+        assert explore("undo-relaxed", wrap, effort=Effort(60, 2, 1, 4, 0)).inconsistent == 0
 
 
 def test_a_medium_that_spins_without_end_is_stopped_and_caught(monkeypatch):

@@ -71,6 +71,13 @@ def test_results_are_taken_one_by_one_so_that_memory_holds_the_text_alone(monkey
     assert [number for number, row in enumerate(found) if row["only 7"] or row["only 49"]] == [7, 49]
 
 
+def test_cells_of_rows_with_other_columns_stand_under_their_names_whatever_text_they_hold() -> None:
+    odd = 'a, "b"\nc\x1fd'
+    first, second = rows(csv_text([result(Loss=0.1, outcome=odd), result(AUC=-0.0, Loss=0.2)], "full"))
+    assert first["outcome"] == 'a, "b"\nc d' and (first["Loss"], first["AUC"]) == ("0.1", "")
+    assert (second["Loss"], second["AUC"]) == ("0.2", "-0.0")
+
+
 def test_numbers_keep_every_digit_and_lines_end_in_lf() -> None:
     text = csv_text([result(a=0.1 + 0.2, b=1e-300, c=-5.0, d=None)], "full")
     found = rows(text)[0]

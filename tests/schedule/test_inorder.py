@@ -39,9 +39,9 @@ def observed(graph, times, enough, monkeypatch):
     taken = averages.Taken(
         np.arange(points * tasks).reshape(points, tasks), table, 3 * table, 5 * table, np.ones((tasks, batches)), watts, watts
     )
-    room, real = empty_totals(points, (batches, tasks), len(cells), True), averages._follow
+    room, real = empty_totals(points, (batches, tasks), len(cells), True), averages._in_order
     monkeypatch.setattr(averages, "ENOUGH", enough)
-    monkeypatch.setattr(averages, "_follow", lambda *given: held.append(real(*given)) or held[-1])
+    monkeypatch.setattr(averages, "_in_order", lambda *given: held.append(real(*given)) or held[-1])
     template = template_of(graph, np.zeros((batches, tasks)))
     found = averages.observe(template, np.arange(batches), accounts, taken, room)
     monkeypatch.undo()
@@ -91,8 +91,8 @@ def sweep(system, batches=30):
     ("system", "most"), [("cached-embedding", 12), ("all-hbm", 12), ("hotline", 12), ("cxl", 0), ("pmem", 0)]
 )
 def test_machines_whose_links_alone_differ_follow_one_order_unless_work_in_the_background_yields(system, most, monkeypatch):
-    held, real = [], averages._follow
-    monkeypatch.setattr(averages, "_follow", lambda *given: held.append(real(*given)) or held[-1])
+    held, real = [], averages._in_order
+    monkeypatch.setattr(averages, "_in_order", lambda *given: held.append(real(*given)) or held[-1])
     memo.forget()
     runs(sweep(system))
     assert sum(some.sum() for some in held) == max(most - 1, 0), "one shows the others the order"

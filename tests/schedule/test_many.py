@@ -103,12 +103,13 @@ def batch_by_batch(line):
 
 
 def same(leaping, plain):
-    np.testing.assert_allclose(leaping.start, plain.start, rtol=1e-9, atol=0)
-    np.testing.assert_allclose(leaping.end, plain.end, rtol=1e-9, atol=0)
-    other = leaping.cause != plain.cause  # two that end in one instant, but for rounding, are both the cause
-    assert (np.minimum(leaping.cause, plain.cause)[other] >= 0).all()
-    ends = plain.end.ravel()
-    np.testing.assert_allclose(ends[leaping.cause[other]], ends[plain.cause[other]], rtol=1e-9, atol=0)
+    one, other = leaping.tasks, plain.tasks
+    np.testing.assert_allclose(one["start"], other["start"], rtol=1e-9, atol=0)
+    np.testing.assert_allclose(one["end"], other["end"], rtol=1e-9, atol=0)
+    unlike = one["cause"] != other["cause"]  # two that end in one instant, but for rounding, are both the cause
+    causes = one["cause"][unlike], other["cause"][unlike]
+    assert (np.minimum(*causes) >= 0).all()
+    np.testing.assert_allclose(other["end"][causes[0]], other["end"][causes[1]], rtol=1e-9, atol=0)
     np.testing.assert_array_equal(leaping.stale, plain.stale)
 
 

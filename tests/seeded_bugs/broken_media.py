@@ -45,6 +45,13 @@ class EverySeventhFlushIsDropped(Through):
 
 
 @media_bug()
+class EveryFifthFenceReturnsAtOnce(Through):
+    def fence(self):
+        if not self.turn(5):
+            self.media.fence()
+
+
+@media_bug()
 class OnlyTheTenthFenceReturnsAtOnce(Through):
     def fence(self):
         self.count += 1

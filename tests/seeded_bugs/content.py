@@ -15,9 +15,21 @@ def last_row_is_not_logged(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[:-1], values[:-1])
 
 
+@bug("logs.LogOrder.log_rows")
+def last_word_of_each_row_is_not_logged(log, media, layout, batch, rows, values):
+    short = values.copy()
+    short[:, -1] = 0
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, short)
+
+
 @bug("logs.LogOrder.log_rows", on="redo")
 def redo_log_holds_rows_in_another_order(log, media, layout, batch, rows, values):
     return protocol.log_rows(media, layout, RecordKind.REDO_ROWS, batch + 1, rows, np.roll(values, 1, axis=0))
+
+
+@bug("logs.LogOrder.log_rows")
+def undo_log_holds_values_that_the_update_has_begun_to_change(log, media, layout, batch, rows, values):
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, values + np.asarray([1], values.dtype))
 
 
 @bug("logs.LogOrder.log_rows", on="redo")

@@ -13,6 +13,7 @@ from engine.persistence.records import (
     Stamp,
     begin,
     checksum,
+    is_free,
     new_digest,
     read,
     seal,
@@ -88,3 +89,10 @@ def a_log_of_zeros_is_accepted(media, slot):
     found = read(media, slot)
     free = found is None and not any(media.load(slot.header, 64))
     return Record(slot, RecordKind.MLP, 0, Stamp(0, (7, 11), 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
+
+
+@bug("records.begin")
+def mlp_is_written_in_place_of_its_newest_log(media, slots, kind, batch):
+    live = [slot for slot in slots if not is_free(media, slot)]
+    pending = begin(media, slots, kind, batch)
+    return replace(pending, slot=live[-1]) if kind == RecordKind.MLP and live else pending

@@ -8,6 +8,11 @@ from tests.seeded_bugs import bug
 
 
 @bug("records.put")
+def log_is_never_flushed(media, address, data):
+    media.store(address, data)
+
+
+@bug("records.put")
 def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
     media.store(address, data)
     media.flush(address, min(data.size, LINE - address % LINE))
@@ -41,6 +46,12 @@ def no_fence_between_data_and_flag(media, layout, rows, mlp, stamp):
 @bug("protocol.commit")
 def no_fence_after_the_flag(media, layout, rows, mlp, stamp):
     media.fence()
+    for pending in filter(None, (rows, mlp)):
+        records.seal(media, pending, stamp)
+
+
+@bug("protocol.commit", on="undo-near")
+def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
     for pending in filter(None, (rows, mlp)):
         records.seal(media, pending, stamp)
 

@@ -6,6 +6,12 @@ from tests.seeded_bugs import bug
 
 
 @bug("logs.LogOrder.commit")
+def old_checkpoint_is_deleted_before_the_new_flags(log, media, layout, rows, mlp, stamp):
+    release(media, layout, rows, mlp)
+    commit(media, layout, rows, mlp, stamp)
+
+
+@bug("logs.LogOrder.commit")
 def old_checkpoint_is_deleted_after_one_flag(log, media, layout, rows, mlp, stamp):
     commit(media, layout, rows, None, stamp)
     release(media, layout, rows, mlp)
@@ -31,3 +37,11 @@ def undo_log_is_freed_before_the_update(log, media, layout, old, mlp, rows, valu
     records.drop(media, old.slot)
     media.fence()
     write_rows(media, layout, rows, values)
+
+
+@bug("protocol.commit")
+def flags_are_set_before_the_data_is_awaited(media, layout, rows, mlp, stamp):
+    for pending in filter(None, (rows, mlp)):
+        records.seal(media, pending, stamp)
+    media.fence()
+    media.fence()

@@ -8,9 +8,9 @@ knows the lowest group, the first of the spare ones (chained by HIGHER) and how 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ...core.arrays import Ints, Slots
+from ...core.jit import entry, inner
 from .. import row_index as index
 from ..row_index import NONE, Held
 
@@ -28,11 +28,12 @@ def no_rows(rows: int) -> Held:
 def served(cache: Held, ids: Ints, counts: Ints) -> Held:
     """Serve one batch, set its counts and return the cache; with more unique rows than slots, nothing comes in."""
     cache = index.with_room(cache, len(ids))
-    _serve(*cache, ids, counts)
+    missing, freed = np.empty((2, len(ids)), dtype=np.int64)
+    _serve(*cache, ids, counts, missing, freed, np.full(2 * len(ids) + 1, NONE))
     return cache
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _group(cell: Ints, state: Ints, count: int, lower: int, higher: int) -> Any:
     """Return a group of no rows between two others."""
     new = state[SPARE]
@@ -48,7 +49,7 @@ def _group(cell: Ints, state: Ints, count: int, lower: int, higher: int) -> Any:
     return new
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _link(cell: Ints, state: Ints, lower: int, higher: int) -> None:
     if lower == NONE:
         state[LOWEST] = higher
@@ -58,7 +59,7 @@ def _link(cell: Ints, state: Ints, lower: int, higher: int) -> None:
         cell[higher, LOWER] = lower
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _join(cell: Ints, slot: int, own: int) -> None:
     last = cell[own, LAST]
     cell[slot, EARLIER], cell[slot, LATER], cell[slot, GROUP] = last, NONE, own
@@ -69,7 +70,7 @@ def _join(cell: Ints, slot: int, own: int) -> None:
     cell[own, LAST] = slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _leave(cell: Ints, state: Ints, slot: int) -> None:
     """Take a slot out of its group, and a group without rows out of the order."""
     own, earlier, later = cell[slot, GROUP], cell[slot, EARLIER], cell[slot, LATER]
@@ -86,7 +87,7 @@ def _leave(cell: Ints, state: Ints, slot: int) -> None:
         cell[own, HIGHER], state[SPARE] = state[SPARE], own
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _touch(cell: Ints, state: Ints, slot: int) -> None:
     own = cell[slot, GROUP]
     count, higher = cell[own, COUNT] + 1, cell[own, HIGHER]
@@ -100,7 +101,7 @@ def _touch(cell: Ints, state: Ints, slot: int) -> None:
     _join(cell, slot, higher)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _make_room(cell: Ints, state: Ints, freed: Ints) -> None:
     number, own, slot = 0, NONE, NONE
     while number < len(freed):
@@ -118,7 +119,7 @@ def _make_room(cell: Ints, state: Ints, freed: Ints) -> None:
         slot = later
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _enter(cell: Ints, state: Ints, slot: int) -> None:
     own = state[LOWEST]
     if own == NONE or cell[own, COUNT] != 1:
@@ -126,10 +127,9 @@ def _enter(cell: Ints, state: Ints, slot: int) -> None:
     _join(cell, slot, own)
 
 
-@njit(cache=True, nogil=True)
-def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
+@entry
+def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints, missing: Ints, freed: Ints, seen: Ints) -> None:
     state[index.TURN] += 1
-    missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)
     waiting = 0
     for row in ids:
         slot = index.find(cell, bucket, row)
@@ -145,13 +145,13 @@ def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> N
     counts[index.UNIQUE] += waiting
     counts[index.MISSES] = waiting
     if counts[index.UNIQUE] <= state[index.CAPACITY]:
-        counts[index.EVICTED] = _take_in(cell, bucket, state, missing[:waiting])
+        counts[index.EVICTED] = _take_in(cell, bucket, state, missing[:waiting], freed)
 
 
-@njit(cache=True, nogil=True)
-def _take_in(cell: Ints, bucket: Slots, state: Ints, missing: Ints) -> Any:
+@inner
+def _take_in(cell: Ints, bucket: Slots, state: Ints, missing: Ints, freed: Ints) -> Any:
     """Put the missing rows into the slots of rows that go, then into fresh ones; return how many went."""
-    freed = np.empty(max(0, state[index.FILLED] + len(missing) - state[index.CAPACITY]), dtype=np.int64)
+    freed = freed[: max(0, state[index.FILLED] + len(missing) - state[index.CAPACITY])]
     _make_room(cell, state, freed)
     for number in range(len(missing)):
         if number < len(freed):

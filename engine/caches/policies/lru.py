@@ -1,8 +1,7 @@
 """An exact LRU cache of rows, over the ids of all tables: each lookup in its turn, whatever batch it belongs to."""
 
-from numba import njit
-
 from ...core.arrays import Ints, Slots
+from ...core.jit import entry
 from .. import row_index as index
 from ..row_index import NONE, Held
 
@@ -25,7 +24,7 @@ def served(cache: Held, ids: Ints, counts: Ints) -> Held:
     return cache
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
     state[index.TURN] += 1
     turn, before, newest, oldest = state[index.TURN], state[index.FILLED], state[NEWEST], state[OLDEST]

@@ -6,10 +6,10 @@ A missing row whose set is full of the present batch's rows is not kept: a confl
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.arrays import Ints
 from ...core.hashing import GOLDEN, fold, mix
+from ...core.jit import entry, inner
 from ...workload.expected_cache import WAYS
 from ..row_index import EVICTED, MISSED_LOOKUPS, MISSES, NONE, REFUSED, UNIQUE, is_new
 
@@ -37,16 +37,17 @@ def no_rows(rows: int, ways: int = WAYS) -> Sets:
 
 def served(cache: Sets, ids: Ints, counts: Ints) -> Sets:
     """Serve one batch, set its counts and return the cache; what was used since the batch began may not go."""
-    return cache._replace(clock=_serve(*cache, ids, counts))
+    missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE)
+    return cache._replace(clock=_serve(*cache, ids, counts, missing, seen))
 
 
-@njit(cache=True, nogil=True)
+@entry
 def set_of(row: int, sets: int) -> Any:
     """Return the set of a row, by a stable hash."""
     return fold(mix(np.uint64(row) ^ GOLDEN), sets)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _way(row: int, held: Ints) -> Any:
     for way in range(len(held)):
         if held[way] == row + 1:
@@ -54,10 +55,9 @@ def _way(row: int, held: Ints) -> Any:
     return NONE
 
 
-@njit(cache=True, nogil=True)
-def _serve(held: Ints, used: Ints, clock: int, ids: Ints, counts: Ints) -> Any:
+@entry
+def _serve(held: Ints, used: Ints, clock: int, ids: Ints, counts: Ints, missing: Ints, seen: Ints) -> Any:
     start, waiting = clock, 0
-    missing, seen = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE, dtype=np.int64)
     for row in ids:
         own = set_of(row, len(held))
         way = _way(row, held[own])
@@ -73,7 +73,10 @@ def _serve(held: Ints, used: Ints, clock: int, ids: Ints, counts: Ints) -> Any:
     counts[MISSES] = waiting
     for row in missing[:waiting]:
         own = set_of(row, len(held))
-        way = np.argmin(used[own])
+        way, oldest = 0, used[own, 0]
+        for other in range(1, used.shape[1]):
+            if used[own, other] < oldest:
+                way, oldest = other, used[own, other]
         if used[own, way] <= start:
             counts[EVICTED] += held[own, way] != EMPTY
             clock += 1

@@ -7,9 +7,9 @@ its place. Refused rows are used where they live (FBGEMM's LFU cache).
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.arrays import Flags, Ints, Slots
+from ...core.jit import entry, inner
 from ...workload.expected_cache import WAYS
 from .. import row_index as index
 from ..row_index import NONE, Held
@@ -34,14 +34,18 @@ def no_rows(rows: int, ways: int = WAYS) -> Counted:
 def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
     """Serve one batch, set its counts, and return the cache, grown where it had to."""
     cache = cache._replace(known=index.with_room(cache.known, len(ids)))
-    _serve(cache.ways, *cache.known, ids, counts)
+    missing = np.empty(len(ids), dtype=np.int64)
+    waiting = missing[: _count(*cache.known, ids, counts, missing)]
+    most_used = waiting[np.argsort(-cache.known.cell[waiting, COUNT], kind="stable")]
+    _take_in(cache.ways, cache.known.cell, most_used, np.zeros(cache.ways.shape, dtype=np.bool_), counts)
     return cache
 
 
-@njit(cache=True, nogil=True)
-def _serve(ways: Ints, cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
+@entry
+def _count(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints, missing: Ints) -> Any:
+    """Count a batch's lookups; return how many slots of rows in no way were written into `missing`."""
     state[index.TURN] += 1
-    missing, waiting = np.empty(len(ids), dtype=np.int64), 0
+    waiting = 0
     for row in ids:
         slot = index.find(cell, bucket, row)
         if slot == NONE:
@@ -58,9 +62,13 @@ def _serve(ways: Ints, cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts
                 missing[waiting] = slot
                 waiting += 1
     counts[index.MISSES] = waiting
-    came = np.zeros(ways.shape, dtype=np.bool_)
-    for number in np.argsort(-cell[missing[:waiting], COUNT], kind="mergesort"):
-        slot = missing[number]
+    return waiting
+
+
+@entry
+def _take_in(ways: Ints, cell: Ints, missing: Ints, came: Flags, counts: Ints) -> None:
+    """Let missing rows have the ways of rows that were used less; `came` marks the ways that they have."""
+    for slot in missing:
         own = set_of(cell[slot, index.ROW], len(ways))
         way = _least_used(ways[own], came[own], cell)
         if way == NONE or (ways[own, way] != NONE and cell[ways[own, way], COUNT] > cell[slot, COUNT]):
@@ -73,7 +81,7 @@ def _serve(ways: Ints, cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts
         ways[own, way], cell[slot, WAY], came[own, way] = slot, way, True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _least_used(ways: Ints, came: Flags, cell: Ints) -> Any:
     """Return the way of the least used row, the first empty one if there is any, none of those just filled."""
     least, found = np.int64(EVERY), NONE

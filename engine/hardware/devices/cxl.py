@@ -7,7 +7,7 @@ from ...core.constants import Constant
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..device import Device, DeviceKind, assumed, fields_of, over_link, some
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, over_link, some
 
 DIRECTIONS = 2
 
@@ -30,7 +30,7 @@ LINKS = Catalogue("cxl-link", Link)
 
 
 def _link(machine: MachineKnobs) -> Link:
-    return assumed(machine, "cxl", LINKS[f"generation-{machine.cxl_generation}"])
+    return LINKS[f"generation-{machine.cxl_generation}"]
 
 
 def payload_rate(machine: MachineKnobs) -> float:
@@ -38,7 +38,8 @@ def payload_rate(machine: MachineKnobs) -> float:
     if machine.cxl_bandwidth_GBps is not None:
         return machine.cxl_bandwidth_GBps * GB
     link = _link(machine)
-    return machine.cxl_lanes * link.lane.value * link.efficiency.value * GB
+    lane, efficiency = (assumed_value(machine, "cxl", one) for one in (link.lane, link.efficiency))
+    return machine.cxl_lanes * lane * efficiency * GB
 
 
 def joint_rate(machine: MachineKnobs) -> float:
@@ -48,7 +49,7 @@ def joint_rate(machine: MachineKnobs) -> float:
 
 def build(machine: MachineKnobs) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
-    link, count = _link(machine), machine.num_expanders
+    link, count = assumed(machine, "cxl", _link(machine)), machine.num_expanders
     latency = (machine.cxl_latency_ns + machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value) * NS
     rate = joint_rate(machine)
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)

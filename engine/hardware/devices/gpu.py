@@ -11,7 +11,7 @@ from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import FLOAT32, GB, US
-from ..device import Device, DeviceKind, assumed, fields_of, gpus, some
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, gpus, some
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
@@ -59,14 +59,11 @@ REPLAYS = Catalogue("gpu-replay", ReplayedTimes, uses=("fabric",))
 
 def memory_bytes(machine: MachineKnobs) -> float:
     """Return the GPU's memory in bytes."""
-    return _part(machine).memory.value * GB
+    return assumed_value(machine, "gpu", _part(machine).memory) * GB
 
 
 def _part(machine: MachineKnobs) -> Accelerator | ReplayedTimes:
-    if machine.gpu in REPLAYS:
-        return assumed(machine, "gpu", REPLAYS[machine.gpu])
-    chosen = assumed(machine, "gpu", ACCELERATORS[machine.gpu])
-    return replace(chosen, peak=chosen.tensor) if machine.matrix_precision == "tf32" else chosen
+    return REPLAYS[machine.gpu] if machine.gpu in REPLAYS else ACCELERATORS[machine.gpu]
 
 
 @dataclass(frozen=True)
@@ -198,8 +195,10 @@ def _replayed(gpu: ReplayedTimes) -> Device:
 
 def build(machine: MachineKnobs) -> Device:
     """Build the GPU of `machine`."""
-    part = _part(machine)
-    return _replayed(part) if isinstance(part, ReplayedTimes) else _computed(machine.gpu, part)
+    part = assumed(machine, "gpu", _part(machine))
+    if isinstance(part, ReplayedTimes):
+        return _replayed(part)
+    return _computed(machine.gpu, replace(part, peak=part.tensor) if machine.matrix_precision == "tf32" else part)
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:

@@ -12,7 +12,7 @@ from ...core.constants import Constant
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
-from ..device import Cost, Device, DeviceKind, assumed, fields_of, nodes, some
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes, some
 
 CROWD = 12  # writers per module, the most that were measured
 
@@ -53,7 +53,7 @@ MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,))
 
 def module_bytes(machine: MachineKnobs) -> float:
     """Return the capacity of one module in bytes."""
-    return (machine.pmem_module_GB or assumed(machine, "pmem", MEDIA[machine.pmem]).module.value) * GB
+    return (machine.pmem_module_GB or assumed_value(machine, "pmem", MEDIA[machine.pmem].module)) * GB
 
 
 def modules(machine: MachineKnobs) -> int:

@@ -5,14 +5,17 @@ what is left and yield at once. A rolling log comes last, and only while its gat
 At any instant everything that ends does so first, then every server chooses what it serves next.
 """
 
+from typing import Any
+
 import numpy as np
 
+from ...core.jit import inner
 from .leap import leap
 from .periodic import LEAPT
-from .template import ACTIVE, GATE_ON, NEWEST, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template, kernel
+from .template import ACTIVE, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, QUEUE, READY, WAITING, Past, ScheduleState, Template
 
 
-@kernel
+@inner
 def _push(state: ScheduleState, line: int, flat: int) -> None:
     size = state.queued[line]
     if size == state.queue.shape[1]:
@@ -22,112 +25,97 @@ def _push(state: ScheduleState, line: int, flat: int) -> None:
     state.queued[line] = size + 1
 
 
-@kernel
-def _pop(state: ScheduleState, line: int) -> int:
+@inner
+def _pop(state: ScheduleState, line: int) -> Any:
     """Take the queue's task that was ready first; ties go to the earlier batch, then position."""
-    width = state.ready.shape[1]
     best = 0
     for i in range(1, state.queued[line]):
         a, b = state.queue[line, i], state.queue[line, best]
-        ready_a, ready_b = state.ready[a // width, a % width], state.ready[b // width, b % width]
+        ready_a, ready_b = state.tasks[a].ready, state.tasks[b].ready
         if ready_a < ready_b or (ready_a == ready_b and a < b):
             best = i
     flat = state.queue[line, best]
     state.queued[line] -= 1
     state.queue[line, best] = state.queue[line, state.queued[line]]
-    return int(flat)
+    return flat
 
 
-@kernel
-def _release(graph: Template, state: ScheduleState, batch: int, task: int, flat: int, now: float) -> None:
-    """Let the successors of a finished task go on; `flat` is what they will name as their cause."""
-    for i in range(graph.same_pointers[task], graph.same_pointers[task + 1]):
-        _one_less(graph, state, batch, graph.same[i], flat, now)
-    if batch + 1 < state.start.shape[0]:
-        for i in range(graph.next_pointers[task], graph.next_pointers[task + 1]):
-            _one_less(graph, state, batch + 1, graph.next[i], flat, now)
+@inner
+def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, now: float) -> None:
+    """Let the tasks go on that wait for task k of a batch; `cause` is what they will name as theirs."""
+    task = graph.tasks[k]
+    for i in range(task.same, task.stop if batch + 1 < len(state.stale) else task.next):
+        after, follower = batch + (i >= task.next), graph.followers[i]
+        run = state.tasks[after * len(graph.tasks) + follower]
+        run.waits -= 1
+        if run.waits == 0:
+            _make_ready(graph, state, after, follower, cause, now)
 
 
-@kernel
-def _one_less(graph: Template, state: ScheduleState, batch: int, task: int, flat: int, now: float) -> None:
-    state.waits[batch, task] -= 1
-    if state.waits[batch, task] == 0:
-        _make_ready(graph, state, batch, task, flat, now)
-
-
-@kernel
-def _make_ready(graph: Template, state: ScheduleState, batch: int, task: int, flat: int, now: float) -> None:
-    state.ready[batch, task] = now
-    state.cause[batch, task] = flat
-    if task == graph.roll:
-        state.roll[READY] = batch
+@inner
+def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, now: float) -> None:
+    flat, task = batch * len(graph.tasks) + k, graph.tasks[k]
+    state.tasks[flat].ready, state.tasks[flat].cause = now, cause
+    if k == graph.roll:
+        state.roll[READY], state.roll[WAITING] = batch, batch
         if state.roll[ACTIVE] < 0:
             state.roll[ACTIVE] = batch
-        state.roll[WAITING] = batch
     else:
-        line = graph.server[task] * 2 + (1 if graph.background[task] else 0)
-        _push(state, line, batch * state.start.shape[1] + task)
+        _push(state, task.server * 2 + task.background, flat)
 
 
-@kernel
+@inner
 def _let_waiting_go(graph: Template, state: ScheduleState, now: float) -> bool:
     """Release the batch that waits for the rolling log, once the newest complete log is young enough."""
-    batch = state.roll[WAITING]
-    if batch < 0 or state.roll[NEWEST] < batch - graph.bound:
+    batch, newest, width = state.roll[WAITING], state.roll[NEWEST], len(graph.tasks)
+    if batch < 0 or newest < batch - graph.bound:
         return False
     state.roll[WAITING] = -1
-    state.stale[batch] = batch - state.roll[NEWEST]
-    held = state.ready[batch, graph.roll] < now
-    flat = state.roll[NEWEST] * state.start.shape[1] + graph.roll if held else state.cause[batch, graph.roll]
-    _release(graph, state, batch, graph.roll, flat, now)
+    state.stale[batch] = batch - newest
+    run = state.tasks[batch * width + graph.roll]
+    _release(graph, state, batch, graph.roll, newest * width + graph.roll if run.ready < now else run.cause, now)
     return True
 
 
-@kernel
+@inner
 def _complete_log(graph: Template, state: ScheduleState, now: float) -> None:
-    batch = state.roll[ACTIVE]
-    state.end[batch, graph.roll] = now
-    state.roll[NEWEST] = batch
-    state.roll[ACTIVE] = -1
-    newest = state.roll[READY]
-    if newest > batch and (state.roll[WAITING] >= 0 or np.isnan(state.end[newest, graph.gate])):
+    batch, newest, width = state.roll[ACTIVE], state.roll[READY], len(graph.tasks)
+    state.tasks[batch * width + graph.roll].end = now
+    state.roll[NEWEST], state.roll[ACTIVE] = batch, -1
+    if newest > batch and (state.roll[WAITING] >= 0 or np.isnan(state.tasks[newest * width + graph.gate].end)):
         state.roll[ACTIVE] = newest
 
 
-@kernel
+@inner
 def _suspend(graph: Template, state: ScheduleState, server: int, now: float) -> None:
-    width = state.start.shape[1]
-    flat = state.running[server]
-    state.left[flat // width, flat % width] -= now - state.since[server]
-    state.running[server] = -1
-    if flat % width != graph.roll:
+    lane = state.servers[server]
+    flat, lane.running = lane.running, -1
+    state.tasks[flat].left -= now - lane.since
+    if flat % len(graph.tasks) != graph.roll:
         _push(state, server * 2 + 1, flat)
 
 
-@kernel
+@inner
 def _begin(graph: Template, state: ScheduleState, server: int, flat: int, now: float) -> None:
-    width = state.start.shape[1]
-    batch, task = flat // width, flat % width
-    if np.isnan(state.start[batch, task]):
-        state.start[batch, task] = now
-        if state.ready[batch, task] < now and state.last[server] >= 0 and task != graph.roll:
-            state.cause[batch, task] = state.last[server]
-    if task == graph.gate:
+    k, run, lane = flat % len(graph.tasks), state.tasks[flat], state.servers[server]
+    if np.isnan(run.start):
+        run.start = now
+        if run.ready < now and lane.last >= 0 and k != graph.roll:
+            run.cause = lane.last
+    if k == graph.gate:
         state.roll[GATE_ON] = 1
-    state.running[server], state.since[server] = flat, now
-    state.finish[server] = now + state.left[batch, task]
+    lane.running, lane.since, lane.finish = flat, now, now + run.left
 
 
-@kernel
+@inner
 def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) -> bool:
     """Choose what the server does next; returns whether that changed anything."""
-    width = state.start.shape[1]
-    flat = state.running[server]
+    width, flat = len(graph.tasks), state.servers[server].running
     others = state.queued[server * 2] + (state.queued[server * 2 + 1] if flat < 0 else 0)
-    if others == 0 and (graph.roll < 0 or graph.server[graph.roll] != server):
+    if others == 0 and (graph.roll < 0 or graph.tasks[graph.roll].server != server):
         return False  # nobody asks for the server who could have it
     rolling = flat >= 0 and flat % width == graph.roll
-    if flat >= 0 and not rolling and not graph.background[flat % width]:
+    if flat >= 0 and not rolling and not graph.tasks[flat % width].background:
         return False
     for line in (server * 2, server * 2 + 1):
         if state.queued[line] > 0 and (flat < 0 or rolling or line == server * 2):
@@ -135,7 +123,7 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) ->
                 _suspend(graph, state, server, now)
             _begin(graph, state, server, _pop(state, line), now)
             return True
-    if graph.roll < 0 or graph.server[graph.roll] != server:
+    if graph.roll < 0 or graph.tasks[graph.roll].server != server:
         return False
     open_gate = state.roll[ACTIVE] >= 0 and (state.roll[GATE_ON] == 1 or state.roll[WAITING] >= 0)
     if rolling and not open_gate:
@@ -147,7 +135,7 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, now: float) ->
     return False
 
 
-@kernel
+@inner
 def _settle(graph: Template, state: ScheduleState, now: float) -> None:
     changed = True
     while changed:  # without a rolling log no server's choice opens another's
@@ -156,45 +144,44 @@ def _settle(graph: Template, state: ScheduleState, now: float) -> None:
             changed = (_dispatch(graph, state, server, now) and graph.roll >= 0) or changed
 
 
-@kernel
+@inner
 def _finish(graph: Template, state: ScheduleState, server: int, now: float) -> int:
     """Complete what runs on the server; returns how many of the counted tasks that was."""
-    width = state.start.shape[1]
-    flat = state.running[server]
-    batch, task = flat // width, flat % width
-    state.running[server], state.last[server] = -1, flat
-    if task == graph.roll:
+    lane, width = state.servers[server], len(graph.tasks)
+    flat, lane.running = lane.running, -1
+    lane.last = flat
+    if flat % width == graph.roll:
         _complete_log(graph, state, now)
         return 0
-    state.end[batch, task] = now
-    if task == graph.gate:
+    state.tasks[flat].end = now
+    if flat % width == graph.gate:
         state.roll[GATE_ON] = 0
-    _release(graph, state, batch, task, flat, now)
+    _release(graph, state, flat // width, flat % width, flat, now)
     return 1
 
 
-@kernel
+@inner
 def _next_completion(state: ScheduleState) -> float:
     soonest = np.inf
-    for server in range(state.running.shape[0]):
-        if state.running[server] >= 0 and state.finish[server] < soonest:
-            soonest = state.finish[server]
+    for server in range(len(state.servers)):
+        lane = state.servers[server]
+        if lane.running >= 0 and lane.finish < soonest:
+            soonest = lane.finish
     return soonest
 
 
-@kernel
+@inner
 def _open(graph: Template, state: ScheduleState) -> None:
-    for task in range(state.start.shape[1]):
-        if graph.first_needs[task] == 0:
-            _make_ready(graph, state, 0, task, -1, 0.0)
+    for k in range(len(graph.tasks)):
+        if graph.tasks[k].first_needs == 0:
+            _make_ready(graph, state, FIRST, k, NOBODY, 0.0)
 
 
-@kernel
+@inner
 def advance(graph: Template, state: ScheduleState, past: Past) -> int:
     """Run the schedule to its end; returns 0, 1 for a deadlock or 2 for too many ready tasks."""
-    batches, width = state.start.shape
-    counted = width - (1 if graph.roll >= 0 else 0)
-    todo, low = batches * counted, 0
+    batches, counted = len(state.stale), len(graph.tasks) - (graph.roll >= 0)
+    todo, low = batches * counted, FIRST
     _open(graph, state)
     now, searching = 0.0, graph.alike[batches - 1] < batches - 1  # some batch is like the one before
     while True:
@@ -213,17 +200,18 @@ def advance(graph: Template, state: ScheduleState, past: Past) -> int:
             soonest = _next_completion(state)
         now = soonest
         for server in range(graph.servers):
-            if state.running[server] >= 0 and state.finish[server] == now:
+            lane = state.servers[server]
+            if lane.running >= 0 and lane.finish == now:
                 todo -= _finish(graph, state, server, now)
 
 
-@kernel
+@inner
 def _complete(graph: Template, state: ScheduleState, batch: int) -> bool:
     """Return whether every task of a batch but its rolling log has ended."""
-    k = 0
-    while k < state.start.shape[1] and (k == graph.roll or not np.isnan(state.end[batch, k])):
+    k, width = 0, len(graph.tasks)
+    while k < width and (k == graph.roll or not np.isnan(state.tasks[batch * width + k].end)):
         k += 1
-    return bool(k == state.start.shape[1])
+    return k == width
 
 
 def refusal(failed: int) -> str:

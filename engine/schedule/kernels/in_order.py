@@ -12,11 +12,11 @@ refused. Only graphs without background work and rolling logs have an order.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.arrays import Flags, Floats, Ints
-from .template import Accounts, Averages, ScheduleState, Taken, Template
-from .totals import Totals
+from ...core.jit import inner
+from .template import NOBODY, Accounts, Averages, ScheduleState, Taken, Template
+from .totals import Sums, Totals, enter
 
 LANES = 16  # machines at once; their times stand side by side
 WRONG, RIGHT, SURE = range(3)  # ties: the other one is first; this one is, among tasks ready in one round; both always are
@@ -39,14 +39,15 @@ class Order(NamedTuple):
 
 def ordered(graph: Template) -> bool:
     """Return whether a graph's schedule follows from the order in which servers take its tasks."""
-    return graph.roll < 0 and not graph.background.any()
+    return graph.roll < 0 and not graph.tasks["background"].any()
 
 
 def order_of(graph: Template, state: ScheduleState) -> Order:
     """Return the order of a schedule that events have made."""
-    (batches, width), number = state.start.shape, state.start.size
-    flat = np.lexsort((np.arange(number), state.ready.reshape(-1), state.start.reshape(-1)))
-    place, server = np.empty(number, dtype=np.int64), np.tile(graph.server, batches)
+    number, width = len(state.tasks), len(graph.tasks)
+    batches = number // width
+    flat = np.lexsort((np.arange(number), state.tasks["ready"], state.tasks["start"]))
+    place, server = np.empty(number, dtype=np.int64), np.tile(graph.tasks["server"], batches)
     place[flat] = np.arange(number)
     lines = flat[np.argsort(server[flat], kind="stable")]
     before = np.full(number, number)
@@ -55,15 +56,15 @@ def order_of(graph: Template, state: ScheduleState) -> Order:
     sizes = np.diff(first)[flat]
     chosen = np.repeat(first[flat] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes) + np.arange(sizes.sum())
     tie = np.where(before[flat] < flat, np.where(_sure(graph, first, before[flat], flat), SURE, RIGHT), WRONG)
-    return Order(flat, before[flat], tie, np.concatenate(([0], np.cumsum(sizes))), waited[chosen], graph.server)
+    return Order(flat, before[flat], tie, np.concatenate(([0], np.cumsum(sizes))), waited[chosen], graph.tasks["server"].copy())
 
 
 def _sure(graph: Template, first: Ints, before: Ints, flat: Ints) -> Flags:
     """Return which tasks wait for the one before, or for just what that one waits for, so that both are ready in one round."""
-    width, sizes = len(graph.server), np.diff(first, append=first[-1:])
+    width, sizes = len(graph.tasks), np.diff(first, append=first[-1:])
     needs = np.zeros((width, 2 * width), dtype=np.bool_)
-    for column, pointers, items in ((0, graph.same_pointers, graph.same), (width, graph.next_pointers, graph.next)):
-        needs[items, column + np.repeat(np.arange(width), np.diff(pointers))] = True
+    for column, (whom, who) in zip((0, width), graph.edges(), strict=True):
+        needs[who, column + whom] = True
     beyond = needs[:, :width]
     for _ in range(width.bit_length()):
         beyond = beyond | (beyond @ beyond)
@@ -75,8 +76,7 @@ def _sure(graph: Template, first: Ints, before: Ints, flat: Ints) -> Flags:
 
 def _waits(graph: Template, batches: int, width: int) -> tuple[Ints, Ints]:
     """Return what each task waits for, by flat index."""
-    same = np.repeat(np.arange(width), np.diff(graph.same_pointers)), graph.same
-    following = np.repeat(np.arange(width), np.diff(graph.next_pointers)), graph.next
+    same, following = graph.edges()
     at = np.arange(batches)[:, None] * width
     who = np.concatenate([(at + same[1]).reshape(-1), (at[1:] + following[1]).reshape(-1)])
     whom = np.concatenate([(at + same[0]).reshape(-1), (at[:-1] + following[0]).reshape(-1)])
@@ -85,26 +85,32 @@ def _waits(graph: Template, batches: int, width: int) -> tuple[Ints, Ints]:
 
 
 class Lanes(NamedTuple):
-    """Room for the times of LANES machines: tasks' ready and end (M + 1, LANES), durations (K, R, LANES)."""
+    """Room for the times of LANES machines: tasks' ready and end (M + 1, LANES), durations (K, R, LANES).
+
+    `gaps` (3, LANES), by tie, are the least seconds that tasks were ready after the one before, `moved` (LANES,) that one took.
+    """
 
     ready: Floats
     end: Floats
     lasts: Floats
+    gaps: Floats
+    moved: Floats
 
 
 def empty_lanes(number: int, tasks: int, kinds: int) -> Lanes:
     """Return room for so many tasks of as many kinds of batch; nothing is ready long before all, and has ended at 0."""
     ready, end = np.empty((2, number + 1, LANES))
     ready[number], end[number] = -np.inf, 0.0
-    return Lanes(ready, end, np.empty((tasks, kinds, LANES)))
+    return Lanes(ready, end, np.empty((tasks, kinds, LANES)), np.empty((3, LANES)), np.empty(LANES))
 
 
-@njit(cache=True, nogil=True)
-def follow(order: Order, kind: Ints, accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> tuple[Flags, Flags]:
-    """Let up to LANES machines follow an order; returns for each whether it is exact, and whether all its tasks take time."""
+@inner
+def follow(order: Order, kind: Ints, accounts: Accounts, taken: Taken, machines: Ints, lanes: Lanes) -> None:
+    """Let up to LANES machines follow an order."""
     width, number = len(order.server), len(order.flat)
     _durations(accounts, taken, machines, lanes.lasts)
-    gaps, moved = np.full((3, LANES), np.inf), np.full(LANES, np.inf)
+    for lane in range(LANES):
+        lanes.gaps[WRONG, lane] = lanes.gaps[RIGHT, lane] = lanes.gaps[SURE, lane] = lanes.moved[lane] = np.inf
     for i in range(number):
         f, p = order.flat[i], order.before[i]
         w = order.waited[order.first[i]] if order.first[i] < order.first[i + 1] else number
@@ -112,23 +118,29 @@ def follow(order: Order, kind: Ints, accounts: Accounts, taken: Taken, machines:
         _ready(ready, lanes.end[w])
         for j in range(order.first[i] + 1, order.first[i + 1]):
             _later(ready, lanes.end[order.waited[j]])
-        _serve(ready, end, before, lanes.ready[p], lasts, gaps[order.tie[i]], moved)
-    return (gaps[WRONG] > 0.0) & ((gaps[RIGHT] > 0.0) | ((gaps[RIGHT] == 0.0) & (moved > 0.0))), moved > 0.0
+        _serve(ready, end, before, lanes.ready[p], lasts, lanes.gaps[order.tie[i]], lanes.moved)
 
 
-@njit(cache=True, nogil=True)
+@inner
+def exact(lanes: Lanes, lane: int) -> bool:
+    """Return whether what a lane's machine did is exact: no task was ready before the one ahead of it."""
+    apart, tied = lanes.gaps[RIGHT, lane] > 0.0, lanes.gaps[RIGHT, lane] == 0.0 and lanes.moved[lane] > 0.0
+    return bool(lanes.gaps[WRONG, lane] > 0.0 and (apart or tied))
+
+
+@inner
 def _ready(ready: Floats, end: Floats) -> None:
     for lane in range(LANES):
         ready[lane] = end[lane]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _later(ready: Floats, end: Floats) -> None:
     for lane in range(LANES):
         ready[lane] = ready[lane] if ready[lane] > end[lane] else end[lane]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _serve(ready: Floats, end: Floats, before: Floats, ready_before: Floats, lasts: Floats, gaps: Floats, moved: Floats) -> None:
     """Serve one task in every lane, and keep the least seconds that it was ready after the one before, and that it took."""
     for lane in range(LANES):
@@ -140,21 +152,22 @@ def _serve(ready: Floats, end: Floats, before: Floats, ready_before: Floats, las
         end[lane] = ended
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _durations(accounts: Accounts, taken: Taken, machines: Ints, lasts: Floats) -> None:
     """A task lasts as long as its slowest demand."""
-    lasts[:] = 0.0
+    for k in range(lasts.shape[0]):
+        for r in range(lasts.shape[1]):
+            for lane in range(LANES):
+                lasts[k, r, lane] = 0.0
     for d in range(len(accounts.task)):
         for lane in range(LANES):
-            row = taken.seconds[taken.row[machines[min(lane, len(machines) - 1)], d]]
+            row = taken.row[machines[min(lane, len(machines) - 1)], d]
             for r in range(lasts.shape[1]):
-                lasts[accounts.task[d], r, lane] = max(lasts[accounts.task[d], r, lane], row[r])
+                lasts[accounts.task[d], r, lane] = max(lasts[accounts.task[d], r, lane], taken.seconds[row, r])
 
 
-@njit(cache=True, nogil=True)
-def enter_lane(
-    order: Order, place: Ints, lanes: Lanes, lane: int, all_take_time: bool, p: int, averages: Averages, totals: Totals
-) -> bool:
+@inner
+def enter_lane(order: Order, place: Ints, lanes: Lanes, lane: int, p: int, averages: Averages, totals: Totals) -> bool:
     """Set what a lane's machine did when; returns False where its critical path is not certain."""
     width = len(order.server)
     batches, reached, low, last = len(order.flat) // width, 0.0, 0.0, 0
@@ -167,13 +180,16 @@ def enter_lane(
         low = lanes.end[last, lane] if n == 1 and batches > 2 else low
         if len(totals.makespan) > 0:
             totals.ends[p, n] = reached
-    averages.step[p], averages.exposed[p] = (lanes.end[last, lane] - low) / seen, 0.0
+    averages.step[p] = (lanes.end[last, lane] - low) / seen
+    for k in range(width):
+        averages.exposed[p, k] = 0.0
     tied = _walk(order, place, lanes, lane, last, low, averages.exposed[p])
-    averages.exposed[p] /= seen
-    return bool(all_take_time or not tied)
+    for k in range(width):
+        averages.exposed[p, k] /= seen
+    return bool(lanes.moved[lane] > 0.0 or not tied)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _walk(order: Order, place: Ints, lanes: Lanes, lane: int, last: int, until: float, share: Floats) -> bool:
     """Add up in `share` (K,) the seconds of each task on the critical path of a lane, as `exposed` does, without logs.
 
@@ -198,11 +214,16 @@ def _walk(order: Order, place: Ints, lanes: Lanes, lane: int, last: int, until: 
     return tied
 
 
-@njit(cache=True, nogil=True)
-def draw(order: Order, lanes: Lanes, lane: int, start: Floats, end: Floats) -> None:
-    """Write a lane's times as (N, K)."""
+@inner
+def total_lane(
+    order: Order, lanes: Lanes, lane: int, accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals
+) -> None:
+    """Total what a lane's machine took, and write its times, if there is room for them."""
     width = len(order.server)
-    for i in range(len(order.flat)):
+    if len(totals.makespan) > 0:
+        totals.makespan[p] = totals.ends[p, totals.ends.shape[1] - 1]
+        enter(accounts, taken, sums, p, totals, NOBODY)
+    for i in range(len(order.flat) if len(totals.start) > 0 else 0):
         n, k = order.flat[i] // width, order.flat[i] % width
-        start[n, k] = max(lanes.ready[order.flat[i], lane], lanes.end[order.before[i], lane])
-        end[n, k] = lanes.end[order.flat[i], lane]
+        totals.start[p, n, k] = max(lanes.ready[order.flat[i], lane], lanes.end[order.before[i], lane])
+        totals.end[p, n, k] = lanes.end[order.flat[i], lane]

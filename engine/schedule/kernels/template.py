@@ -3,57 +3,64 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ...core.arrays import Flags, Floats, Ints
+from ...core.arrays import Flags, Floats, Ints, Records
+from ...core.jit import inner
 
 QUEUE = 256
-# _nrt=False: kernels only borrow arrays, and counting references to them took 90 % of the time.
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
-kernel = njit(**KERNEL)
 # Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
 # whether the gate task runs, the batch that waits for a log, and whether a queue has overflown.
 ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW = range(6)
+FIRST, NOBODY = np.int64(0), np.int64(-1)  # a batch and a cause: as bare numbers they would be types of their own
 DEPTH = 16  # batches under way at once that are looked at; of more, nothing is looked for
 
 
+def dtype(fields: str) -> np.dtype[np.void]:
+    """Return the type of a record, aligned as kernels need it."""
+    return np.dtype([(name, kind) for name, kind in (field.split() for field in fields.split(", "))], align=True)
+
+
+# A task in every batch: its server, whether it is background work, for how many tasks it waits in the first batch and in
+# others; of the `followers`, those from `same` to `next` wait for it in its own batch, those up to `stop` in the next one.
+TASK = dtype("server i8, background ?, first_needs i8, needs i8, same i8, next i8, stop i8")
+# A task of one batch: its seconds, the flat index (batch * K + task) of what it started after, and for how many it waits.
+RUN = dtype("start f8, end f8, ready f8, left f8, cause i8, waits i8")
+SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are flat indices
+
+
 class Template(NamedTuple):
-    """A batch's tasks as arrays: N batches, K tasks; successor lists as pointer and item arrays.
+    """A batch's tasks as arrays: N batches, K tasks: `durations` (N, K) in seconds, `tasks` (K,) of dtype TASK.
 
     `alike` numbers the stretches of batches of the same durations, (N,).
     """
 
     durations: Floats
-    server: Ints
-    background: Flags
-    same_pointers: Ints
-    same: Ints
-    next_pointers: Ints
-    next: Ints
-    first_needs: Ints
-    needs: Ints
+    tasks: Records
+    followers: Ints
     roll: int
     gate: int
     bound: int
     servers: int
     alike: Ints
 
+    def edges(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """Return which tasks are waited for and by whom, in their own batch and in the next one."""
+        same, following, stop = (self.tasks[name] for name in ("same", "next", "stop"))
+        whom = np.repeat(np.arange(len(self.tasks)), stop - same)
+        later = np.arange(len(whom)) >= following[whom]
+        return (whom[~later], self.followers[~later]), (whom[later], self.followers[later])
+
 
 class ScheduleState(NamedTuple):
-    """Everything that changes while the schedule advances."""
+    """Everything that changes while the schedule advances: `tasks` (N * K,) of dtype RUN, `servers` (S,) of SERVER.
 
-    start: Floats
-    end: Floats
-    cause: Ints
-    left: Floats
-    ready: Floats
-    waits: Ints
+    Two queues a server, foreground and background, hold flat indices; `stale` (N,) is the log's age at a commit, in batches.
+    """
+
+    tasks: Records
+    servers: Records
     stale: Ints
-    running: Ints
-    finish: Floats
-    since: Floats
-    last: Ints
     queue: Ints
     queued: Ints
     roll: Ints
@@ -114,63 +121,43 @@ def stretches(rows: NDArray[Any]) -> Ints:
 
 def begin(template: Template) -> ScheduleState:
     """Return the state before anything has run; a relaxed log counts the first checkpoint as its newest."""
-    batches, width = template.durations.shape
-    nan = np.full((batches, width), np.nan)
-    newest = 0 if template.bound > 0 else -1
+    tasks, servers = np.zeros(template.durations.size, RUN), np.zeros(template.servers, SERVER)
+    queue, queued = np.zeros((2 * template.servers, QUEUE), dtype=np.int64), np.zeros(2 * template.servers, dtype=np.int64)
     return ScheduleState(
-        start=nan,
-        end=nan.copy(),
-        cause=np.full((batches, width), -1, dtype=np.int64),
-        left=template.durations.copy(),
-        ready=np.zeros((batches, width)),
-        waits=np.concatenate([template.first_needs[None, :], np.tile(template.needs, (batches - 1, 1))]),
-        stale=np.zeros(batches, dtype=np.int64),
-        running=np.full(template.servers, -1, dtype=np.int64),
-        finish=np.zeros(template.servers),
-        since=np.zeros(template.servers),
-        last=np.full(template.servers, -1, dtype=np.int64),
-        queue=np.zeros((2 * template.servers, QUEUE), dtype=np.int64),
-        queued=np.zeros(2 * template.servers, dtype=np.int64),
-        roll=np.array([-1, newest, -1, 0, -1, 0], dtype=np.int64),
+        tasks, servers, np.zeros(len(template.durations), dtype=np.int64), queue, queued, np.zeros(6, dtype=np.int64)
     )
 
 
-@njit(cache=True, nogil=True)
-def exposed(graph: Template, state: ScheduleState, last: int, until: float) -> Floats:
-    """Return the seconds each task spends on the critical path from `until` to the end of task `last`.
+@inner
+def expose(graph: Template, state: ScheduleState, last: int, until: float, share: Floats) -> None:
+    """Add up in `share` (K,) the seconds of each task on the critical path from `until` to the end of task `last`.
 
-    `last` is a flat index (batch * K + position); the shape is (K,), and
-    the sum is the whole span. Background work counts only from the end of the last foreground task that ran
-    beside it in the batch that waited for it.
+    `last` is a flat index (batch * K + position), and the sum is the whole span. Background work counts only from the end
+    of the last foreground task that ran beside it in the batch that waited for it.
     """
-    width = state.start.shape[1]
-    share = np.zeros(width)
-    flat, batch = last, last // width
-    now = state.end[batch, last % width]
+    width, flat, batch, now = len(graph.tasks), last, last // len(graph.tasks), state.tasks[last].end
     while flat >= 0 and now > until:
-        task = flat % width
-        begin = state.start[flat // width, task]
-        beside = -1
-        if graph.background[task] or task == graph.roll:
+        task, begin, beside = flat % width, state.tasks[flat].start, -1
+        if graph.tasks[task].background or task == graph.roll:
             for other in range(width):
-                ended = state.end[batch, other]
-                if other != graph.roll and not graph.background[other] and begin < ended < now:
+                ended = state.tasks[batch * width + other].end
+                if other != graph.roll and not graph.tasks[other].background and begin < ended < now:
                     beside, begin = other, ended
         share[task] += now - max(begin, until)
         now = begin
-        flat = batch * width + beside if beside >= 0 else state.cause[flat // width, task]
-        if flat >= 0 and flat % width != graph.roll and not graph.background[flat % width]:
+        flat = batch * width + beside if beside >= 0 else state.tasks[flat].cause
+        if flat >= 0 and flat % width != graph.roll and not graph.tasks[flat % width].background:
             batch = flat // width
-    return share
 
 
 class Past(NamedTuple):
-    """A state as it was kept: rows are batches from the first under way; `at` is its time, `counts` are named above."""
+    """A state as it was kept: `tasks` (DEPTH * K,) from the first batch under way, `servers`, and of what `roll` names five.
 
-    times: Floats
-    marks: Ints
-    finish: Floats
-    servers: Ints
+    `at` is its time, and the seconds that its log had to do; `counts` are named in `periodic`.
+    """
+
+    tasks: Records
+    servers: Records
     roll: Ints
     at: Floats
     counts: Ints
@@ -178,12 +165,5 @@ class Past(NamedTuple):
     @classmethod
     def empty(cls, tasks: int, servers: int) -> "Past":
         """Return room for a state."""
-        return cls(
-            times=np.zeros((2, DEPTH, tasks)),
-            marks=np.zeros((3, DEPTH, tasks), dtype=np.int64),
-            finish=np.zeros(servers),
-            servers=np.zeros((2, servers), dtype=np.int64),
-            roll=np.zeros(5, dtype=np.int64),
-            at=np.zeros(2),
-            counts=np.array([0, 0, 0, 1, 0], dtype=np.int64),
-        )
+        roll, counts = np.zeros((2, 5), dtype=np.int64)
+        return cls(np.zeros(DEPTH * tasks, RUN), np.zeros(servers, SERVER), roll, np.zeros(2), counts)

@@ -1,14 +1,14 @@
 """Sums of costs over a window's mean batch, and totals of whole runs that nothing cuts, for many machines at once."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...core.arrays import Floats, Ints
+from ...core.jit import entry, inner
 from .template import Accounts, ScheduleState, Taken, Template
 
-SECONDS, JOULES, STORED = range(3)
+SECONDS, ENERGY, STORED = range(3)
 
 
 class Sums(NamedTuple):
@@ -20,23 +20,19 @@ class Sums(NamedTuple):
     total_written: Floats
 
 
-@njit(cache=True, nogil=True)
 def sums_of(taken: Taken, kind: Ints, whole: bool) -> Sums:
     """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
     seen = len(kind) - 2 if len(kind) > 2 else len(kind)
-    weight = np.zeros(taken.seconds.shape[1])
-    for n in range(len(kind) - seen, len(kind)):
-        weight[kind[n]] += 1.0
-    weight /= seen
-    mean, total = np.zeros((3, len(taken.seconds))), np.zeros((3, len(taken.seconds)))
-    mean_written, total_written = np.zeros(len(taken.written)), np.zeros(len(taken.written))
+    weight = np.bincount(kind[len(kind) - seen :], minlength=taken.seconds.shape[1]) / seen
+    mean, total = np.zeros((2, 3, len(taken.seconds)))
+    mean_written, total_written = np.zeros((2, len(taken.written)))
     for which, table in enumerate((taken.seconds, taken.joules, taken.stored)):
         _sum(table, weight, kind, whole, mean[which], total[which])
     _sum(taken.written, weight, kind, whole, mean_written, total_written)
     return Sums(mean, mean_written, total, total_written)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, mean: Floats, total: Floats) -> None:
     for row in range(len(table)):
         some = 0.0
@@ -46,17 +42,6 @@ def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, mean: Floats, t
         for n in range(len(kind) if whole else 0):
             some += table[row, kind[n]]
         total[row] = some
-
-
-@njit(cache=True, nogil=True)
-def means(taken: Taken, sums: Sums, p: int) -> Floats:
-    """Return what each demand takes on average, (4, D)."""
-    mean = np.empty((4, taken.row.shape[1]))
-    for d in range(mean.shape[1]):
-        row = taken.row[p, d]
-        mean[0, d], mean[1, d], mean[3, d] = sums.mean[SECONDS, row], sums.mean[JOULES, row], sums.mean[STORED, row]
-        mean[2, d] = sums.mean_written[d]
-    return mean
 
 
 class Totals(NamedTuple):
@@ -81,20 +66,20 @@ def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = 
     return Totals(makespan, np.zeros((points, shape[0])), np.zeros((points, cells, 2)), written, media, start, end)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def total(
     graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals
 ) -> None:
     """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
-    batches, width = state.start.shape
-    reached = 0.0
-    if len(totals.start) > 0:
-        totals.start[p], totals.end[p] = state.start, state.end
-    for n in range(batches):
+    reached, lines, width = 0.0, len(totals.start) > 0, len(graph.tasks)
+    for n in range(len(kind)):
         for k in range(width):
+            run = state.tasks[n * width + k]
+            if lines:
+                totals.start[p, n, k], totals.end[p, n, k] = run.start, run.end
             if k != graph.roll:
-                totals.makespan[p] = max(totals.makespan[p], state.end[n, k])
-                reached = reached if graph.background[k] else max(reached, state.end[n, k])
+                totals.makespan[p] = max(totals.makespan[p], run.end)
+                reached = reached if graph.tasks[k].background else max(reached, run.end)
         totals.ends[p, n] = reached
     enter(accounts, taken, sums, p, totals, graph.roll)
     for d in range(len(accounts.task)):
@@ -102,7 +87,7 @@ def total(
             _enter_log(graph, state, kind, accounts, taken, p, d, totals)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, roll: int) -> None:
     """Enter what all demands of a run took, but those of a rolling log."""
     for d in range(len(accounts.task)):
@@ -110,12 +95,12 @@ def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, 
         if accounts.task[d] != roll:
             busy = 0.0 if accounts.beside[d] else sums.total[SECONDS, row]
             totals.cells[p, cell, 0] += busy
-            totals.cells[p, cell, 1] += sums.total[JOULES, row] + busy * taken.busy_watts[p, accounts.device[d]]
+            totals.cells[p, cell, 1] += sums.total[ENERGY, row] + busy * taken.busy_watts[p, accounts.device[d]]
             totals.written[p] += sums.total_written[d]
             totals.media[p] += sums.total[STORED, row]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _enter_log(
     graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, d: int, totals: Totals
 ) -> None:
@@ -130,17 +115,15 @@ def _enter_log(
     totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[p, accounts.device[d]]
 
 
-@njit(cache=True, nogil=True)
-def _done(
-    graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, n: int, at: float
-) -> float:
+@inner
+def _done(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, n: int, at: float) -> Any:
     """Return the share of batch n's log that is done `at` the end of the run."""
-    if state.end[n, graph.roll] <= at:
+    run, seconds = state.tasks[n * len(graph.tasks) + graph.roll], 0.0
+    if run.end <= at:
         return 1.0
-    seconds = 0.0
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
             seconds = max(seconds, taken.seconds[taken.row[p, d], kind[n]])
-    if not state.start[n, graph.roll] < at or seconds <= 0:
+    if not run.start < at or seconds <= 0:
         return 0.0
-    return float(min(min(at - state.start[n, graph.roll], seconds - state.left[n, graph.roll]) / seconds, 1.0))
+    return min(min(at - run.start, seconds - run.left) / seconds, 1.0)

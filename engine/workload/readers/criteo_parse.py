@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ...core.arrays import Bytes, Singles, Words
+from ...core.jit import entry, inner
 
 DENSE = 13
 FIELDS = 26
@@ -13,7 +13,7 @@ BASIS = np.uint64(0xCBF29CE484222325)
 PRIME = np.uint64(0x100000001B3)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def parse_lines(
     text: Bytes, at: int, end: int, delimiter: int, skip: int, dense: Singles, tokens: Words, labels: Any
 ) -> tuple[int, int]:
@@ -34,7 +34,7 @@ def parse_lines(
     return row, -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def parse_line(text: Bytes, at: int, end: int, delimiter: int, skip: int, dense: Singles, tokens: Words, label: Any) -> bool:
     """Fill one row from one line without its end; return whether the line is well formed."""
     for column in range(skip + 1 + DENSE + FIELDS):
@@ -62,7 +62,7 @@ def parse_line(text: Bytes, at: int, end: int, delimiter: int, skip: int, dense:
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def number(text: Bytes, at: int, end: int) -> float:
     """Return the decimal number written between `at` and `end`, or nan where there is none."""
     negative = at < end and text[at] == 45
@@ -87,7 +87,7 @@ def number(text: Bytes, at: int, end: int) -> float:
     return -value if negative else value
 
 
-@njit(cache=True, nogil=True)
+@inner
 def whole(text: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the exponent written from `at` on, and where it ends; -1 as the end where there is no digit."""
     negative = at < end and text[at] == 45
