@@ -10,13 +10,6 @@ from engine.workload import spectrum
 from engine.workload.popularity import Popularity
 
 
-def test_the_real_bandwidth_moves_its_bytes_in_the_serial_time():
-    found = planner_gap.overlay(0.2, 0.7)
-    assert 1e9 / found.real == pytest.approx(0.7e9 / planner_gap.HBM + 0.3e9 / planner_gap.HBM_TO_DDR)
-    assert found.with_real_hits > 5 * found.real
-    assert planner_gap.overlay(1.0, 1.0).real == planner_gap.HBM
-
-
 def test_the_planner_is_28_times_off_on_a_million_zipf_rows_ten_of_it_by_derating():
     rows = 10**6
     share = 1 / np.arange(1, rows + 1) ** 1.05

@@ -78,12 +78,6 @@ def checked(rows=5, row_bytes=20):
     return media, place, table
 
 
-def test_a_checksum_per_row_takes_one_word_at_home_and_in_the_logs():
-    _, place, _ = checked()
-    plain = MediumLayout(5, 20, 8, 2)
-    assert (place.stored_bytes, place.entry_bytes) == (plain.stored_bytes + 8, plain.entry_bytes + 8)
-
-
 def test_with_row_checksums_a_scan_notices_every_flipped_bit_and_names_the_damaged_row():
     clean, place, _ = checked()
     for bit in range(place.stored_bytes * 8):

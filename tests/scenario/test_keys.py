@@ -3,7 +3,6 @@
 from dataclasses import fields, replace
 from hashlib import blake2b
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,20 +42,6 @@ def test_a_changed_scenario_equals_one_that_is_checked_as_a_whole(scenario, some
         return
     assert rebuilt(changed) == changed
     assert all(values(changed)[path] == values(with_values(scenario, {path: value}))[path] for path, value in some.items())
-
-
-@pytest.mark.parametrize(
-    ("some", "sentence"),
-    [
-        ({"data.zipf_exponents": (1.0, 1.1)}, "2 values for 26 tables"),
-        ({"model.num_tables": 3, "model.num_embeddings": (10, 10)}, "2 values for 3 tables"),
-        ({"model.embedding_dim": 8}, "pairwise dot needs"),
-        ({"faults.trace": "nonsense"}, "nonsense"),
-    ],
-)
-def test_rules_between_knobs_hold_for_what_is_changed(some, sentence):
-    with pytest.raises(BadKnob, match=sentence):
-        with_values(preset("dlrm-kaggle").scenario, some)
 
 
 def test_numbers_that_are_equal_have_one_text():

@@ -55,11 +55,6 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def served(store: Path, request: int) -> None:
-    """Wait for a request as a page does."""
-    until(lambda: service.ensure_service(store, 1, 1.0) or status.has_ended(store, request), 60.0)
-
-
 def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(store: Path, other_engine: Path) -> None:
     base = preset("tiny").scenario
     points = [with_values(base, {"machine.cxl_bandwidth_GBps": value}) for value in (8.0, 16.0, 24.0, 32.0, 48.0, 64.0)]
@@ -67,7 +62,7 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
         until(lambda: store.exists() and ownership.is_owned(store))
         until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
         request = requests.submit(store, points, "estimate")
-        served(store, request)
+        until(lambda: service.ensure_service(store, 1, 1.0) or status.has_ended(store, request), 60.0)  # as a page waits
         right = [estimate(point).results for point in points]
         assert [result and result.results for _, result in kept.outcomes(store, points, "estimate")] == right
         theirs.wait(HANDOVER_SECONDS)

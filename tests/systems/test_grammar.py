@@ -79,11 +79,6 @@ REFUSALS = {
         changed("Embedding update", persists="embedding update"),
         "Embedding update on dram persists 'embedding update', which a system without a log never does; clear its persists",
     ),
-    "an undo step under a redo log": (
-        "pmem",
-        changed("Embedding update", persists="embedding update"),
-        "Embedding update on host persists 'embedding update', which a system of log 'redo' never does",
-    ),
     "a flag before its log": (
         "pmem",
         changed("Commit", after=("Embedding log",)),

@@ -4,9 +4,8 @@ from collections import Counter
 
 import pytest
 
-from engine.core.work import HomeWrites, RowUpdates
 from engine.estimate import estimate
-from engine.insight.data_movement import data_moves, payload
+from engine.insight.data_movement import data_moves
 from engine.registry import names
 from engine.schedule.machine import machine_of
 from engine.simulate import simulate
@@ -81,10 +80,6 @@ def test_what_leaves_one_device_reaches_the_next(name, system, chain):
 def test_a_log_that_spans_batches_moves_its_share_of_the_mlp_in_each():
     strict, relaxed = (by_task(scenario("dlrm-kaggle", name))["MLP log", "pmem"] for name in ("cxl-b", "cxl"))
     assert strict == 4 * (MLP + TOP) and 0 < relaxed < strict / 10
-
-
-def test_a_home_write_is_counted_with_its_update():
-    assert payload(RowUpdates(3.0, 64)) == ("updated", 192.0) and payload(HomeWrites(3.0, 64)) == ("", 0.0)
 
 
 @each("system", names("systems"))

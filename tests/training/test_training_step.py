@@ -35,16 +35,6 @@ def test_thirty_steps_agree_with_a_float64_reference(name):
     np.testing.assert_allclose(weights.mlp, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_step_touches_exactly_the_rows_of_its_batch():
-    shape = model()
-    weights, batches = made_up_run(shape, 4, 6)
-    before = copy(weights)
-    touched = step(shape, weights, localise(shape, weights, batches[0])).touched
-    np.testing.assert_array_equal(weights.rows[touched], np.unique(batches[0].ids))
-    rest = np.setdiff1d(np.arange(len(weights.rows)), touched)
-    np.testing.assert_array_equal(weights.table[rest], before.table[rest])
-
-
 @pytest.mark.parametrize("size", [1, 40, 3000])
 def test_uses_list_every_lookup_once_by_row_and_sample(size):
     shape = model(rows=(40_000, 7))

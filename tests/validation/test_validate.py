@@ -233,11 +233,6 @@ def test_knobs_of_a_claim_reach_both_sides_and_those_of_the_baseline_one(claimin
     )
 
 
-def test_an_unknown_preset_is_refused_before_anything_runs(capsys) -> None:
-    assert main(["validate", "trainingcxl-rm5"]) == 2
-    assert "did you mean trainingcxl-rm" in capsys.readouterr().err
-
-
 @each("name", [name for name in preset_names() if name.startswith(("dlrm-", "optane-", "tiny"))])
 def test_nothing_is_calibrated_on_real_devices(name) -> None:
     for system in names("systems"):
