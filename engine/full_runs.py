@@ -7,8 +7,8 @@ point then costs one schedule. A point that trains, is struck, or reads a file r
 from collections.abc import Sequence
 
 from .core.process import single_thread
-from .errors import Cancelled, CannotRun, EmberpoolError
-from .results.explanation import infeasible_result, unscheduled_result
+from .errors import Cancelled, EmberpoolError
+from .results.explanation import unscheduled_result
 from .results.result import Result
 from .results.undisturbed import planned, undisturbed_result
 from .run.progress import Meter, Watcher
@@ -41,15 +41,9 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     with single_thread():
         what = TIMELINES if tables else RUNS
         found = evaluate(map(planned_or_run, scenarios), render, what, lambda: meter.step("scheduling", False))
-    return [_settled(one) if isinstance(one, NotScheduled) else one for one in found]
+    return [unscheduled_result(one) if isinstance(one, NotScheduled) else one for one in found]
 
 
 def goes_along(scenario: Scenario) -> bool:
     """Return whether a scenario's full run can go together with others."""
     return not scenario.run.training and not scenario.data.digest
-
-
-def _settled(one: NotScheduled) -> Result:
-    if isinstance(one.error, CannotRun):
-        return infeasible_result(one.scenario, (str(one.error),))
-    return unscheduled_result(one)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.core.dispatcher import Dispatcher
+from numba.extending import is_jitted
 
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
 ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
@@ -43,7 +43,7 @@ def _digest(module: ModuleType) -> str:
     """Return a digest of what a module's kernels are made of: its file, the files of kernels that it imports, and constants."""
     parts, package = [Path(str(module.__file__)).read_text(encoding="utf-8")], module.__name__.split(".")[0] + "."
     for name, value in sorted(vars(module).items()):  # all imports stand before the first kernel, whose turn it is
-        owner = sys.modules.get(value.__module__) if isinstance(value, Dispatcher) else value
+        owner = sys.modules.get(value.__module__) if is_jitted(value) else value
         if isinstance(owner, ModuleType) and owner is not module and owner.__name__.startswith(package):
             parts.append(_digest(owner))
         elif not name.startswith("__") and _frozen(value):

@@ -9,7 +9,6 @@ from ..estimates import steady_states
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine, expected_line, machine_of
-from ..schedule.steady_state import Steady
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit
 
@@ -28,26 +27,13 @@ class BatchCost:
         return BatchCost(self.seconds - other.seconds, self.joules - other.joules, stages)
 
 
-@dataclass(frozen=True)
-class SteadyView:
-    """A scenario's machine, and its scheduled batches."""
-
-    machine: Machine
-    line: Timeline
-
-    @property
-    def steady(self) -> Steady:
-        """Its averages."""
-        return self.line.steady
-
-
-def view(scenario: Scenario, batches: int | None = None) -> SteadyView:
-    """Estimate a scenario and keep its timeline, of `batches` if given; raises CannotRun or BadKnob with the sentence."""
+def view(scenario: Scenario, batches: int | None = None) -> tuple[Machine, Timeline]:
+    """Return a scenario's machine and expected timeline, of `batches` if given; raises CannotRun or BadKnob with the sentence."""
     settled = fit(scenario)
     m = machine_of(settled.scenario)
     if settled.problems:
         raise CannotRun(settled.problems[0])
-    return SteadyView(m, expected_line(m, batches))
+    return m, expected_line(m, batches)
 
 
 @lru_cache(maxsize=8192)

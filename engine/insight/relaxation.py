@@ -125,7 +125,7 @@ def at(base: Scenario, limit: str, rate: float) -> Scenario:
 
 def log(base: Scenario, bound: int) -> Log:
     """Return the account of the MLP log on one machine, `base` settled and strict."""
-    free, strict = _unlimited(base), view(base)
+    free, strict = _unlimited(base), cost(base)
     writing, gate, unlimited = float(free.template.durations[0, free.template.roll]), gate_seconds(free), middle_step(free)
     rates = ends(base)
     limit = min(rates, key=rates.__getitem__)
@@ -135,14 +135,14 @@ def log(base: Scenario, bound: int) -> Log:
         writing=writing,
         gate=gate,
         needed=_needed(base, closed_form(writing, gate, unlimited), (1 + SLACK) * unlimited),
-        strict=strict.steady.step,
+        strict=strict.seconds,
         own=cost(with_values(base, {BOUND: bound})).seconds,
         unlimited=unlimited,
     )
 
 
 def _unlimited(base: Scenario) -> Timeline:
-    return view(with_values(base, {BOUND: UNLIMITED}), FEW).line
+    return view(with_values(base, {BOUND: UNLIMITED}), FEW)[1]
 
 
 def middle_step(line: Timeline) -> float:

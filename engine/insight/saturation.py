@@ -7,7 +7,9 @@ import numpy as np
 from ..core.graph import Task
 from ..hardware.device import seconds
 from ..scenario.scenario import Scenario, with_values
-from .cost import SteadyView, cost, view
+from ..schedule.machine import Machine
+from ..schedule.timeline import Timeline
+from .cost import cost, view
 from .decomposition import BOUND, START, asked_of_cxl
 from .relaxation import LINK, WIDEST, relaxable
 
@@ -85,39 +87,38 @@ def _saturation(base: Scenario) -> Saturation:
             middle = (low * high) ** 0.5
             low, high = (middle, high) if step(middle) - step(2 * middle) >= GAIN * step(middle) else (low, middle)
         enough = high
-    found = view(with_values(base, {LINK: min(2 * enough, WIDEST) if enough else WIDEST}))
-    most = max(found.steady.rows, key=lambda row: row["Exposed [s]"])
-    device = _short(found, most["Device"])
+    m, line = view(with_values(base, {LINK: min(2 * enough, WIDEST) if enough else WIDEST}))
+    most = max(line.steady.rows, key=lambda row: row["Exposed [s]"])
+    device = _short(m, most["Device"])
     return Saturation(
         system=base.system,
         curve=curve,
         enough=enough,
         at_enough=step(enough or WIDEST),
-        step=found.steady.step,
+        step=line.steady.step,
         stage=most["Stage"],
         device=device,
         exposed=most["Exposed [s]"],
-        carried=_carried(found),
+        carried=_carried(m, line),
     )
 
 
-def _short(found: SteadyView, device: str) -> str:
-    return found.machine.devices[device].title.split(",")[0]
+def _short(m: Machine, device: str) -> str:
+    return m.devices[device].title.split(",")[0]
 
 
-def _carried(found: SteadyView) -> tuple[Carried, ...]:
+def _carried(m: Machine, line: Timeline) -> tuple[Carried, ...]:
     """Return the link's work by task, the longest first."""
-    rows = [
-        _one(found, k, task) for k, task in enumerate(found.line.graph.tasks) if any(one.device == "cxl" for one in task.demands)
-    ]
+    tasks = enumerate(line.graph.tasks)
+    rows = [_one(m, line, k, task) for k, task in tasks if any(one.device == "cxl" for one in task.demands)]
     return tuple(sorted((row for row in rows if row.busy > 0), key=lambda row: -row.busy))
 
 
-def _one(found: SteadyView, k: int, task: Task) -> Carried:
+def _one(m: Machine, line: Timeline, k: int, task: Task) -> Carried:
     """Tell a task's work on the link apart: exposed only if the link sets the task's pace."""
-    mean = [(float(np.mean(seconds(found.machine.devices[d.device], d.work))), d.device) for d in task.demands]
-    busy = float(found.line.ran[k]) * next(spent for spent, device in mean if device == "cxl")
+    mean = [(float(np.mean(seconds(m.devices[d.device], d.work))), d.device) for d in task.demands]
+    busy = float(line.ran[k]) * next(spent for spent, device in mean if device == "cxl")
     slowest = max(mean)[1]
-    exposed = found.steady.exposed[k] if slowest == "cxl" else 0.0
+    exposed = line.steady.exposed[k] if slowest == "cxl" else 0.0
     by = f"beside {task.during}" if task.during else "beside other work"
-    return Carried(task.name, busy, min(exposed, busy), by if slowest == "cxl" else f"at the pace of {_short(found, slowest)}")
+    return Carried(task.name, busy, min(exposed, busy), by if slowest == "cxl" else f"at the pace of {_short(m, slowest)}")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from ..core.arrays import Row
+from ..errors import CannotRun
 from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
 from ..schedule.evaluate import NotScheduled
@@ -53,9 +54,9 @@ def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[s
 
 def unscheduled_result(one: NotScheduled) -> Result:
     """Return the result of a scenario that never got a schedule; one that is refused has no numbers at all."""
-    if one.error:
+    if one.error and not isinstance(one.error, CannotRun):
         return Result(one.scenario, ran=False, outcome=str(one.error), results={})
-    return infeasible_result(one.scenario, one.problems)
+    return infeasible_result(one.scenario, (str(one.error),) if one.error else one.problems)
 
 
 def infeasible_result(asked: Scenario, problems: tuple[str, ...]) -> Result:

@@ -1,0 +1,47 @@
+"""Draws docs/performance.md from the rows that `bench --json docs/performance.json` has kept."""
+
+import json
+from math import log10
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent.parent / "docs"
+KEPT, PAGE = DOCS / "performance.json", DOCS / "performance.md"
+HEAD = """# Performance: how fast, beside whom
+
+`make bench` measures every row on this computer in one run; peers that are not installed (`benchmarks/requirements.txt`)
+stay empty. `python -m engine bench --json docs/performance.json && python -m benchmarks.draw` keeps the rows and draws this
+page from them. Both sides do the same work in turns in one process, results are compared before
+time counts, and a row counts as passed only if they are equal. Seconds are of the processor, of P13 and P14 of the clock; they
+differ between computers, ratios less so. On the scale `|` is what must be reached, `●` what is; each mark left or right is
+a quarter of a power of ten.
+
+| # | what | beside | ours [s] | theirs [s] | ratio | must | stretch | scale | results |
+|---|---|---|---:|---:|---:|---:|---:|---|---|
+"""
+MARKS, HALF = 4, 8  # marks to a power of ten; marks on either side of what must be reached
+
+
+def drawn(rows: list[dict[str, Any]]) -> str:
+    """Return the page for the rows of `bench --json`."""
+    return HEAD + "".join(map(_row, rows))
+
+
+def _row(row: dict[str, Any]) -> str:
+    told = [row["name"], row["title"], row["peer_name"]]
+    if row["ratio"] is None:
+        return f"| {' | '.join(told)} | | | | {row['target']:.3g} | {row['stretch']:.3g} | | not measured |\n"
+    numbers = [f"{row[name]:.3g}" for name in ("ours", "peer", "ratio", "target", "stretch")]
+    verdict = ("equal" if row["equal_results"] else "DIFFERENT") + ("" if row["passed"] else ", must missed")
+    return f"| {' | '.join([*told, *numbers])} | `{_scale(row['ratio'] / row['target'])}` | {verdict} |\n"
+
+
+def _scale(share: float) -> str:
+    marks = ["·"] * (2 * HALF + 1)
+    marks[HALF] = "|"
+    marks[min(max(HALF + round(MARKS * log10(share)), 0), 2 * HALF)] = "●"
+    return "".join(marks)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(drawn(json.loads(KEPT.read_text())))
