@@ -34,11 +34,6 @@ def test_prices_and_sizes_alone_move_the_capital_cost():
     assert {"price", "card-price"} <= moving <= {"price", "card-price", "capacity", "module-capacity"}
 
 
-def test_what_the_scenario_assumes_is_certain():
-    fixed = with_values(BASE, {"machine.assume": (("pmem.in-place-update-rate", 1.2),)})
-    assert "pmem.in-place-update-rate" in uncertain(BASE) and "pmem.in-place-update-rate" not in uncertain(fixed)
-
-
 def test_bands_repeat_and_lie_between_the_extremes():
     first, again = bands(BASE, 16), bands(BASE, 16)
     assert first == again

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.sweep import links
+from pages.explore.tiles import WAITING
 from tests.browser.conftest import READY, WINDOWS, assert_fits
 
 ANSWER_MS = 60_000
@@ -167,3 +168,20 @@ def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
         settled(page)
         expect(page).to_have_url(re.compile(f"capacity_GiB={capacity}.0&.*bandwidth_GBps={bandwidth}.0&"), timeout=ANSWER_MS)
         page.wait_for_timeout(100 * number)
+
+
+@pytest.mark.slow
+def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
+    page = visit(f"{server}/explore?preset=trainingcxl-rm4&data.batch_size=80")
+    expect(page.get_by_text(re.compile(r"Under each tile: its range in 9 of 10 draws"))).to_be_visible(timeout=ANSWER_MS)
+    assert settled(page).get_by_text(WAITING).count() == 0
+    page.wait_for_timeout(1500)  # the timer has ended: nothing is drawn anew
+    assert page.get_by_text(WAITING).count() == 0 and page.outside == []
+
+
+@pytest.mark.slow
+def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the_same_scenario(server, visit):
+    page = visit(f"{server}/explore?preset=trainingcxl-rm1&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
+    settled(page).get_by_test_id("stMain").get_by_role("link", name="see Reproduce").click()
+    expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
+    expect(settled(page)).to_have_url(re.compile("/reproduce.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)

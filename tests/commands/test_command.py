@@ -65,6 +65,7 @@ def sweep(store: Path, *words: str) -> "subprocess.Popen[str]":
         "study accuracy --seeds 1",
         "study accuracy --out /no/such/folder/study.jsonl",
         "serve --idle-exit -1",
+        "serve --quota-GiB none",
     ],
 )
 def test_a_bad_command_ends_with_2_and_one_line(words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,17 +64,6 @@ def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer
         assert learned(result) == undisturbed, at
 
 
-@optimizers
-def test_dram_keeps_nothing_and_starts_again_at_the_first_batch(optimizer):
-    elapsed = quiet("dram", optimizer).results["Elapsed [s]"]
-    result = simulate(tiny("dram", optimizer, [0.6 * elapsed]))
-    assert recoveries(result) == [0]
-    assert learned(result) == learned(quiet("dram", optimizer))
-    lost = int(result.results["Lost batches"])
-    assert 20 <= lost <= 28
-    assert [row["Batch"] for row in result.training] == [*range(lost - 1), *range(40)]
-
-
 SLOW = {"machine.cxl_bandwidth_GBps": 0.1, "machine.cxl_latency_ns": 1e5}
 
 

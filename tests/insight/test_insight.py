@@ -4,12 +4,14 @@ from functools import cache
 from itertools import pairwise
 from math import ceil, prod
 
+import numpy as np
 import pytest
 
 from engine.core.work import Persist, RowLog, RowReads, TopPart
 from engine.errors import CannotRun
 from engine.estimate import estimate
 from engine.hardware.device import seconds
+from engine.insight import planner_gap
 from engine.insight.cost import cost
 from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way
 from engine.insight.relaxation import LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
@@ -17,7 +19,9 @@ from engine.insight.saturation import saturation
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.systems.traffic import mlp_bytes, top_widths
+from engine.workload import spectrum
 from engine.workload.accesses import expected
+from engine.workload.popularity import Popularity
 from pages.why import sentences
 from tests.cases import each
 from tests.machines import PRESETS, ready, scenario
@@ -221,3 +225,17 @@ def test_links_of_several_expanders_count_as_one_of_their_joint_bandwidth():
     assert ends(relaxable(four)) == ends(relaxable(one)) and relaxation(four).now == relaxation(one).now
     assert ends(relaxable(automatic))["cxl"] == pytest.approx(16 * 63e9 / 16 * 0.82)
     assert [found.enough for found in saturation(four)] == [found.enough for found in saturation(one)]
+
+
+def test_the_planner_is_28_times_off_on_a_million_zipf_rows_ten_of_it_by_derating():
+    rows = 10**6
+    share = 1 / np.arange(1, rows + 1) ** 1.05
+    hit_rate = share[:15_000].sum() / share.sum()
+    found = planner_gap.overlay(0.015, hit_rate)
+    assert found.planner == pytest.approx((0.015 * 897e9 + 0.985 * 32e9) / 10)
+    assert found.real / found.planner == pytest.approx(28, abs=0.7)
+    assert prod(found.factors) == pytest.approx(found.real / found.planner)
+    derating, hits, mixing = found.factors
+    assert derating == pytest.approx(10) and hits * mixing == pytest.approx(2.8, abs=0.07) and hits > 15 and mixing < 0.2
+    space = spectrum.spectrum(Popularity((), 1.0, 1.05, 0.0, rows, rows))
+    assert float(spectrum.head_mass(space, 15_000)) == pytest.approx(hit_rate, abs=1e-3)

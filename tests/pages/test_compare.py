@@ -21,12 +21,6 @@ STEP = "Step time [ms]"
 MIXED = ("cxl", "all-hbm", "hotline", "bagpipe")
 
 
-@pytest.fixture(autouse=True)
-def own_store(monkeypatch, tmp_path):
-    """Let no run that was kept elsewhere appear on the page."""
-    monkeypatch.chdir(tmp_path)
-
-
 def opened(page="compare", **query):
     return apps.opened(page, {key.replace("__", "."): value for key, value in query.items()})
 

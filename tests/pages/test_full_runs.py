@@ -31,9 +31,8 @@ def struck():
 
 
 @pytest.fixture
-def page(monkeypatch, tmp_path):
+def page(monkeypatch):
     """Return the app on Compare, with a store of its own whose service never comes to compute."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(service, "ensure_service", lambda _: None)
     return apps.opened("compare", {"preset": "tiny", "axis": "system:" + ",".join(SYSTEMS)})
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, history
-from engine.store import columns, kept, requests
+from engine.store import kept, requests
 from engine.store.database import DEFAULT, opened
 from engine.sweep import links
 from pages.history import history_charts, history_panel, history_tables
@@ -22,11 +21,6 @@ from tests import apps
 from tests.service_fakes import ask, scenario, scenarios
 
 STEP = "Step time [ms]"
-
-
-@pytest.fixture(autouse=True)
-def own_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
@@ -181,24 +175,16 @@ def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() 
     )
 
 
-def test_points_that_were_read_stay_until_their_request_has_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = asked(range(10, 14)), asked(range(12, 20), finished=5)
-    reads: list[int] = []
-
-    def counted(store: Path, request: int, real: Any = columns.read) -> Any:
-        reads.append(request)
-        return real(store, request)
-
-    monkeypatch.setattr(columns, "read", counted)
-    for _ in range(3):
-        frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
-    assert sorted(reads) == [one, other] and len(frame) == 9
-    reads.clear()
+def test_points_of_all_requests_stand_in_one_table_and_late_ones_join_them() -> None:
+    asked(range(10, 14))
+    asked(range(12, 20), finished=5)
+    frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
     late = Result(scenario(19), ran=True, outcome="It completed.", results={STEP: 19.0, "AUC": 0.7})
     with opened(DEFAULT) as store:
         kept.keep(store, [(key(scenario(19), "estimate"), kept.row_text(late))])
     frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
-    assert reads == [other] and sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16, 19]
+    assert sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16, 19]
 
 
 def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkeypatch: pytest.MonkeyPatch) -> None:

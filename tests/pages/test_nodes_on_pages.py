@@ -47,8 +47,7 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
     assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": nodes["dram-hbm-nodes"] / 2}, "x").startswith("2× as many as the ")
 
 
-def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch):
     monkeypatch.setattr("pages.explore.sureness.found", lambda _: {})
     app = apps.opened(query={"preset": "mtrains-capacity"})
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")

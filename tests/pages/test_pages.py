@@ -7,7 +7,6 @@ from types import ModuleType
 import pytest
 
 from engine import estimate as real_estimate
-from engine.insight import knob_effect
 from engine.results.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
@@ -24,13 +23,11 @@ BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBp
 
 
 @pytest.fixture
-def engine(monkeypatch, tmp_path):
-    """Put the made-up engine in place of the real one, and the store into a folder of its own."""
+def engine(monkeypatch):
+    """Put the made-up engine in place of the real one."""
     quick = ModuleType("engine.estimate")
     vars(quick).update(vars(real_estimate), estimate=fakes.estimate)
-    assert knob_effect.estimate is real_estimate.estimate, "the sidebar asks the real engine which knobs act"
     monkeypatch.setitem(sys.modules, "engine.estimate", quick)
-    monkeypatch.chdir(tmp_path)
     yield from without_pages(monkeypatch)
 
 

@@ -20,17 +20,11 @@ from pages.reproduce import gap_panel
 from tests import apps
 
 
-@pytest.fixture
-def opened(monkeypatch, tmp_path):
-    """Return `open(**knobs)`, which runs the app on a link, with the real engine and a store of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(**knobs):
-        app = apps.opened(query=knobs)
-        assert not app.exception
-        return app
-
-    return run
+def opened(**knobs):
+    """Return the app on a link, with the real engine."""
+    app = apps.opened(query=knobs)
+    assert not app.exception
+    return app
 
 
 def beside_knobs(app):
@@ -41,7 +35,7 @@ def beside_knobs(app):
     return [one.value.replace("\\", "") for one in app.sidebar.markdown if "constants in use" in one.value]
 
 
-def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources(opened):
+def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources():
     told = "\n".join(beside_knobs(opened(**{"preset": "trainingcxl-rm1", "machine.assume": "pmem.read-rate=5.25"})))
     assumed = with_values(preset("trainingcxl-rm1").scenario, {"machine.assume": (("pmem.read-rate", 5.25),)})
     for one in constants(assumed).values():
@@ -62,12 +56,12 @@ def told(app):
     return [caption.value.replace("\\", "") for caption in app.sidebar.caption]
 
 
-def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not(opened):
+def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not():
     assert "No effect here: system pmem uses no CXL link." in told(opened(preset="tiny", system="pmem"))
     assert not any("No effect" in text for text in told(opened(preset="trainingcxl-rm1", system="cxl")))
 
 
-def test_the_knobs_of_a_group_say_it_once_the_group_is_open(opened):
+def test_the_knobs_of_a_group_say_it_once_the_group_is_open():
     app = opened(preset="tiny", system="cxl")
     assert not any("uses no SSD" in text for text in told(app))
     app.session_state["group machine"] = True
@@ -78,7 +72,7 @@ def under_tiles(app):
     return [caption.value.replace("\\", "") for caption in app.main.caption]
 
 
-def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still(opened):
+def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still():
     app = opened(preset="trainingcxl-rm4", **{"data.batch_size": "96"})
     assert under_tiles(app).count(tiles.WAITING) == len(app.metric) == len(tiles.OF_AN_ESTIMATE)
     scenario = with_values(preset("trainingcxl-rm4").scenario, {"data.batch_size": 96})
@@ -131,7 +125,7 @@ def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_g
     assert last in app.markdown[0].value and not app.run().button
 
 
-def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(opened):
+def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late():
     def late(ours):
         app = opened(preset="tiny", system="pmem")
         app.selectbox(key="knob system").set_value("cxl").run()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.crashcheck.judge import judge, judge_damaged
-from engine.errors import BadInput, CannotRun
+from engine.errors import CannotRun
 from engine.persistence.crash_media import CrashMedia, Power
 from engine.persistence.layout import DATA, MediumLayout
 from engine.persistence.logs import LOGS
@@ -113,8 +113,3 @@ def test_an_unfinished_mlp_log_cannot_be_committed():
     rows = LOGS["undo"].log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).before)
     with pytest.raises(CannotRun, match="holds 40 of 88 bytes"):
         LOGS["undo"].commit(media, tale.layout, rows, log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0))
-
-
-def test_a_position_beyond_63_bits_is_refused():
-    with pytest.raises(BadInput, match="63 bits"):
-        Position(-1, 0)

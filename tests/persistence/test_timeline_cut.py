@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.crashcheck.judge import judge, judge_resumed
-from engine.errors import BadInput
 from engine.persistence.protocol import Position
 from engine.persistence.recovery import recover
 from engine.persistence.replay import PersistEvent, Start, survive
@@ -63,10 +62,3 @@ def test_an_mlp_log_that_spans_batches_counts_only_when_it_has_ended(done):
     recovered = recover(media, tale.layout, "undo", tale.bound)
     assert (recovered.embedding_batch, recovered.mlp_batch) == (2, 1 if done == 1 else 0)
     assert recovered.mlp.tobytes() == tale.mlps[recovered.mlp_batch].tobytes()
-
-
-def test_an_unknown_operation_is_answered_with_the_nearest_known_one():
-    tale = story()
-    start = Start(tale.tables[0], tale.mlps[0], Position(0, 0))
-    with pytest.raises(BadInput, match="did you mean embedding log"):
-        survive(tale.layout, start, [PersistEvent("embeding log", 0, 1.0)], {0: tale.change(0)}, "undo", np.random.default_rng(0))

@@ -11,7 +11,6 @@ from engine.schedule.timeline import fraction_done
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
-from tests.cases import each
 
 SYSTEMS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
 
@@ -47,16 +46,6 @@ def test_a_recovery_pays_for_the_rows_it_puts_back_and_for_the_log_it_reads(syst
     late = middle + 0.9 * struck.results["Recovery time [s]"]
     twice = simulate(with_values(scenario, {**wait, "faults.power_loss_at_seconds": (middle, late)}))
     assert twice.results["PMEM written [GB]"] > struck.results["PMEM written [GB]"]
-
-
-@each("system", SYSTEMS)
-def test_a_power_loss_in_the_middle_of_a_batch_loses_that_batch_alone(system):
-    scenario = tiny(system=system, **{"run.batches": 20})
-    _, line = lasting(scenario, 20)
-    middle = float(line.start[1, line.graph.index("Bottom MLP forward")]) / 2
-    result = simulate(with_values(scenario, {"faults.power_loss_at_seconds": (middle,)}))
-    assert result.events[0]["Batch"] == 0
-    assert result.results["Lost batches"] == 1
 
 
 def test_work_without_duration_is_no_division_by_almost_nothing():

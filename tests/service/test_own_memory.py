@@ -61,8 +61,8 @@ def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.Mo
         assert process.physical() == expected
 
 
-def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_kept(tmp_path: Path) -> None:
-    store, points = tmp_path / "store.sqlite", [scenario(1), scenario(HUNGRY), scenario(2)]
+def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_kept(store: Path) -> None:
+    points = [scenario(1), scenario(HUNGRY), scenario(2)]
     request = requests.submit(store, points, "estimate", keeps_on=True)
     service.serve(store, 1, 0.0, COMPUTE)
     (failure,) = status.failures(store, request)
@@ -108,8 +108,7 @@ def no_room(*_: object, **more: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = tmp_path / "store.sqlite"
+def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = requests.submit(store, scenarios([1, 2, 3]), "full", keeps_on=True)
     with monkeypatch.context() as full:
         full.setattr(import_module("loky.backend.synchronize"), "_SemLock", no_room)
@@ -121,8 +120,7 @@ def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(tmp_path: 
 
 
 @pytest.mark.parametrize("call", ["subprocess.run", "pathlib.Path.open"])
-def test_a_service_that_the_system_cannot_start_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    store = tmp_path / "store.sqlite"
+def test_a_service_that_the_system_cannot_start_is_a_sentence(store: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     requests.submit(store, scenarios([1]), "full")
     monkeypatch.setattr(call, no_room)
     said = service.ensure_service(store)

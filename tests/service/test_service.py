@@ -15,6 +15,7 @@ from engine.scenario.keys import key
 from engine.service import service
 from engine.store import kept, requests, status
 from engine.store import owner as ownership
+from tests.kill_storm import storm
 from tests.service_fakes import (
     BUGGY,
     COMPUTE,
@@ -69,6 +70,13 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
     alone = [compute(one, "full", None, lambda _: False) for one in scenarios(SEEDS, 0.3)]
     assert table(store, scenarios(SEEDS, 0.3)) == csv_text(alone, "full")
+
+
+@pytest.mark.slow
+def test_random_kills_of_workers_services_apps_and_commands_lose_change_and_repeat_nothing(tmp_path: Path) -> None:
+    """`python -m tests.kill_storm --kills 1000` is the long one."""
+    found = storm(tmp_path, 40, seed=1)
+    assert {"worker", "service", "app", "command"} <= set(found)
 
 
 def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) -> None:

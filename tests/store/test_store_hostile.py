@@ -29,8 +29,7 @@ REMEDY = r"(choose another with --store FILE|name a file, free some space, and t
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_store_is_a_sentence(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
+def test_what_is_no_store_is_a_sentence(kind: str, path: Path) -> None:
     KINDS[kind](path)
     for use in (
         lambda: status.status(path, 1),
@@ -43,16 +42,15 @@ def test_what_is_no_store_is_a_sentence(kind: str, tmp_path: Path) -> None:
     assert main(["serve", "--salvage", "--idle-exit", "0", "--store", str(path)]) == 2
 
 
-def test_a_salvage_by_a_link_s_name_meets_the_owner(tmp_path: Path) -> None:
-    path, link = tmp_path / "store.sqlite", tmp_path / "link.sqlite"
+def test_a_salvage_by_a_link_s_name_meets_the_owner(path: Path) -> None:
+    link = path.with_name("link.sqlite")
     with opened(path):
         link.symlink_to(path)
     with owning(path), pytest.raises(AlreadyOwned):
         salvage(link)
 
 
-def test_a_damaged_quota_is_the_usual_one(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
+def test_a_damaged_quota_is_the_usual_one(path: Path) -> None:
     quota.limit(path, 1.0)
     ask(path, "UPDATE settings SET value = 'lots'")
     assert quota.usage(path).quota == int(quota.DEFAULT_GiB * quota.GiB)

@@ -109,28 +109,3 @@ def test_the_owner_keeps_the_quota_that_serve_was_given(path: Path) -> None:
     found = quota.usage(path)
     assert found.quota == int(0.001 * quota.GiB) and 30 < found.results < 70
     assert found.used <= found.quota
-
-
-def test_a_quota_without_sense_is_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "--store", str(path), "--quota-GiB", "none"]) == 2
-    assert "'none' is not a number of GiB from 0.001 to 1e6" in capsys.readouterr().err
-
-
-def test_an_owner_looks_at_the_quota_now_and_then_and_the_seldomer_the_longer_it_takes(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, looks = [100.0], []
-    monkeypatch.setattr(quota.time, "monotonic", lambda: clock[0])
-    room = quota.Room()
-
-    def look(_: object) -> int:
-        looks.append(clock[0])
-        clock[0] += 0.5  # a long look
-        return 0
-
-    monkeypatch.setattr(quota, "keep", look)
-    with opened(path) as store:
-        for _ in range(200):
-            room.tend(store)
-            clock[0] += 0.1
-    assert looks[0] == 100.0 and looks[1] >= looks[0] + 10.0  # half a second is a twentieth of ten

@@ -10,6 +10,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.amounts.counted import counted_traffic
+from engine.estimate import estimate
 from engine.registry import every, load, names
 from engine.results.csv_table import csv_text
 from engine.results.metrics import metrics
@@ -23,6 +24,9 @@ from tests.machines import planned, ready
 from tests.oracles import simpy_machine
 from tests.schedule.test_schedule import agree
 
+PARTS = [
+    (path, part) for path, knob in KNOBS.items() if path[:8] == "machine." and knob.kind == "choice" for part in knob.allowed
+]
 BATCHES = 10
 QUICK = {"faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}
 
@@ -75,6 +79,8 @@ def test_where_rows_are_kept_changes_no_loss_and_a_system_without_a_log_starts_a
     assert learned(struck_once(system)) == learned(quiet(system)) == learned(quiet("all-hbm"))
     again = struck_once(system).events[1]["Batch"] == 0
     assert again == (load("systems", system).log_policy.log == "")
+    rows = [row["Batch"] for row in struck_once(system).training]
+    assert not again or rows == [*range(len(rows) - BATCHES), *range(BATCHES)], "what was lost stays in the curve"
 
 
 def test_a_system_known_by_its_headline_alone_says_so_where_systems_are_listed(capsys):
@@ -104,6 +110,15 @@ def test_a_fault_that_strikes_is_told_and_the_run_ends_in_a_sentence(name):
     assert struck.ran or struck.outcome.startswith("unrecoverable: ")
     kept = every("faults")[name].kind != "fail-stop" or struck.results["Elapsed [s]"] > span
     assert kept and all(row["What"] for row in struck.events)
+
+
+@each("system", names("systems"), few=7)
+def test_a_system_runs_on_every_part_or_says_why_not(system):
+    base = with_values(preset("tiny").scenario, {"system": system, "run.training": False})
+    for path, part in PARTS:
+        result = estimate(with_values(base, {path: part}))
+        assert result.ran or result.outcome.endswith(".")
+        assert not result.ran or result.results["Step time [ms]"] > 0
 
 
 @each("metric", metrics())

@@ -48,11 +48,6 @@ REFUSALS = {
         more(SECOND),
         "Scrub and Embedding log both run in the background of pmem, which has room for one; give one of them a lane of its own.",
     ),
-    "a second background task in a named lane": (
-        "pmem",
-        more(replace(SECOND, demands=(replace(IDLE[0], lane="drain"),))),
-        "Scrub and Home write both run in the background of lane 'drain' of pmem",
-    ),
     "a second rolling log": (
         "cxl-b",
         more(ROLLING),

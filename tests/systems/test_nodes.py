@@ -10,7 +10,7 @@ from engine.estimate import estimate
 from engine.hardware.devices.gpu import memory_bytes
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import MOST_NODES, for_capacity, on, settle
+from engine.schedule.machine import MOST_NODES, for_capacity, on
 from engine.systems.capacity import activation_bytes, fit
 from engine.systems.placement import USABLE
 from engine.systems.traffic import mlp_bytes, table_bytes
@@ -70,12 +70,6 @@ def test_a_model_that_no_number_of_nodes_holds_says_what_it_lacks():
 def test_a_system_of_one_gpu_refuses_a_target():
     result = estimate(with_values(Scenario(), {"machine.target_throughput": 1e3}))
     assert "machine.target_throughput is not possible: system=cxl" in result.outcome
-
-
-def test_without_a_target_the_gpus_asked_for_are_taken():
-    asked = on(MTRAINS, 3)
-    assert settle(asked).scenario.machine.num_gpus == 24
-    assert estimate(asked).results[NODES] == 3
 
 
 def test_an_estimate_of_856_tables_is_quick_once_their_popularity_is_known():
