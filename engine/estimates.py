@@ -64,4 +64,5 @@ def _whole(average: Steady, batches: int) -> Whole:
     """Scale the steady state to so many batches."""
     busy, joules = (np.array([*some.values()]) * batches for some in (average.busy, average.dynamic))
     work = Worked(busy, joules, average.written * batches, average.media_written * batches)
-    return Whole(average.step * batches, work, average.stage("Checkpoint") * batches, average.logs * batches)
+    logs = sum([joules for stage, _, _, _, joules in average.cells if stage == "Checkpoint"])
+    return Whole(average.step * batches, work, average.stage("Checkpoint") * batches, logs * batches)

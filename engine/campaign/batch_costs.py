@@ -6,10 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.graph import Task, TaskGraph
-from ..errors import CannotRun
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.fail_slow import slow_devices
-from ..schedule.machine import Machine, expected_line, machine_of, settle
+from ..schedule.machine import Machine, expected_line, ready
 from ..schedule.timeline import timeline, worked
 from ..systems.steps.recovery import recover
 from ..systems.system import LogPolicy, RecoveryWork
@@ -35,15 +34,6 @@ def without_log(graph: TaskGraph) -> TaskGraph:
 def _logs(task: Task) -> bool:
     """Tell whether only the log needs a task: its stage says so, or, for the hand-off to it, its name."""
     return task.stage == "Checkpoint" or task.name.startswith("Checkpoint")
-
-
-def ready(scenario: Scenario) -> Machine:
-    """Settle a scenario and build its machine; raises CannotRun where it does not fit."""
-    settled = settle(scenario)
-    m = machine_of(settled.scenario)
-    if settled.problems:
-        raise CannotRun(" ".join(settled.problems))
-    return m
 
 
 def unlogged_costs(scenario: Scenario) -> Pace:

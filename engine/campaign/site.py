@@ -7,7 +7,7 @@ from ..hardware.device import Device, assumed, gpus_in_node, joules, nodes, seco
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES
 from ..scenario.scenario import Scenario
-from ..schedule.machine import Machine
+from ..schedule.machine import Machine, ready
 from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB
 from . import batch_costs
@@ -18,7 +18,7 @@ PROBE = 1e9
 
 def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float | None) -> Site:
     """Return the site of a scenario; `own` is its pace under a protection's log. Raises CannotRun where it does not fit."""
-    m = batch_costs.ready(scenario)
+    m = ready(scenario)
     machine, bare = m.scenario.machine, batch_costs.unlogged_costs(scenario)
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB

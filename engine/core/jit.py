@@ -4,7 +4,6 @@ Numba keeps an entry on disk until its own file changes, whatever becomes of wha
 So the name of its cache file says what all of that was: after a change it is looked for under another name.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -62,9 +61,9 @@ def _frozen(value: Any) -> bool:
 def _drop(folder: str, kernel: str, made_of: str) -> None:
     """Remove files of a kernel as it was; a process that still has the old one compiles it again."""
     with suppress(OSError):
-        for name in os.listdir(folder):
-            if name.startswith(kernel) and not name.startswith(kernel + made_of):
-                os.unlink(os.path.join(folder, name))
+        for file in Path(folder).glob(f"{kernel}*"):
+            if not file.name.startswith(kernel + made_of):
+                file.unlink()
 
 
 entry = _kept()

@@ -8,9 +8,6 @@ from ..errors import CannotRun
 from ..estimates import steady_states
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import NotScheduled
-from ..schedule.machine import Machine, expected_line, machine_of
-from ..schedule.timeline import Timeline
-from ..systems.capacity import fit
 
 
 @dataclass(frozen=True)
@@ -25,15 +22,6 @@ class BatchCost:
         """Return the difference: what is saved by going from this to the other."""
         stages = tuple(mine - others for mine, others in zip(self.stages, other.stages, strict=True))
         return BatchCost(self.seconds - other.seconds, self.joules - other.joules, stages)
-
-
-def view(scenario: Scenario, batches: int | None = None) -> tuple[Machine, Timeline]:
-    """Return a scenario's machine and expected timeline, of `batches` if given; raises CannotRun or BadKnob with the sentence."""
-    settled = fit(scenario)
-    m = machine_of(settled.scenario)
-    if settled.problems:
-        raise CannotRun(settled.problems[0])
-    return m, expected_line(m, batches)
 
 
 @lru_cache(maxsize=8192)

@@ -14,12 +14,12 @@ from ..core.work import Stream
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..schedule.machine import LONGEST, machine_of
+from ..schedule.machine import LONGEST, expected_line, machine_of, ready
 from ..schedule.timeline import Timeline
 from ..systems.capacity import fit
 from ..systems.traffic import mlp_bytes
 from ..units import GB
-from .cost import cost, view
+from .cost import cost
 from .decomposition import BOUND, RELAXED, asked_of_cxl
 
 SLACK = 0.01  # hidden means: within this share of the step time with a log that nobody waits for
@@ -142,7 +142,7 @@ def log(base: Scenario, bound: int) -> Log:
 
 
 def _unlimited(base: Scenario) -> Timeline:
-    return view(with_values(base, {BOUND: UNLIMITED}), FEW)[1]
+    return expected_line(ready(with_values(base, {BOUND: UNLIMITED})), FEW)
 
 
 def middle_step(line: Timeline) -> float:

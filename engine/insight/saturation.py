@@ -7,9 +7,9 @@ import numpy as np
 from ..core.graph import Task
 from ..hardware.device import seconds
 from ..scenario.scenario import Scenario, with_values
-from ..schedule.machine import Machine
+from ..schedule.machine import Machine, expected_line, ready
 from ..schedule.timeline import Timeline
-from .cost import cost, view
+from .cost import cost
 from .decomposition import BOUND, START, asked_of_cxl
 from .relaxation import LINK, WIDEST, relaxable
 
@@ -87,7 +87,8 @@ def _saturation(base: Scenario) -> Saturation:
             middle = (low * high) ** 0.5
             low, high = (middle, high) if step(middle) - step(2 * middle) >= GAIN * step(middle) else (low, middle)
         enough = high
-    m, line = view(with_values(base, {LINK: min(2 * enough, WIDEST) if enough else WIDEST}))
+    m = ready(with_values(base, {LINK: min(2 * enough, WIDEST) if enough else WIDEST}))
+    line = expected_line(m)
     most = max(line.steady.rows, key=lambda row: row["Exposed [s]"])
     device = _short(m, most["Device"])
     return Saturation(

@@ -10,6 +10,7 @@ from typing import Any
 from ..amounts.expected import expected_traffic
 from ..core.graph import check
 from ..core.memo import Recorder, remembered
+from ..errors import CannotRun
 from ..hardware.device import Device, check_assumptions, counted, name_of, within_host
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
@@ -46,6 +47,15 @@ def machine_of(scenario: Scenario) -> Machine:
     in_host = {"dram"} if not behind_link and "host" in parts else set()
     devices = {name: _powered(scenario.machine, name, name in in_host, factor) for name in parts}
     return Machine(scenario, chosen, system.log_policy(scenario, chosen), devices)
+
+
+def ready(scenario: Scenario) -> Machine:
+    """Settle a scenario and build its machine; raises CannotRun where it does not fit."""
+    settled = settle(scenario)
+    m = machine_of(settled.scenario)
+    if settled.problems:
+        raise CannotRun(settled.problems[0])
+    return m
 
 
 @remembered()

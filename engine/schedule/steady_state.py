@@ -40,11 +40,6 @@ class Steady:
             for stage, name, busy, exposed, joules in self.cells
         )
 
-    @property
-    def logs(self) -> float:
-        """Joules of checkpoints, static power apart."""
-        return sum([cell[4] for cell in self.cells if cell[0] == "Checkpoint"])
-
     def stage(self, name: str) -> float:
         """Exposed seconds of a stage."""
         return sum([cell[3] for cell in self.cells if cell[0] == name])
