@@ -9,13 +9,13 @@ only between tasks that wait for the same. Such a machine's times are those of t
 refused. Only graphs without background work and rolling logs have an order.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints
 from ...core.jit import inner
-from .template import NOBODY, Accounts, Averages, ScheduleState, Taken, Template
+from .template import FIRST, NOBODY, Accounts, Averages, ScheduleState, Taken, Template
 from .totals import Sums, Totals, enter
 
 LANES = 16  # machines at once; their times stand side by side
@@ -170,7 +170,8 @@ def _durations(accounts: Accounts, taken: Taken, machines: Ints, lasts: Floats) 
 def enter_lane(order: Order, place: Ints, lanes: Lanes, lane: int, p: int, averages: Averages, totals: Totals) -> bool:
     """Set what a lane's machine did when; returns False where its critical path is not certain."""
     width = len(order.server)
-    batches, reached, low, last = len(order.flat) // width, 0.0, 0.0, 0
+    last: Any = FIRST
+    batches, reached, low = len(order.flat) // width, 0.0, 0.0
     seen = batches - 2 if batches > 2 else batches
     for n in range(batches):
         last = n * width
