@@ -8,7 +8,6 @@ import ast
 import copy
 import hashlib
 import random
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,7 +155,7 @@ def draw(trees: list[dict[str, Place]], seed: int, count: int) -> list[str]:
 
 
 def mutate(checkout: Path, at: Place, operator: str, ordinal: int) -> str:
-    """Change one place in a checkout, forget the kernels compiled from it, and return what was changed, as a line."""
+    """Change one place in a checkout, and return what was changed, as a line."""
     node, new = at.sites[operator][ordinal]
     path = checkout / at.path
     lines = path.read_bytes().splitlines(keepends=True)
@@ -165,22 +164,4 @@ def mutate(checkout: Path, at: Place, operator: str, ordinal: int) -> str:
     last = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
     text = b"".join(lines)
     path.write_bytes(text[:first] + new.encode() + text[last:])
-    _forget(checkout, path, at.name)
     return f"{at.path}:{node.lineno}  {' '.join(text[first:last].decode().split())}  ->  {new}"  # type: ignore[attr-defined]
-
-
-def _forget(checkout: Path, changed: Path, name: str) -> None:
-    """Remove compiled kernels that hold the change: those of its file, and of files whose kernels name one of these."""
-    texts = {path: path.read_text(encoding="utf-8") for path in (checkout / "engine").rglob("*.py")}
-    kernels = {
-        path: re.findall(r"^@(?:njit|entry|by_zero|inner|overload).*\n(?:@.*\n)*def (\w+)", texts[path], re.M) for path in texts
-    }
-    stale, names = {changed}, {name.split("@")[0].split(".")[-1], *kernels[changed]}
-    if not kernels[changed] and not name.isupper():
-        return
-    while more := {p for p in texts if p not in stale and kernels[p] and names & set(re.findall(r"\w+", texts[p]))}:
-        stale |= more
-        names |= {kernel for path in more for kernel in kernels[path]}
-    for path in stale:
-        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]"):
-            compiled.unlink()

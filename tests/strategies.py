@@ -1,10 +1,12 @@
 """Hypothesis strategies that follow a knob's declaration: any value it can take, and any scenario."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
-from engine.errors import BadKnob
+from engine.errors import EmberpoolError
+from engine.registry import names
 from engine.scenario.knobs import NAME, Knob
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -31,17 +33,24 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
     return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
 
 
-def _scenario(name: str, changes: dict[str, Any]) -> Scenario:
+def _changed(base: Scenario, changes: dict[str, Any]) -> Scenario:
     try:
-        return with_values(preset(name).scenario, changes)
-    except BadKnob:
-        return preset(name).scenario
+        return with_values(base, changes)
+    except EmberpoolError:
+        return base
 
 
-def changes() -> st.SearchStrategy[dict[str, Any]]:
+def changes(paths: Sequence[str] = sorted(KNOBS)) -> st.SearchStrategy[dict[str, Any]]:
     """Return values for up to three knobs, by path."""
-    one = st.sampled_from(sorted(KNOBS)).flatmap(lambda path: st.tuples(st.just(path), knob_values(KNOBS[path])))
+    one = st.sampled_from(paths).flatmap(lambda path: st.tuples(st.just(path), knob_values(KNOBS[path])))
     return st.lists(one, max_size=3).map(dict)
 
 
-scenarios = st.builds(_scenario, st.sampled_from(preset_names()), changes())
+def under_any_system(paths: Sequence[str] = sorted(KNOBS), **knobs: Any) -> st.SearchStrategy[Scenario]:
+    """Return the smallest preset under any system, with some changes."""
+    tiny = with_values(preset("tiny").scenario, knobs)
+    bases = st.sampled_from(names("systems")).map(lambda system: with_values(tiny, {"system": system}))
+    return st.builds(_changed, bases, changes(paths))
+
+
+scenarios = st.builds(_changed, st.sampled_from(preset_names()).map(lambda name: preset(name).scenario), changes())

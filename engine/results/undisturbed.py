@@ -34,5 +34,4 @@ def undisturbed_result(point: DesignPoint, seen: Observed, notes: tuple[str, ...
     if seen.whole is None or _first_strike(point.machine.scenario) < seen.whole.elapsed:
         return None
     report = undisturbed_report(point, seen, seen.whole, point.plan.amounts.batches)
-    told = (*notes, *warnings(point.scenario, report))
-    return report_result(point.scenario, report, UNDISTURBED, told, seen.whole.line)
+    return report_result(point.scenario, report, UNDISTURBED, (*notes, *warnings(point.scenario, report)), seen.whole.line)

@@ -159,6 +159,8 @@ def _enter_window(
     last = _last(graph, state, batches - 1)
     low = state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
     averages.step[p] = (state.tasks[last].end - low) / seen
+    for k in range(width):
+        averages.exposed[p, k] = 0.0  # a machine that left its order has entered something here
     expose(graph, state, last, low, averages.exposed[p])
     for k in range(width):
         averages.exposed[p, k] /= seen

@@ -29,7 +29,7 @@ from engine.store.database import opened
 from tests.cases import each, examples
 from tests.machines import every_machine
 from tests.schedule.test_schedule import BENCH, random_graphs, seconds
-from tests.strategies import changes
+from tests.strategies import under_any_system
 
 STEP = "Step time [ms]"
 
@@ -49,15 +49,8 @@ def told(result):
 
 
 @examples(12)
-@given(st.lists(st.tuples(st.sampled_from(names("systems")), changes()), min_size=2, max_size=5))
-def test_points_estimated_together_say_to_the_bit_what_each_says_alone(asked):
-    some = []
-    for system, changed in asked:
-        base = with_values(preset("tiny").scenario, {"system": system})
-        try:
-            some.append(with_values(base, changed))
-        except EmberpoolError:
-            some.append(base)
+@given(st.lists(under_any_system(), min_size=2, max_size=5))
+def test_points_estimated_together_say_to_the_bit_what_each_says_alone(some):
     alone = [anew(scenario) for scenario in some]
     for order in (some, some[::-1]):
         found = dict(zip(order, map(told, estimates(order)), strict=True))
