@@ -134,7 +134,7 @@ def test_the_browsers_back_button_takes_a_knob_back(server, visit):
 @pytest.mark.slow
 def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(server, visit):
     page = visit(f"{server}/explore?preset=dlrm-kaggle&run.batches=20000&data.seed=99")
-    page.get_by_role("button", name=re.compile("^Run full training")).click()
+    settled(page).get_by_role("button", name=re.compile("^Run full training")).click()
     expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
     settled(page).reload()
     expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
