@@ -54,7 +54,7 @@ def ready(scenario: Scenario) -> Machine:
     settled = settle(scenario)
     m = machine_of(settled.scenario)
     if settled.problems:
-        raise CannotRun(settled.problems[0])
+        raise CannotRun(" ".join(settled.problems))
     return m
 
 

@@ -284,10 +284,14 @@ def link_costs(link):
 
 
 def test_the_first_batch_after_a_recovery_looks_all_its_rows_up_as_the_first_of_a_run_does():
-    m, amounts = ready(timed("cxl")), counted(timed("cxl"), 40)
-    resumed = SegmentSchedule(m, amounts, schedule(m, amounts), 20, 0.0, False).segment().timeline
+    asked = timed("cxl", **{"machine.assume": (("pmem.sequential-write-rate", 0.01),)})
+    m, amounts = ready(asked), counted(asked, 40)
+    planned = schedule(m, amounts)
+    resumed = SegmentSchedule(m, amounts, planned, 20, 0.0, False).segment().timeline
     lookups = resumed.template.durations[:, resumed.graph.index("Embedding lookup")]
     assert lookups[0] > 0 and not lookups[1:].any()
+    log = planned.template.roll
+    assert resumed.graph.tasks[log].server == planned.graph.tasks[log].server == ("pmem", "")
 
 
 def test_a_fault_during_a_full_checkpoint_recovers_from_the_log_before_it():
