@@ -6,10 +6,14 @@ import numpy as np
 
 from benchmarks.benchmark import Benchmark, interleaved
 from engine.core.graph import Demand, Task, TaskGraph
+from engine.core.jit import entry
 from engine.core.work import Move
 from engine.hardware.device import Device
-from engine.schedule.averages import schedule_alone
-from engine.schedule.timeline import timeline
+from engine.schedule.averages import start_over
+from engine.schedule.kernels.events import advance
+from engine.schedule.kernels.periodic import forget
+from engine.schedule.kernels.template import Past, ScheduleState, Template, begin
+from engine.schedule.timeline import Timeline, timeline
 
 TASKS, DEVICES, BATCHES = 50, 8, 100
 
@@ -51,14 +55,28 @@ def by_simpy(tasks: TaskGraph) -> np.ndarray:
     return ends
 
 
+def schedule(line: Timeline) -> ScheduleState:
+    """Schedule a timeline's machine once more; like the peer, without averaging what it did."""
+    graph, state = line.template, begin(line.template)
+    _schedule(graph, state, Past.empty(graph.durations.shape[1], graph.servers), line.kind, line.layout.accounts, line.taken)
+    return state
+
+
+@entry
+def _schedule(graph: Template, state: ScheduleState, past: Past, kind: Any, accounts: Any, taken: Any) -> None:
+    start_over(graph, state, kind, accounts, taken, 0)
+    forget(past)
+    advance(graph, state, past)
+
+
 def run() -> tuple[float, float, bool]:
     """Schedule one random graph both ways."""
     tasks = graph(np.random.default_rng(4))
     devices = {f"d{i}": Device(f"d{i}", "", {Move: lambda work: work.nbytes}) for i in range(DEVICES)}
     line = timeline(tasks, devices, BATCHES)
-    equal = bool(np.array_equal(line.end, by_simpy(tasks)))
-    arrays = line.template, line.kind, line.layout.accounts, line.taken
-    ours, peer = interleaved(lambda: schedule_alone(*arrays), lambda: by_simpy(tasks))
+    ends = schedule(line).tasks["end"].reshape(line.end.shape)
+    equal = bool(np.array_equal(ends, by_simpy(tasks)))
+    ours, peer = interleaved(lambda: schedule(line), lambda: by_simpy(tasks))
     return ours, peer, equal
 
 

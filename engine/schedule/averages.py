@@ -92,7 +92,7 @@ def _observe(
     graph: Template, state: ScheduleState, past: Past, machines: Ints, inputs: Inputs, averages: Averages, totals: Totals
 ) -> int:
     for p in machines:
-        _start_over(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
+        start_over(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
         forget(past)
         failed = advance(graph, state, past)
         if failed:
@@ -128,7 +128,7 @@ def _follow(
 
 
 @inner
-def _start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int) -> None:
+def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int) -> None:
     """Bring the state to where nothing has run, as far as it is looked at before it is written."""
     width = len(graph.tasks)
     for n in range(len(kind)):
