@@ -7,8 +7,8 @@ import streamlit as st
 from engine.sweep import links
 from pages.common import address, charts, downloads, estimates, frame, session, tables
 from pages.common.plain import plain
-from pages.compare import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, systems_panel
-from pages.explore import constants_panel
+from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, systems_panel
+from pages.design import constants_panel
 
 frame.guard()
 scenario = session.scenario()
@@ -43,7 +43,7 @@ st.markdown(f"**What does each give, and what does it cost?** Changes are agains
 downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, "Training system", compare_tables.labels(base))
 with st.container(horizontal=True):
     downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
-    sweep = links.link(scenario, session.base(), "sweep", (systems_panel.axis(systems),))
+    sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))
     st.link_button("Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own.")
 nodes_panel.draw(scenario, systems)
 

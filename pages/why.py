@@ -5,7 +5,7 @@ import streamlit as st
 from engine.insight.decomposition import other_way
 from pages.common import address, downloads, frame, session
 from pages.common.plain import plain
-from pages.explore import constants_panel
+from pages.design import constants_panel
 from pages.why import insights, sentences, why_charts, why_tables
 
 frame.guard()

@@ -14,11 +14,11 @@ APP = ROOT / "app.py"
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
-def opened(page: str = "explore", query: Mapping[str, str | list[str]] | None = None) -> AppTest:
+def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None) -> AppTest:
     """Return a page after its first run on these parameters of a link."""
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.query_params.update(query or {})
-    return (app if page == "explore" else app.switch_page(f"pages/{page}.py")).run()
+    return (app if page == "design" else app.switch_page(f"pages/{page}.py")).run()
 
 
 def link(query: str) -> dict[str, list[str]]:

@@ -79,7 +79,7 @@ def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
         "file": "" if scenario.data.digest else "it counts passes over a data file, and there is none.",
     }
     missing = off.get(knob.acts, "") or _needed(scenario, knob.needs)
-    where = "a campaign, on the page Faults" if knob.acts == "campaign" else "a full run"
+    where = "a campaign, on the page Failures" if knob.acts == "campaign" else "a full run"
     return KnobEffect(not missing, f"{NOTHING}: {missing}" if missing else f"Acts in {where}, not in the estimate.")
 
 

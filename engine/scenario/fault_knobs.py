@@ -137,7 +137,7 @@ class Faults:
         acts="outages",
     )
     campaign_days: float = knob(
-        30.0, "Campaign", "How long training goes on, on the page Faults.", unit="d", low=0.01, high=3650, acts="campaign"
+        30.0, "Campaign", "How long training goes on, on the page Failures.", unit="d", low=0.01, high=3650, acts="campaign"
     )
     trace: str = knob(
         "",

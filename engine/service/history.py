@@ -127,7 +127,7 @@ def reopening(points: Sequence[Scenario]) -> str:
         return ""  # settings come after a swept model, a link's knobs before it
     sample = links.Questions("" if str(points.sampling) == "grid" else str(points.sampling))
     base = with_values(points.base, dict(points.settings))
-    whole = links.link(base, page="sweep", axes=map(str, points.axes), questions=sample)
+    whole = links.link(base, page="search", axes=map(str, points.axes), questions=sample)
     return whole if len(whole) <= links.MOST_CHARACTERS else ""
 
 

@@ -1,8 +1,8 @@
 """Links: a whole scenario as text, by a preset and what differs, plus the versions it was made with.
 
-`/explore?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
+`/design?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
 `sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `pareto=Step time [ms],Capital cost [USD]`, and
-`pins=3,17`, its pinned points counted from 1. What History compares is `run=estimate:/sweep?...` once per request: how it
+`pins=3,17`, its pinned points counted from 1. What Runs compares is `run=estimate:/search?...` once per request: how it
 is computed, and the link that reopens it. A crash state of the log protocol adds its replay line, `crash=v1:...`.
 """
 
@@ -31,7 +31,7 @@ Pairs = list[tuple[str, str]]
 class Questions:
     """What a sweep is asked, as written: which points, the bounds that they must keep, the objectives of a Pareto front.
 
-    `pins` are the points that were pinned, counted from 1, and `runs` the requests that History compares.
+    `pins` are the points that were pinned, counted from 1, and `runs` the requests that Runs compares.
     """
 
     sample: str = ""
@@ -75,11 +75,11 @@ class Questions:
 
 
 def _compared(text: str) -> tuple[How, str]:
-    """Read `estimate:/sweep?...`; raises BadLink or BadKnob."""
+    """Read `estimate:/search?...`; raises BadLink or BadKnob."""
     way, _, link = text.partition(":")
     page = link.partition("?")[0]
     if way not in get_args(How) or not re.fullmatch("/[a-z]+", page):
-        raise BadLink(f"The link's run={text[:80]!r} cannot be read; write run=estimate:/sweep?... or run=full:/sweep?...")
+        raise BadLink(f"The link's run={text[:80]!r} cannot be read; write run=estimate:/search?... or run=full:/search?...")
     pairs = _pairs(link)
     if any(name == "run" for name, _ in pairs):
         raise BadLink(f"The link's run={text[:80]!r} compares others itself; name those instead.")
@@ -118,7 +118,7 @@ def query(
 def link(
     scenario: Scenario,
     base: str = DEFAULT,
-    page: str = "explore",
+    page: str = "design",
     axes: Iterable[str] = (),
     crash: str = "",
     questions: Questions = Questions(),

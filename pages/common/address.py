@@ -12,11 +12,11 @@ from engine.scenario.scenario import KNOBS, values
 from engine.sweep import links
 from pages.common import session
 from pages.common.plain import plain
-from pages.compare import systems_panel
-from pages.history import history_runs
-from pages.sweep import axes_panel, pinned, sweep_filters
-from pages.sweep.axes_panel import MOST_AXES
-from pages.workload import data_file
+from pages.systems import systems_panel
+from pages.runs import history_runs
+from pages.search import axes_panel, pinned, sweep_filters
+from pages.search.axes_panel import MOST_AXES
+from pages.data import data_file
 
 WRITTEN, AT, BANNER, OURS = "address written", "address written at", "banner", "redrawn by us"
 SETTLED_SECONDS = 2.0

@@ -1,29 +1,34 @@
-"""The pages, and the guard that gives a deep link to a cold server its frame."""
+"""The seven places, the old addresses that lead to them, and the guard that gives a deep link to a cold server its frame."""
+
+from functools import partial
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 FRAMED = "framed"
-
-
-def start() -> None:
-    """Lead the bare address to the first question."""
-    st.switch_page("pages/explore.py")
+PLACES = ("design", "compare", "why", "search", "failures", "data", "evidence", "runs")
+# Where what stood at an old address stands now; the scenario of a link comes along.
+MOVED = {
+    "explore": "design",
+    "sweep": "search",
+    "faults": "failures",
+    "workload": "data",
+    "reproduce": "evidence",
+    "history": "runs",
+}
 
 
 def pages() -> list[StreamlitPage]:
     """Return the pages of the navigation; the hidden first one answers the bare address."""
-    return [
-        st.Page(start, title="Emberpool", default=True, visibility="hidden"),
-        st.Page("pages/explore.py", title="Explore", url_path="explore"),
-        st.Page("pages/compare.py", title="Compare", url_path="compare"),
-        st.Page("pages/why.py", title="Why", url_path="why"),
-        st.Page("pages/faults.py", title="Faults", url_path="faults"),
-        st.Page("pages/sweep.py", title="Sweep", url_path="sweep"),
-        st.Page("pages/workload.py", title="Workload", url_path="workload"),
-        st.Page("pages/reproduce.py", title="Reproduce", url_path="reproduce"),
-        st.Page("pages/history.py", title="History", url_path="history"),
-    ]
+    lead = partial(st.Page, visibility="hidden")
+    start = lead(partial(_lead, "design"), title="Emberpool", url_path="start", default=True)
+    places = [st.Page(f"pages/{name}.py", title=name.capitalize(), url_path=name) for name in PLACES]
+    old = [lead(partial(_lead, new), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
+    return [start, *places, *old]
+
+
+def _lead(place: str) -> None:
+    st.switch_page(f"pages/{place}.py")
 
 
 def mark() -> None:

@@ -18,7 +18,7 @@ from engine.store.status import status as status_of
 from pages.common import session as session_state
 from pages.common.numbers import duration
 from pages.common.plain import plain
-from pages.workload import data_file
+from pages.data import data_file
 
 STORE = database.DEFAULT
 REFRESH_SECONDS = 1.0

@@ -9,7 +9,7 @@ from pages.common import session
 from pages.common.plain import plain
 from pages.sidebar import beside_knob, knob_widgets
 from pages.sidebar.knob_sections import section, sections
-from pages.workload import data_file
+from pages.data import data_file
 
 
 def draw() -> None:

@@ -8,11 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.sweep import links
-from pages.explore.tiles import WAITING
+from pages.common.frame import MOVED
+from pages.design.tiles import WAITING
 from tests.browser.conftest import READY, WINDOWS, assert_fits
 
 ANSWER_MS = 60_000
-PAGES = ["Explore", "Compare", "Why", "Faults", "Sweep", "Workload", "Reproduce", "History"]
+PAGES = ["Design", "Compare", "Why", "Search", "Failures", "Data", "Evidence", "Runs"]
 
 
 def settled(page):
@@ -64,20 +65,20 @@ def downloaded(page, name):
 
 @pytest.mark.parametrize(
     ("page_name", "heading"),
-    [("explore", "trains|train"), pytest.param("sweep", "Which design", marks=pytest.mark.slow)],
+    [("explore", "trains|train"), *(pytest.param(old, "", marks=pytest.mark.slow) for old in MOVED if old != "explore")],
 )
-def test_a_deep_link_to_a_cold_server_opens_its_page_in_its_frame(start_server, server, visit, page_name, heading):
-    cold = server if page_name == "explore" else start_server()  # this test is the first to ask the server
+def test_an_old_deep_link_to_a_cold_server_opens_its_new_place_in_its_frame(start_server, server, visit, page_name, heading):
+    cold = start_server() if page_name == "sweep" else server  # the first test of this file finds a cold one anyway
     page = visit(f"{cold}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
     expect(page.get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("10.0")
     expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(PAGES)
-    assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{page_name}?" in page.url
+    assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{MOVED[page_name]}?" in page.url
     expect(page.get_by_role("dialog")).to_have_count(0)  # such as "Page not found"
 
 
 def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, visit):
-    page = visit(f"{server}/explore?preset=tiny&data.seed=4711")
+    page = visit(f"{server}/design?preset=tiny&data.seed=4711")
     before = finding(page)
     write(page, "PMEM capacity [GiB], exact", "512")
     write(page, "CXL bandwidth [GB/s], exact", "16")
@@ -111,7 +112,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
 
 
 def test_a_bad_link_shows_only_its_sentence(server, visit):
-    page = visit(f"{server}/explore?machine.cxl_bandwidth_GBps=nan&v=1")
+    page = visit(f"{server}/design?machine.cxl_bandwidth_GBps=nan&v=1")
     expect(page.get_by_role("alert")).to_contain_text(
         "machine.cxl_bandwidth_GBps=nan is not finite; choose a number from 0.1 to 1000 GB/s."
     )
@@ -121,7 +122,7 @@ def test_a_bad_link_shows_only_its_sentence(server, visit):
 
 @pytest.mark.slow
 def test_the_browsers_back_button_takes_a_knob_back(server, visit):
-    page = visit(f"{server}/explore?preset=tiny&machine.cxl_bandwidth_GBps=20&v=1&model=0.2")
+    page = visit(f"{server}/design?preset=tiny&machine.cxl_bandwidth_GBps=20&v=1&model=0.2")
     settled(page).wait_for_timeout(2100)
     write(page, "CXL bandwidth [GB/s], exact", "30")
     expect(page).to_have_url(re.compile("GBps=30.0"))
@@ -133,7 +134,7 @@ def test_the_browsers_back_button_takes_a_knob_back(server, visit):
 
 @pytest.mark.slow
 def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(server, visit):
-    page = visit(f"{server}/explore?preset=dlrm-kaggle&run.batches=20000&data.seed=99")
+    page = visit(f"{server}/design?preset=dlrm-kaggle&run.batches=20000&data.seed=99")
     settled(page).get_by_role("button", name=re.compile("^Run full training")).click()
     expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
     settled(page).reload()
@@ -146,8 +147,8 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
 @pytest.mark.parametrize(
     ("page_name", "scheme", "width"),
     [
-        pytest.param(name, *window, marks=() if (name, window) == ("explore", WINDOWS[0]) else pytest.mark.slow)
-        for name in ("explore", "compare", "why", "faults", "sweep", "workload", "reproduce", "history")
+        pytest.param(name, *window, marks=() if (name, window) == ("design", WINDOWS[0]) else pytest.mark.slow)
+        for name in ("design", "compare", "why", "search", "failures", "data", "evidence", "runs")
         for window in WINDOWS
     ],
 )
@@ -159,7 +160,7 @@ def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, sche
 
 
 def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
-    page = visit(f"{server}/explore?preset=tiny&v=1&model=0.2")
+    page = visit(f"{server}/design?preset=tiny&v=1&model=0.2")
     for number in range(1, 3):
         bandwidth, capacity = 10 + number, 300 + number
         page.get_by_label("CXL bandwidth [GB/s], exact").fill(str(bandwidth))
@@ -172,7 +173,7 @@ def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
 
 @pytest.mark.slow
 def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
-    page = visit(f"{server}/explore?preset=trainingcxl-rm4&data.batch_size=80")
+    page = visit(f"{server}/design?preset=trainingcxl-rm4&data.batch_size=80")
     expect(page.get_by_text(re.compile(r"Under each tile: its range in 9 of 10 draws"))).to_be_visible(timeout=ANSWER_MS)
     assert settled(page).get_by_text(WAITING).count() == 0
     page.wait_for_timeout(1500)  # the timer has ended: nothing is drawn anew
@@ -181,7 +182,7 @@ def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
 
 @pytest.mark.slow
 def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the_same_scenario(server, visit):
-    page = visit(f"{server}/explore?preset=trainingcxl-rm1&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
-    settled(page).get_by_test_id("stMain").get_by_role("link", name="see Reproduce").click()
+    page = visit(f"{server}/design?preset=trainingcxl-rm1&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
+    settled(page).get_by_test_id("stMain").get_by_role("link", name="see Evidence").click()
     expect(page.get_by_role("heading", name="Can I trust it?")).to_be_visible(timeout=ANSWER_MS)
-    expect(settled(page)).to_have_url(re.compile("/reproduce.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)
+    expect(settled(page)).to_have_url(re.compile("/evidence.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)

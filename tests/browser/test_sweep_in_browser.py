@@ -28,13 +28,13 @@ def saved(page, name):
 
 @pytest.mark.slow
 def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
-    page = visit(f"{server}/sweep?preset=tiny&{AXES}&v=1&model=0.2", viewport={"width": 1400, "height": 1800})
+    page = visit(f"{server}/search?preset=tiny&{AXES}&v=1&model=0.2", viewport={"width": 1400, "height": 1800})
     page.get_by_role("button", name="Run 4 points").click()
     expect(page.get_by_text("4 of 4 points finished, all done.")).to_be_visible(timeout=ANSWER_MS)
     expect(page.get_by_text(re.compile("^Best Step time: .* explains [0-9]+ % of the variance"))).to_be_visible(timeout=ANSWER_MS)
     box = chart(settled(page)).bounding_box()
     page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 0.55 * box["height"])
-    opening = page.get_by_role("link", name="Open in Explore")
+    opening = page.get_by_role("link", name="Open in Design")
     expect(opening).to_be_visible(timeout=ANSWER_MS)
     place = values(links.read(opening.get_attribute("href")).scenario)
     said = page.get_by_text(re.compile("^Point [1-4]: CXL bandwidth")).inner_text()
@@ -55,7 +55,7 @@ def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
 @pytest.mark.slow
 def test_a_box_over_the_front_keeps_its_points_and_one_over_a_scale_becomes_a_filter(server, visit):
     page = visit(
-        f"{server}/sweep?preset=tiny&{AXES}&axis=data.batch_size:256,512,1024&v=1&model=0.2",
+        f"{server}/search?preset=tiny&{AXES}&axis=data.batch_size:256,512,1024&v=1&model=0.2",
         viewport={"width": 1400, "height": 1600},
     )
     page.get_by_role("button", name="Run 12 points").click()

@@ -10,7 +10,7 @@ from engine.estimate import estimate
 from engine.registry import load, names
 from engine.sweep import links
 from pages.common import estimates, palette, tables
-from pages.compare import compare_charts, compare_tables, comparison
+from pages.systems import compare_charts, compare_tables, comparison
 from pages.sidebar import knob_widgets
 from tests import apps
 from tests.apps import address, fields, text
@@ -52,7 +52,7 @@ def test_a_choice_of_systems_is_kept_over_other_pages_and_none_goes_back_to_the_
     app = opened(preset="dlrm-kaggle")
     app.multiselect(key="systems to compare").set_value(["cxl", "pmem"]).run()
     assert dict(address(app))["axis"] == "system:pmem,cxl" and len(app.dataframe[0].value) == 2
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("pages/design.py").run()
     assert "axis" not in dict(address(app))
     app.switch_page("pages/compare.py").run()
     assert tuple(app.dataframe[0].value["Training system"]) == ("pmem", "cxl")
@@ -73,7 +73,7 @@ def test_a_link_leads_to_a_sweep_over_the_same_systems():
     app = opened(preset="tiny", axis="system:pmem,cxl", data__seed="7")
     (leads,) = app.get("link_button")
     found = links.read(leads.proto.url)
-    assert leads.proto.url.startswith("/sweep?") and found.axes == ("system:pmem,cxl",)
+    assert leads.proto.url.startswith("/search?") and found.axes == ("system:pmem,cxl",)
     assert found.scenario == scenario("tiny", "cxl", **{"data.seed": 7})
 
 

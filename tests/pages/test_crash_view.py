@@ -12,7 +12,7 @@ from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.scenario.presets import preset
 from engine.sweep import links
-from pages.faults import crash_viewer
+from pages.failures import crash_viewer
 from tests.apps import fields
 from tests.cases import each
 
@@ -54,7 +54,7 @@ def test_a_volatile_memory_is_said_to_lose_everything():
 @given(number=st.integers(0, 15), draw=st.integers(0, 999))
 def test_a_link_carries_a_crash_state_beside_the_scenario(number, draw):
     line = line_of(crash_viewer.PROTOCOLS["Redo log"], "adr", number, "some", draw)
-    opened = links.read(links.link(SCENARIO, "tiny", "faults", crash=line))
+    opened = links.read(links.link(SCENARIO, "tiny", "failures", crash=line))
     assert opened.crash == line and opened.scenario == SCENARIO
 
 

@@ -8,7 +8,7 @@ from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
 from engine.insight.power_loss_detail import power_loss_detail
 from engine.units import DAY
-from pages.faults import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
+from pages.failures import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
 from tests import apps
 from tests.apps import address, fields, text
 from tests.machines import scenario
@@ -18,7 +18,7 @@ of = cache(lambda name, system, *knobs: campaigns.of(scenario(name, system, **di
 
 
 def opened(**query):
-    return apps.opened("faults", {key.replace("__", "."): value for key, value in query.items()})
+    return apps.opened("failures", {key.replace("__", "."): value for key, value in query.items()})
 
 
 def test_a_link_opens_the_page_with_the_protections_best_first():

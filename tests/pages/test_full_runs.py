@@ -12,7 +12,7 @@ from engine.simulate import simulate
 from engine.store import kept, requests, status
 from engine.store.database import DEFAULT, opened
 from engine.store.status import Running, Status
-from pages.compare import compare_charts, full_runs, full_runs_panel
+from pages.systems import compare_charts, full_runs, full_runs_panel
 from tests import apps
 from tests.apps import text
 from tests.machines import scenario

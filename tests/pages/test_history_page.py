@@ -16,7 +16,7 @@ from engine.service import computations, history
 from engine.store import kept, requests
 from engine.store.database import DEFAULT, opened
 from engine.sweep import links
-from pages.history import history_charts, history_panel, history_tables
+from pages.runs import history_charts, history_panel, history_tables
 from tests import apps
 from tests.service_fakes import ask, scenario, scenarios
 
@@ -39,7 +39,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
 
 
 def page() -> AppTest:
-    return apps.opened("history")
+    return apps.opened("runs")
 
 
 def panel(*requests: int) -> AppTest:
@@ -48,7 +48,7 @@ def panel(*requests: int) -> AppTest:
     def script(requests):  # type: ignore[no-untyped-def]
         from engine.service import history
         from engine.store.database import DEFAULT
-        from pages.history import history_panel
+        from pages.runs import history_panel
 
         history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
 
@@ -62,7 +62,7 @@ def button(app: AppTest, label: str) -> Any:
 def test_an_empty_history_says_what_will_stand_there() -> None:
     app = page()
     assert not app.exception and app.header[0].value == "What did I run?"
-    assert app.info[0].value.startswith("Nothing yet. Train on Explore") and not app.dataframe
+    assert app.info[0].value.startswith("Nothing yet. Train one system or several on Design") and not app.dataframe
 
 
 def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
@@ -106,11 +106,11 @@ def test_a_chosen_request_reopens_as_what_was_asked() -> None:
 
 
 def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_here() -> None:
-    here = [links.link(scenario(seed), page="sweep") for seed in (1, 2)]
+    here = [links.link(scenario(seed), page="search") for seed in (1, 2)]
     these = [requests.submit(DEFAULT, [scenario(n)], "estimate", link=link) for n, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
     words = links.query(scenario(9), questions=links.Questions(runs=runs))
-    app = apps.opened("history", {name: list(runs) if name == "run" else value for name, value in words})
+    app = apps.opened("runs", {name: list(runs) if name == "run" else value for name, value in words})
     assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in these)
     assert "1 of the compared requests is not in this server's history" in app.warning[0].value
     (missing,) = [one.proto for one in app.get("link_button") if "1 of 1" in one.proto.label]

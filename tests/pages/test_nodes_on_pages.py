@@ -8,7 +8,7 @@ import pytest
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.common import estimates, headline
-from pages.compare import compare_charts, comparison, nodes_panel
+from pages.systems import compare_charts, comparison, nodes_panel
 from tests import apps
 
 PAIR = ("dram-hbm-nodes", "mtrains")
@@ -48,7 +48,7 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
 
 
 def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch):
-    monkeypatch.setattr("pages.explore.sureness.found", lambda _: {})
+    monkeypatch.setattr("pages.design.sureness.found", lambda _: {})
     app = apps.opened(query={"preset": "mtrains-capacity"})
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
     app.switch_page("pages/compare.py").run()

@@ -44,7 +44,7 @@ def without_pages(monkeypatch):
 def opened(engine):
     """Return `open(query, page)`, which runs the app on a link and returns it."""
 
-    def run(query="", page="explore"):
+    def run(query="", page="design"):
         return apps.opened(page, apps.link(query))
 
     return run
@@ -170,7 +170,7 @@ def test_a_scenario_that_cannot_run_shows_its_sentence_instead_of_charts(opened)
 
 
 def test_an_axis_that_cannot_be_read_gets_its_sentence_and_no_button(opened):
-    app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "sweep")
+    app = opened("axis=machine.cxl_bandwidth_GBps:8,16", "search")
     app.text_input(key="axis 0 values").set_value("8,,16").run()
     assert not app.exception and not [button for button in app.button if button.key == "run"]
 
@@ -195,7 +195,7 @@ def notes(app):
     return " ".join(caption.value.replace("\\", "") for caption in app.caption)
 
 
-@pytest.mark.parametrize("page", ["explore", "sweep"])
+@pytest.mark.parametrize("page", ["design", "search"])
 def test_a_link_to_a_data_file_that_the_server_lacks_says_so(opened, page):
     app = opened("data.digest=" + "ab" * 32, page)
     assert not app.exception and "does not have" in app.warning[0].value
@@ -218,22 +218,22 @@ def test_a_sweep_counts_a_point_that_does_not_fit_as_finished_but_one_that_faile
     one, other = (with_values(preset("tiny").scenario, {"data.seed": seed}) for seed in (1, 2))
     keep(fakes.estimate(one), "estimate")
     keep(Result(other, ran=False, outcome="It does not fit.", results={"Step time [ms]": None}), "estimate")
-    app = opened("preset=tiny&axis=data.seed:1,2", "sweep")
+    app = opened("preset=tiny&axis=data.seed:1,2", "search")
     assert any("all done" in line.value for line in app.markdown) and not [one for one in app.button if one.key == "run"]
     failed = keys.key(with_values(one, {"data.seed": 3}), "estimate")
     with opened_store(STORE) as store:
         store.execute("INSERT INTO failures (key, sentence, bug, created) VALUES (?, 'It failed.', 0, 0)", (failed,))
-    again = opened("preset=tiny&axis=data.seed:1,2,3", "sweep")
+    again = opened("preset=tiny&axis=data.seed:1,2,3", "search")
     assert [button.label for button in again.button if button.key == "run"] == ["Run 1 points"]
 
 
-@pytest.mark.parametrize("page", ["explore", "sweep", "history"])
+@pytest.mark.parametrize("page", ["design", "search", "runs"])
 def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, page):
     STORE.parent.mkdir()
     STORE.write_bytes(b"This is no database." * 500)
     app = opened("preset=tiny", page)
     assert not app.exception and "not a store" in app.error[0].value
-    assert len(app.header) == 1 and bool(app.metric) == (page == "explore")
+    assert len(app.header) == 1 and bool(app.metric) == (page == "design")
 
 
 def test_a_knob_is_found_by_words_of_its_name_or_help_and_keeps_its_value(opened):

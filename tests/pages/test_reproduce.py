@@ -1,4 +1,4 @@
-"""The Reproduce page: does it count and name what holds and what fails, and does Explore say where its numbers come from?"""
+"""The Evidence page: does it count and name what holds and what fails, and does Design say where its numbers come from?"""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from engine.validation.claims import Claim
 from engine.validation.studies import findings, kept
 from engine.validation.validate import ClaimVerdict
 from pages.common import downloads
-from pages.reproduce import study_panel, verdict_charts, verdict_tables, verdicts
+from pages.evidence import study_panel, verdict_charts, verdict_tables, verdicts
 from tests import apps, fakes
 from tests.pages.test_pages import without_pages
 
@@ -42,7 +42,7 @@ def made_up(monkeypatch):
     validate._run.cache_clear()
 
 
-def opened(query=None, page="reproduce"):
+def opened(query=None, page="evidence"):
     return apps.opened(page, query)
 
 
@@ -132,7 +132,7 @@ def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monke
 
 @pytest.mark.parametrize(("name", "calibrated"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])
 def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, calibrated):
-    app = opened({"preset": name}, "explore")
+    app = opened({"preset": name}, "design")
     assert not app.exception
     assert any("TrainingCXL RM1 and RM4" in caption.value for caption in app.caption) == calibrated
     shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)

@@ -15,8 +15,8 @@ from engine.systems.system import constants
 from engine.validation.validate import Gap
 from pages.common import address, downloads
 from pages.common.numbers import readable
-from pages.explore import constants_panel, sureness, tiles, training_panel
-from pages.reproduce import gap_panel
+from pages.design import constants_panel, sureness, tiles, training_panel
+from pages.evidence import gap_panel
 from tests import apps
 
 
@@ -113,7 +113,7 @@ def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_g
     made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0) for n, name in enumerate(preset_names())}
     monkeypatch.setattr(gap_panel.validate, "gaps", lambda name: (made_up[name],))
     monkeypatch.setattr(gap_panel, "_DONE", {})
-    app = AppTest.from_string("from pages.reproduce import gap_panel\ngap_panel.draw()").run()
+    app = AppTest.from_string("from pages.evidence import gap_panel\ngap_panel.draw()").run()
     assert not app.dataframe and app.button[0].label.startswith(f"Run {len(made_up)} presets both ways")
     app = app.button[0].click().run()
     (shown,) = (frame.value for frame in app.dataframe)

@@ -12,7 +12,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.workload import source
 from pages.common import numbers
-from pages.workload import data_file, workload_charts, workload_tables
+from pages.data import data_file, workload_charts, workload_tables
 from tests import apps
 from tests.caches.reference_caches import cache_misses
 from tests.cases import each
@@ -22,7 +22,7 @@ QUERY = {"preset": "dlrm-kaggle", "policy.cache_load_factor": "0.015"}
 
 
 def opened(query=None):
-    return apps.opened("workload", query or QUERY)
+    return apps.opened("data", query or QUERY)
 
 
 def titles(app):

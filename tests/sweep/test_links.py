@@ -31,7 +31,7 @@ def test_a_link_survives_a_host_in_front_and_decoded_parameters(scenario):
 @given(st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20), max_size=4))
 def test_a_link_keeps_its_axes_in_order(words):
     axes = [f"data.digest:{word},{number}!" for number, word in enumerate(words)]
-    assert links.read(links.link(Scenario(), page="sweep", axes=axes)).axes == tuple(axes)
+    assert links.read(links.link(Scenario(), page="search", axes=axes)).axes == tuple(axes)
 
 
 @each("name", preset_names())
@@ -141,15 +141,15 @@ def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
 def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins):
     asked = links.Questions(sample, tuple(where), pareto, ",".join(map(str, pins)))
     assert asked.pinned == tuple(point - 1 for point in pins)
-    opened = links.read(links.link(Scenario(), page="sweep", axes=("system:cxl,pmem",), questions=asked))
+    opened = links.read(links.link(Scenario(), page="search", axes=("system:cxl,pmem",), questions=asked))
     assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()
 
 
 @given(st.lists(st.tuples(st.sampled_from(["full", "estimate"]), scenarios), max_size=3, unique=True))
 def test_a_link_of_the_history_brings_back_what_it_compares(compared):
-    whole = tuple((how, links.link(scenario, page="sweep", axes=("system:cxl,pmem",))) for how, scenario in compared)
+    whole = tuple((how, links.link(scenario, page="search", axes=("system:cxl,pmem",))) for how, scenario in compared)
     asked = links.Questions(runs=tuple(f"{how}:{link}" for how, link in whole))
-    text = links.link(Scenario(), page="history", questions=asked)
+    text = links.link(Scenario(), page="runs", questions=asked)
     if len(text) <= links.MOST_CHARACTERS:
         opened = links.read(text)
         assert opened.questions.compared == whole

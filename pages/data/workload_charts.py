@@ -1,0 +1,82 @@
+"""Charts of how the data is accessed, as values: lines over a logarithmic axis, one colour a name, and misses by table."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
+from pages.common import palette
+from pages.common.charts import INK, Spec, axis, rows
+from pages.search.figures.sweep_charts import SHADES
+
+# A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
+HOTTEST = "hottest rows"
+COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
+
+
+@cache
+def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tuple[float, ...] = ()) -> Spec:
+    """Lines over a logarithmic axis; needs x, y, name, share (or None); rows named "" mark the value of x that is asked for."""
+    tip = [
+        {"field": "name", "title": "What"},
+        {"field": "x", "title": x, "type": "quantitative", "format": ".4~g"},
+        {"field": "y", "title": y, "type": "quantitative", "format": ".4~g"},
+    ]
+    scale = {"type": "log", "nice": False} if log_y else {"domain": [0, 100]}
+    colour = {"field": "name", "type": "nominal", "scale": _colours(names), "title": None}
+    places = {"values": list(ticks), "format": "d"} if ticks else {"format": ".4~r", "tickCount": 6}
+    across = {"type": "log", "nice": False}
+    return {
+        "height": 300,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "encoding": {"x": {"field": "x", "type": "quantitative", "scale": across, "axis": axis(x, labelOverlap=True, **places)}},
+        "layer": [
+            {
+                "transform": [{"filter": "datum.name !== ''"}],
+                "mark": {"type": "line", "point": {"size": 28}},
+                "encoding": {
+                    "y": {"field": "y", "type": "quantitative", "axis": axis(y, format=".4~r", tickCount=6), "scale": scale},
+                    "color": colour,
+                    "tooltip": tip,
+                },
+            },
+            {"transform": [{"filter": "datum.name === ''"}], "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3]}},
+        ],
+        "config": {"legend": {"orient": "top", "columns": 1, "labelLimit": 320}},
+    }
+
+
+def _colours(names: Sequence[str]) -> Spec:
+    spare = palette.colours(tuple(names))
+    return {"domain": list(names), "range": [COLOURS.get(name, other) for name, other in zip(names, spare["range"], strict=True)]}
+
+
+@cache
+def tables() -> Spec:
+    """Misses by table and share of its rows, a cell each; needs x, table, y."""
+    share = axis(
+        "Cache of each table, share of its rows [%]", labelAngle=0, labelExpr="format(datum.value, '.2~r')", labelOverlap=True
+    )
+    return {
+        **rows(15),
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": {"field": "x", "type": "ordinal", "axis": share},
+            "y": {
+                "field": "table",
+                "type": "nominal",
+                "sort": None,
+                "axis": axis("Table, largest first", labelLimit=140, labelOverlap=False),
+            },
+            "color": {
+                "field": "y",
+                "type": "quantitative",
+                "scale": {**SHADES, "domain": [0, 100]},
+                "legend": {"orient": "top", "title": "Lookups that miss [%]", "titleFontWeight": "normal"},
+            },
+            "tooltip": [
+                {"field": "table", "title": "Table"},
+                {"field": "x", "title": "Cached, share of its rows [%]", "type": "quantitative", "format": ".3~r"},
+                {"field": "y", "title": "Lookups that miss [%]", "type": "quantitative", "format": ".3~r"},
+            ],
+        },
+    }

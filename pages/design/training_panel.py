@@ -1,0 +1,94 @@
+"""The full run on the page Design: start it, watch it, read it."""
+
+import pandas as pd
+import streamlit as st
+
+from engine.results.result import Result
+from engine.scenario.scenario import Scenario
+from engine.store import forecast
+from engine.store.status import Status
+from pages.common import charts, downloads, runs, tables
+from pages.common.headline import STEP
+from pages.common.numbers import change, duration
+from pages.common.plain import plain
+from pages.design import tiles
+
+
+def draw(scenario: Scenario, estimate: Result) -> None:
+    """Draw the button with its time, the live run, or the finished one."""
+    result = runs.results([scenario], "full")[0]
+    if result and result.ran:
+        _finished(result, estimate)
+        return
+    if result:
+        st.error(plain(result.outcome))
+    runs.follow([scenario], "full", lambda status: _unfinished(scenario, status))
+
+
+def _unfinished(scenario: Scenario, status: Status | None) -> None:
+    if status is None or status.ended:
+        wait = duration(forecast.seconds(scenario))
+        label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
+        st.button(label, type="primary", key="run", on_click=runs.start, args=([scenario], "full"))
+        runs.note(status)
+        return
+    runs.progress(status)
+    seen = [point.progress for point in status.running if point.progress]
+    if seen and seen[0].training:
+        curves(tables.curve(seen[0].training, ()))
+    if seen:
+        st.caption(plain(seen[0].note))
+
+
+def _finished(result: Result, estimate: Result) -> None:
+    st.success(plain(result.outcome or "Completed."))
+    for warning in result.warnings:
+        st.caption(f"Note: {plain(warning)}")
+    tiles.draw(result, {}, {name: width for name, width in tiles.OF_A_RUN.items() if result.results.get(name) is not None})
+    if result.training:
+        curves(tables.curve(result.training, result.events))
+    else:
+        st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
+    if result.events:
+        downloads.show(pd.DataFrame(result.events))
+    st.markdown(f"**How far is the estimate from the full run?** {plain(apart(estimate, result))}")
+    if result.events:
+        st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
+    downloads.show(gap(estimate, result))
+    downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
+
+
+def curves(frame: pd.DataFrame) -> None:
+    """Draw loss and AUC beside each other; after an outage batches tell more than time."""
+    against = st.segmented_control(
+        "Against", charts.AGAINST, default="running", required=True, format_func=charts.AGAINST.get, key="against"
+    )
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Does the loss fall?** Training loss, batch by batch")
+        st.vega_lite_chart(frame, charts.curve("loss", "Loss", against), key="loss", alt="Training loss against simulated time")
+    with right:
+        st.markdown("**How good is the model?** AUC on held-out samples")
+        st.vega_lite_chart(frame, charts.curve("auc", "AUC", against), key="auc", alt="Held-out AUC against simulated time")
+
+
+def apart(estimate: Result, full: Result) -> str:
+    """Return the sentence that compares the two step times, or "" where there is none."""
+    guess, run = estimate.results.get(STEP), full.results.get(STEP)
+    if not guess or not run:
+        return ""
+    return f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {100 * abs(guess / run - 1):.2g} % apart."
+
+
+def gap(estimate: Result, full: Result) -> pd.DataFrame:
+    """Return each result as estimated and as run, with the estimate's error; None where there is none."""
+    rows = [
+        {
+            "Result": name,
+            "Estimate": estimate.results.get(name),
+            "Full run": value,
+            "Gap": change(estimate.results.get(name), value),
+        }
+        for name, value in full.results.items()
+    ]
+    return pd.DataFrame(rows, columns=["Result", "Estimate", "Full run", "Gap"])

@@ -1,0 +1,97 @@
+"""Steps through one small run's persists: what a power loss there can leave, and what recovery makes of it."""
+
+from functools import cache
+
+import pandas as pd
+import streamlit as st
+
+from engine.crashcheck.reference_run import Configuration
+from engine.crashcheck.view import KEPT, SLOTS, CrashView, line_of, moments, recovery_sentence, view
+from engine.persistence.models import domain
+from engine.registry import domain_names
+from engine.sweep import links
+from pages.common import address, session
+from pages.common.charts import INK, Spec, axis, rows
+from pages.common.plain import plain
+
+PROTOCOLS = {
+    "Undo log": Configuration(),
+    "Undo log, relaxed MLP log": Configuration(relaxed=True),
+    "Undo log, written near the data": Configuration(near_data=True),
+    "Redo log": Configuration(log="redo"),
+    "Redo log, late home writes": Configuration(log="redo", late_home=True),
+}
+STATES = {"settled": "#b9b2a6", "kept": "#4fa64a", "torn": "#e8904a", "lost": "#c23b3b"}
+MEANS = {"nothing": "Nothing of it", "everything": "All of it", "some": "Some of it, at random"}
+
+
+def draw() -> None:
+    """Draw the state that a link asked for, else the controls; then the map of the medium and the verdict."""
+    if session.crash():
+        show(view(session.crash()))
+        st.button("Look at other states", on_click=lambda: st.session_state.pop(session.CRASH))
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        protocol = st.selectbox("Protocol", tuple(PROTOCOLS), key="crash protocol", width=300)
+        model = st.selectbox("Persistence model", domain_names(), key="crash model", width=200)
+        kept = st.segmented_control(
+            "What survives of the writes on their way?",
+            tuple(KEPT),
+            default="some",
+            required=True,
+            format_func=MEANS.get,
+            key="kept",
+        )
+    st.caption(plain(f"{domain(model).title}: {domain(model).summary}"))
+    of = PROTOCOLS[protocol]
+    last = len(moments(of, model))
+    with st.container(horizontal=True):
+        number = st.slider(f"Moment of {last} at which power is lost", 1, last, min(6, last), key=f"moment {of.name} {model}")
+        turn = st.number_input("Another choice", 0, 999, 0, key="draw", width=160) if kept == "some" else 0
+    show(view(line_of(of, model, number - 1, kept, int(turn))))
+
+
+def show(found: CrashView) -> None:
+    """Draw a state."""
+    st.markdown(f"**{plain(recovery_sentence(found))}**")
+    st.vega_lite_chart(frame(found), spec(), key=f"map {found.line}", alt="Lines of the medium after the power loss")
+    st.caption("Each square is a line of 64 B; the first of a log is its flag. Point at one to read what the log holds.")
+    st.code(f'python -m engine crashcheck --replay "{found.line}"', language=None)
+    with st.popover("Share this state"):
+        st.code(address.host() + links.link(session.scenario(), session.base(), "failures", crash=found.line), language=None)
+
+
+def frame(found: CrashView) -> pd.DataFrame:
+    """Return a row a line: lane, line, state, holds."""
+    return pd.DataFrame([cell._asdict() for cell in found.cells])
+
+
+@cache
+def spec() -> Spec:
+    """A square a line of the medium, a lane for the table and for each log slot."""
+    lanes = {"field": "lane", "type": "nominal", "sort": ["Table", *SLOTS], "axis": axis("", labelFontSize=13)}
+    x = {"field": "line", "type": "ordinal", "axis": axis("Line of 64 B", labelAngle=0)}
+    text = {
+        "transform": [{"filter": "datum.line === 0"}],
+        "mark": {"type": "text", "color": "#1c1c1c", "fontSize": 11},
+        "encoding": {"x": x, "text": {"field": "holds"}},
+    }
+    squares = {
+        "mark": {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
+        "encoding": {
+            "x": x,
+            "color": {
+                "field": "state",
+                "type": "nominal",
+                "scale": {"domain": list(STATES), "range": list(STATES.values())},
+                "legend": {"orient": "top", "title": None},
+            },
+            "tooltip": [
+                {"field": "lane", "title": "Where"},
+                {"field": "line", "title": "Line"},
+                {"field": "state", "title": "The writes on their way"},
+                {"field": "holds", "title": "Holds"},
+            ],
+        },
+    }
+    return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}

@@ -1,0 +1,45 @@
+"""The settings that a visitor of the page Failures reaches for first: how often faults strike, and the protection."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from engine.registry import load, names
+from engine.scenario.scenario import KNOBS, Scenario
+from pages.common import session
+
+CHOSEN = "protection here"
+RATES: Mapping[str, Mapping[str, Any]] = {
+    "Llama 3's rates, 2,048 machines": {"faults.rates": "llama3", "faults.machines": 2048},
+    "Llama 3's rates, this machine": {"faults.rates": "llama3", "faults.machines": 1},
+    "Power lost once a day": {"faults.rates": "none", "faults.machines": 1, "faults.power_loss_mtbf_hours": 24.0},
+    "No faults": {"faults.rates": "none", "faults.machines": 1, "faults.power_loss_mtbf_hours": None},
+}
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw a box of protections and a button for each usual set of rates; all set the sidebar's own knobs."""
+    known = names("protections")
+    st.session_state[CHOSEN] = scenario.policy.protection
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Protection",
+            known,
+            key=CHOSEN,
+            on_change=_protect,
+            format_func=lambda name: load("protections", name).title,
+            width=320,
+        )
+        for name, knobs in RATES.items():
+            st.button(name, on_click=_set, args=(knobs,))
+    st.caption(load("protections", scenario.policy.protection).summary)
+
+
+def _protect() -> None:
+    _set({"policy.protection": st.session_state[CHOSEN]})
+
+
+def _set(knobs: Mapping[str, Any]) -> None:
+    for path, value in knobs.items():
+        st.session_state[session.widget(path)] = session.shown(KNOBS[path], value)

@@ -1,1 +1,0 @@
-"""History: what was run; the page is `pages/history.py`, where a cold server looks."""

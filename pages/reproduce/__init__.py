@@ -1,1 +1,0 @@
-"""Reproduce: published numbers beside ours; the page is `pages/reproduce.py`, where a cold server looks."""

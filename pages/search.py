@@ -1,0 +1,71 @@
+"""Which design?"""
+
+import streamlit as st
+from joblib import cpu_count
+
+from engine.errors import EmberpoolError
+from engine.results.result import Result
+from engine.store.status import Status
+from engine.sweep import links
+from pages.common import address, estimates, frame, runs, session
+from pages.common.numbers import duration
+from pages.common.plain import plain
+from pages.search import axes_panel, pinned, sweep_filters, sweep_panel, sweep_runs
+
+frame.guard()
+scenario = session.scenario()
+address_bar = st.container()
+st.header("Which design?", anchor=False)
+axes, sample = axes_panel.asked()
+sweep = axes_panel.swept_or_error(scenario, axes, sample)
+how = st.session_state.get(axes_panel.EXACT) or "estimate"
+good = not isinstance(sweep, EmberpoolError)
+link = links.link(scenario, session.base(), "search", axes, questions=links.Questions(sample)) if good else ""
+st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how, link) is None)
+label = axes_panel.summary(sweep) if good else "What is swept"
+with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
+    st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
+    axes_panel.draw(axes)
+questions = sweep_filters.questions(sample, pinned.text(sweep.digest)) if good else links.Questions()
+with address_bar:
+    address.bar("search", axes if good else (), questions=questions)
+if not good:
+    st.error(plain(str(sweep))) if axes else st.info("Choose a knob and write its values to see how many points there are.")
+    st.stop()
+
+
+def start() -> None:
+    """Ask for what is missing of the sweep, and fold away what is swept."""
+    st.session_state[axes_panel.OPEN] = False
+    runs.start(sweep, how, f"{axes_panel.summary(sweep)}, preset {session.base()}", link)
+
+
+def base() -> Result | None:
+    """Return the result of the sidebar's own scenario, as exact as the sweep's."""
+    return estimates.of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
+
+
+def progress(status: Status | None) -> None:
+    """Draw how far the run is, or the button that starts what is missing."""
+    if status and not status.ended:
+        sweep_runs.draw_progress(status)
+        return
+    missing = sweep_runs.missing(sweep, how, status)
+    left = duration(sweep_runs.seconds(sweep, how, missing, cpu_count())) if missing else ""
+    wait = f"{'about ' * left[0].isdecimal()}{left} to go" if missing else "all done"
+    shared = sweep_runs.shared(sweep, how)
+    st.markdown(f"{len(sweep) - missing:,} of **{len(sweep):,} points** finished, {wait}. {plain(shared)}")
+    if missing:
+        st.button(f"Run {missing:,} points", type="primary", key="run", on_click=start)
+        runs.note(status)
+
+
+def results(status: Status | None) -> None:
+    """Draw what is finished; a filter or a pin that was changed here changes the link above, too."""
+    if sweep_filters.questions(sample, pinned.text(sweep.digest)) != questions:
+        st.rerun()
+    table = sweep_runs.table(sweep, how, status)
+    sweep_panel.draw(sweep, table, how, link, base(), ended=status is None or status.ended)
+
+
+sweep_runs.follow(lambda: sweep_runs.status(sweep, how, link), len(sweep), progress, results)

@@ -1,0 +1,62 @@
+"""What a sweep says in a sentence: its best point, what that point gains and costs, and which knob matters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from engine.analysis import importance
+from engine.analysis.importance import Share
+from engine.results.result import Result
+from engine.sweep.axes import Axis
+from engine.sweep.sweep import Sweep
+from pages.common import numbers
+from pages.search import sweep_table
+from pages.search.sweep_table import COST, POINT
+
+
+def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result | None) -> str:
+    """Return the best point in a sentence, with its change against the scenario in the sidebar where that is known."""
+    found = sweep_table.ranked(rows, metric)
+    if found.empty:
+        return "No point that passes the filters has this result." if len(rows) else "No point passes the filters."
+    best = found.iloc[0]
+    equal = int((found[metric] == best[metric]).sum()) - 1
+    word = "Lowest" if numbers.better(metric) == "neither" else "Best"
+    others = f", and at {equal:,} more" if equal else ""
+    value = numbers.readable(best[metric], numbers.unit(metric))
+    return f"{word} {numbers.label(metric)}: {value} at {sweep_table.where(best, axes)}{others}{_against(best, metric, base)}."
+
+
+def _against(best: "pd.Series", metric: str, base: Result | None) -> str:
+    if base is None or not base.ran:
+        return ""
+    gain = numbers.change(float(best[metric]), base.results.get(metric))
+    paid = numbers.change(float(best[COST]), base.results.get(COST)) if COST in best and metric != COST else ""
+    at_cost = {"": "", "same": ", for the same capital cost"}.get(paid, f", for {paid} capital cost")
+    return f" ({'the same as' if gain == 'same' else gain + ' against'} the sidebar's scenario{at_cost})" if gain else ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A metric at each point of a sweep; equal if as many points have it and their numbers have one sum."""
+
+    finished: int
+    total: float
+    values: np.ndarray = field(compare=False, repr=False)
+
+
+def shares(sweep: Sweep, table: pd.DataFrame, metric: str) -> tuple[Share, ...]:
+    """Return how much of a metric's variance each axis explains, the most first, over all finished points."""
+    if metric not in table:
+        return ()
+    values = np.full(len(sweep), np.nan)
+    values[table[POINT].to_numpy()] = table[metric].to_numpy()
+    return _shares(sweep, metric, Known(len(table), float(np.nansum(values)), values))
+
+
+@lru_cache(maxsize=16)
+def _shares(sweep: Sweep, metric: str, known: Known) -> tuple[Share, ...]:
+    return importance.shares(sweep, known.values)

@@ -1,0 +1,120 @@
+"""A search beyond the points of a sweep: the Pareto front anywhere on its axes, by estimates, confirmed by full runs."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+from joblib import cpu_count
+
+from engine.analysis import choice, pareto
+from engine.analysis.objective import Constraint, Objective, objective
+from engine.analysis.search import search
+from engine.errors import EmberpoolError
+from engine.results.result import Result
+from engine.scenario.scenario import KNOBS, Scenario, values
+from engine.store import forecast
+from engine.sweep import links
+from engine.sweep.sweep import Sweep
+from pages.common import address, downloads, numbers, runs, session
+from pages.common.numbers import duration
+from pages.common.plain import plain
+from pages.search import sweep_filters, sweep_table
+from pages.search.sweep_table import COST
+
+FOUND, ASKED = "found by search", "asked of search"
+EVALUATIONS, CONFIRMED = (200, 500, 1000, 2000), 5
+FIRST = ("Step time [ms]", COST)
+MOST_OBJECTIVES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search was asked, its front, and what it says."""
+
+    asked: tuple[object, ...]
+    wanted: tuple[Objective, ...]
+    front: tuple[Result, ...]
+    sentence: str
+
+
+def draw(sweep: Sweep, base: Result | None) -> None:
+    """Draw the form, and below it the front of the last search that was asked of these axes."""
+    if base is None or not base.ran:
+        return
+    with st.container(border=True):
+        st.markdown(
+            "**Search the whole range of the axes** by estimates: ranges anywhere between their ends, lists at their values"
+        )
+        names = [name for name, value in base.results.items() if value is not None]
+        left, right = st.columns((3, 1), vertical_alignment="bottom")
+        first = [name for name in FIRST if name in names]
+        chosen = left.multiselect("Improve", names, default=first, key="objectives", max_selections=MOST_OBJECTIVES)
+        most = right.selectbox("Estimates at most", EVALUATIONS, index=1, key="evaluations")
+        bounds = tuple(limit for limit in sweep_filters.held() if isinstance(limit, Constraint))
+        if bounds:
+            st.caption(f"It keeps to the filters: {plain('; '.join(map(sweep_table.said, bounds)))}.")
+        asked = (sweep.base, sweep.axes, tuple(chosen), bounds, most)
+        st.button("Search", key="search axes", disabled=not chosen, on_click=_ask)
+        if st.session_state.pop(ASKED, False):
+            _search(asked, sweep, tuple(map(objective, chosen)), bounds, most)
+        found: Found | None = st.session_state.get(FOUND)
+        if found and found.asked == asked:
+            _show(sweep, found)
+
+
+def _ask() -> None:
+    st.session_state[ASKED] = True
+
+
+def _search(
+    asked: tuple[object, ...], sweep: Sweep, wanted: tuple[Objective, ...], bounds: tuple[Constraint, ...], most: int
+) -> None:
+    bar = st.progress(0.0, "Searching")
+    try:
+        found = search(
+            sweep.base, sweep.axes, wanted, bounds, most, watch=lambda done: bar.progress(min(done / most, 1.0)) and None
+        )
+    except EmberpoolError as error:
+        st.error(plain(str(error)))
+        return
+    finally:
+        bar.empty()
+    sentence = f"{len(found.results):,} estimates. {pareto.finding(found.columns, wanted, found.rank)}"
+    if not found.front:
+        sentence = choice.cheapest(found.columns, bounds, wanted[0].name).sentence
+    st.session_state[FOUND] = Found(asked, wanted, found.front, sentence)
+
+
+def _show(sweep: Sweep, found: Found) -> None:
+    st.markdown(plain(found.sentence))
+    if not found.front:
+        return
+    step = max(len(found.front) // CONFIRMED, 1)
+    some = [result.scenario for result in found.front[::step]][:CONFIRMED]
+    full = dict(zip(some, runs.results(some, "full"), strict=True))
+    table = front(sweep, found, full)
+    links_to = {"Open": st.column_config.LinkColumn("Open", display_text="in Design")}
+    st.dataframe(table, hide_index=True, height="auto" if len(table) > downloads.MOST_ROWS else "content", column_config=links_to)
+    downloads.rows(table, "emberpool-search", "Download this front as CSV")
+    missing = [scenario for scenario, result in full.items() if result is None]
+    if missing:
+        wait = duration(forecast.sweep_seconds(missing, "full", cpu_count()))
+        label = f"Confirm {len(missing)} of them by full runs: about {wait}"
+        st.button(label, key="confirm", on_click=runs.start, args=(missing, "full", "Front of a search"))
+        runs.follow(missing, "full", lambda status: runs.progress(status) if status and not status.ended else runs.note(status))
+
+
+def front(sweep: Sweep, found: Found, full: "dict[Scenario, Result | None]") -> pd.DataFrame:
+    """Return a row for each point of the front: its place, what was improved, the full run's numbers and the gap, its link."""
+    rows = []
+    for result in found.front:
+        held, real = values(result.scenario), full.get(result.scenario)
+        row: dict[str, object] = {KNOBS[axis.path].title: sweep_table.shown(held[axis.path]) for axis in sweep.axes}
+        for one in found.wanted:
+            row[one.name] = result.results.get(one.name)
+            if real:
+                row[f"{numbers.label(one.name)} of the full run"] = real.results.get(one.name)
+                row[f"{numbers.label(one.name)}: gap"] = numbers.change(result.results.get(one.name), real.results.get(one.name))
+        row["Open"] = address.host() + links.link(result.scenario, session.base())
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,122 @@
+"""Charts: is each specification valid Vega-Lite, fed by the columns it names, and coloured alike for any subset?"""
+
+from dataclasses import replace
+
+import altair
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.graph import STAGES
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
+from engine.validation.studies import kept
+from pages.common import charts, numbers, palette, tables
+from pages.evidence import study_panel
+from tests import fakes
+from tests.apps import fields
+from tests.cases import each
+
+SCENARIO = preset("dlrm-kaggle").scenario
+RESULTS = {name: fakes.estimate(with_values(SCENARIO, {"system": name})) for name in palette.family("cxl")}
+RUN = fakes.simulate(with_values(SCENARIO, {"faults.power_loss_at_seconds": (1.0,)}))
+CHARTS = {
+    "stages": (charts.step_time(), tables.by_stage(RESULTS, "cxl")),
+    "energy": (charts.energy(("gpu", "cxl")), tables.by_component(RESULTS, "cxl")),
+    "timeline": (charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
+    "busy": (charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
+    "loss": (charts.curve("loss", "Loss", "elapsed"), tables.curve(RUN.training, RUN.events)),
+    "auc": (charts.curve("auc", "AUC", "batch"), tables.curve(RUN.training, RUN.events)),
+    "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
+}
+MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure"}
+
+
+@each(("spec", "frame"), CHARTS.values())
+def test_a_chart_is_valid_vega_lite_and_names_only_columns_that_its_table_has(spec, frame):
+    kind = altair.LayerChart if "layer" in spec else altair.Chart
+    kind.from_dict({**spec, "data": {"values": []}}).to_dict()
+    assert fields(spec) - MADE_INSIDE <= set(frame.columns)
+
+
+def test_the_bars_of_a_system_sum_to_its_step_time_and_its_energy_and_the_sidebars_is_marked():
+    stages, parts = CHARTS["stages"][1], CHARTS["energy"][1]
+    assert set(stages[stages.chosen].system) == {"cxl"}
+    for name, result in RESULTS.items():
+        assert stages[stages.system == name].amount.sum() == pytest.approx(result.results["Step time [ms]"], rel=1e-12)
+        assert parts[parts.system == name].amount.sum() == pytest.approx(result.results["Energy [J]"], rel=1e-12)
+
+
+def test_a_bar_that_dwarfs_the_others_is_cut_and_keeps_its_amount():
+    slow = replace(RESULTS["ssd"], breakdown=tuple({**row, "Exposed [s]": 100 * row["Exposed [s]"]} for row in RUN.breakdown))
+    stages = tables.by_stage({**RESULTS, "ssd": slow}, "cxl")
+    drawn, amount = stages.groupby("system").drawn.sum(), stages.groupby("system").amount.sum()
+    assert drawn["ssd"] == pytest.approx(tables.CUT * drawn.drop("ssd").max()) and amount["ssd"] > 4 * amount.drop("ssd").max()
+    assert (drawn.drop("ssd") == amount.drop("ssd")).all()
+
+
+def test_time_without_outages_stops_between_a_fault_and_its_recovery():
+    rows = [{"Batch": n, "Elapsed [s]": at, "Loss": 0.5, "AUC": None} for n, at in enumerate((1.0, 9.0, 12.0, 31.0))]
+    events = [
+        {"Elapsed [s]": at, "Kind": kind, "Batch": 0, "What": ""}
+        for at, kind in ((2.0, "fault"), (8.0, "recovered"), (13.0, "fault"), (30.0, "recovered"))
+    ]
+    assert list(tables.curve(rows, events).running) == [1.0, 3.0, 6.0, 8.0, 2.0, 2.0, 7.0, 7.0]
+
+
+def test_a_part_keeps_its_colour_whichever_others_are_drawn_with_it():
+    whole = dict(zip(*palette.colours((*palette.systems(), *STAGES)).values(), strict=True))
+    for names in (("cxl", "dram"), ("Checkpoint",), STAGES[2:]):
+        assert all(whole[name] == colour for name, colour in zip(*palette.colours(names).values(), strict=True))
+    for system in palette.systems():
+        assert len({whole[name] for name in palette.family(system)}) == len(palette.family(system))
+
+
+def test_every_training_system_is_drawn_known_ones_first():
+    assert palette.family("cxl") == palette.systems()[:7] == ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
+
+
+def test_a_curve_carries_its_faults_and_recoveries():
+    frame = CHARTS["loss"][1]
+    assert list(frame.kind.dropna()) == ["fault", "recovered"] and list(frame[frame.kind.notna()].elapsed) == [1.0, 1.2]
+
+
+@each(("value", "text"), [(None, "n/a"), (0, "0"), (0.96934, "0.969"), (1234.5, "1.23k"), (2.5e9, "2.5G"), (-4321, "-4.32k")])
+def test_a_number_is_short_enough_to_read(value, text):
+    assert numbers.readable(value) == text
+
+
+@each(("ours", "other", "text"), [(1, 2, "-50 %"), (3, 1, "3×"), (1, 1, "same"), (1.052, 1, "+5.2 %"), (1, 0, ""), (None, 1, "")])
+def test_a_change_is_a_percentage_below_double_and_a_factor_from_there(ours, other, text):
+    assert numbers.change(ours, other) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "a moment"), (12.3, "12 s"), (200, "3 min"), (9000, "2.5 h")])
+def test_a_wait_is_told_no_finer_than_it_is_known(seconds, text):
+    assert numbers.duration(seconds) == text
+
+
+@given(st.text(max_size=2000))
+def test_text_from_outside_keeps_no_markup_and_stays_short(text):
+    from pages.common.plain import MARKUP, MOST_CHARACTERS, plain
+
+    shown = plain(text)
+    assert "\n" not in shown and len(shown) <= 2 * MOST_CHARACTERS + 20
+    assert all(shown[found.start() - 1] == "\\" or found[0] == "\\" for found in MARKUP.finditer(shown))
+
+
+@pytest.mark.parametrize("path", [path for path, knob in KNOBS.items() if knob.main and knob.kind in ("int", "float")])
+def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
+    from engine.scenario import knobs
+    from pages.sidebar import knob_widgets
+
+    knob = KNOBS[path]
+    values = [knobs.parse(knob, text) for text in knob_widgets.stops(knob)]
+    found = [value for value in values if value is not None]
+    assert found == sorted(set(found)) and found[0] == knob.low and found[-1] == knob.high and 8 <= len(found) <= 80
+    assert (None in values) == knob.optional and knobs.write(knob, knob.default) in knob_widgets.stops(knob)
+
+
+def test_systems_that_cannot_run_are_named_together_under_their_sentence():
+    refused = {name: replace(RESULTS["cxl"], ran=False, outcome=why) for name, why in (("pmem", "A"), ("ssd", "B"), ("cxl", "A"))}
+    assert tables.not_shown({**RESULTS, **refused}) == {"A": ["pmem", "cxl"], "B": ["ssd"]}

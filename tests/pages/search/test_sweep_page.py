@@ -1,0 +1,194 @@
+"""The page Sweep: does it answer first, draw each view, filter, find the cheapest, pin, and keep its question in the link?"""
+
+import pytest
+
+from engine.analysis.over_weeks import over_weeks
+from engine.estimates import estimates
+from engine.scenario.presets import preset
+from engine.sweep import links
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sweep, sampling
+from tests import fakes
+from tests.apps import address
+from tests.pages.test_pages import engine, keep, keep_all, opened
+
+__all__ = ["engine", "opened"]
+AXES = ("machine.cxl_bandwidth_GBps:8,16,32", "system:pmem,cxl", "data.batch_size:256,512")
+QUERY = "preset=tiny&" + "&".join(f"axis={axis}" for axis in AXES)
+SWEEP = Sweep(preset("tiny").scenario, tuple(map(parse, AXES)))
+VIEWS = ("Heat map", "Lines", "Pareto", "Parallel", "What matters")
+
+
+@pytest.fixture
+def page(opened):
+    """The page with all points finished."""
+    keep_all([fakes.estimate(point) for point in SWEEP], "estimate")
+    app = opened(QUERY, "search")
+    assert not app.exception
+    return app
+
+
+def words(app):
+    return " ".join(line.value.replace("\\", "") for line in (*app.markdown, *app.caption))
+
+
+def charts(app):
+    return (
+        [element for element in app.main if element.type == "vega_lite_chart"]
+        or app.get("vega_lite_chart")
+        or app.get("arrow_vega_lite_chart")
+    )
+
+
+def choose(app, view):
+    return app.segmented_control(key="view").set_value(view).run()
+
+
+def test_the_page_answers_before_it_asks(page):
+    assert "Best Step time" in words(page) and "explains" in words(page) and "all done" in words(page)
+    assert "against the sidebar's scenario" in words(page)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_draws_one_chart_with_words_beside_it(page, view):
+    app = choose(page, view)
+    assert not app.exception and len(charts(app)) == 1
+    if view == "Heat map":
+        app.segmented_control(key="rest").set_value("fixed").run()
+        assert not app.exception and len(app.select_slider) > len([s for s in app.sidebar.select_slider])
+
+
+def test_a_filter_leaves_the_rows_that_meet_it_and_travels_in_the_link(page):
+    page.selectbox(key="filter name").set_value("machine.cxl_bandwidth_GBps").run()
+    page.text_input(key="filter value").set_value("16").run()
+    page.button(key="filter add").click().run()
+    assert "of 8 points" in words(page) and page.multiselect(key="filters").value == [page.multiselect(key="filters").value[0]]
+    assert ("where", "machine.cxl_bandwidth_GBps<=16") in address(page)
+    page.multiselect(key="filters").set_value([]).run()
+    assert "of 12 points" in words(page)
+
+
+def test_a_link_brings_its_filters_and_its_sampling(opened):
+    app = opened(f"{QUERY}&sample=sobol:5&where=machine.cxl_bandwidth_GBps>=16", "search")
+    found, drawn = links.open_pairs(address(app)), len(Sweep(SWEEP.base, SWEEP.axes, (), sampling("sobol:5")))
+    assert found.questions.sample == "sobol:5" and found.questions.where == ("machine.cxl_bandwidth_GBps>=16",)
+    assert app.text_input(key="sampling count").value == "5" and f"of **{drawn} points**" in words(app)
+
+
+LOST = "Lost work over weeks [h]"
+
+
+@pytest.fixture
+def struck(opened):
+    """Return `struck(bound, more)`: the page of a sweep of two protections under faults, with a bound over weeks."""
+    query = "preset=tiny&faults.rates=llama3&faults.machines=512&axis=policy.protection:periodic-full,relaxed"
+    base = links.read("?" + query).scenario
+    points = Sweep(base, (parse("policy.protection:periodic-full,relaxed"),))
+
+    def go(bound):
+        for point in points:
+            keep(fakes.estimate(point), "estimate")
+        return opened(f"{query}&where={bound}", "search"), {point.policy.protection: over_weeks(point, LOST) for point in points}
+
+    return go
+
+
+def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck):
+    app, lost = struck(f"{LOST}>=0")
+    assert not app.exception and lost["periodic-full"] != lost["relaxed"]
+    (table,) = [held.value for held in app.dataframe if LOST in held.value.columns]
+    assert dict(zip(table["Protection"], table[LOST], strict=True)) == lost
+    between = sum(lost.values()) / 2
+    app, _ = struck(f"{LOST}<={between}")
+    assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
+
+
+def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
+    app = opened(f"{QUERY}&where={LOST}<=1", "search")
+    assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
+    monkeypatch.setattr("pages.search.sweep_weeks.MOST", 11)
+    app = opened(f"{QUERY}&where={LOST}<=1", "search")
+    assert "of up to 11; 12 pass the other filters" in app.warning[0].value
+    app = opened(f"{QUERY}&where={LOST}<=1&where=data.batch_size<=256", "search")
+    assert "no fault can strike" in app.warning[0].value
+
+
+@pytest.mark.parametrize(("count", "says"), [("", "number of points"), ("many", "cannot be read"), ("0", "from 1 to")])
+def test_a_sampling_that_cannot_be_drawn_gets_its_sentence_and_no_button(opened, count, says):
+    app = opened(f"{QUERY}&sample=random:4", "search")
+    app.text_input(key="sampling count").set_value(count).run()
+    assert says in app.error[0].value.replace("\\", "") and not [one for one in app.button if one.key == "run"]
+
+
+def test_the_cheapest_machine_that_meets_a_target_is_named_and_can_be_opened(page):
+    page.selectbox(key="target metric").set_value("Step time [ms]")
+    page.text_input(key="target value").set_value("1e9").run()
+    assert "12 of 12 points have Step time <= " in words(page) and "the cheapest costs" in words(page)
+    page.button(key="target show").click().run()
+    assert "Point " in words(page) and [one.key for one in page.button if one.key == "pin"]
+    page.text_input(key="target value").set_value("1e-9").run()
+    assert "None of 12 points has Step time" in words(page) and "the nearest has" in words(page)
+
+
+def test_pinned_points_stand_beside_each_other_with_their_changes(page):
+    for point in (0, 7):
+        page.session_state["picked point"] = point
+        page.run()
+        page.button(key="pin").click().run()
+    assert "Pinned points beside each other, 2 of them" in words(page).replace("**", "")
+    (table,) = [held.value for held in page.dataframe if "Point 8" in held.value.columns]
+    row = table.set_index("").loc["Training system"]
+    assert (row["Point 1"], row["Point 8"]) == (SWEEP[0].system, SWEEP[7].system)
+    assert ("pins", "1,8") in address(page)
+    page.button(key="pin").click().run()
+    assert "1 of them" in words(page) and ("pins", "1") in address(page)
+    next(one for one in page.button if one.label == "Unpin all").click().run()
+    assert "Pinned points" not in words(page) and "pins" not in dict(address(page))
+
+
+def test_a_link_brings_its_pinned_points_finished_or_not(opened):
+    keep(fakes.estimate(SWEEP[7]), "estimate")
+    app = opened(f"{QUERY}&pins=8,3", "search")
+    assert not app.exception and "Pinned points beside each other, 1 of them" in words(app).replace("**", "")
+    assert "Pinned, but not finished: point 3." in words(app) and ("pins", "8,3") in address(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [(f"{QUERY}&pins=13", "point 13 (pins=) of a sweep that has 12"), ("preset=tiny&pins=1", "points (pins=) of no sweep")],
+)
+def test_a_link_that_pins_a_point_of_no_sweep_is_refused(opened, query, says):
+    app = opened(query)
+    assert says in app.error[0].value.replace("\\", "") and not app.header
+
+
+def test_a_knob_that_is_chosen_as_an_axis_brings_values_that_make_one(opened):
+    app = opened("preset=tiny&axis=data.seed:1,2", "search")
+    app.selectbox(key="axis 1 knob").set_value("policy.relaxed_lookup").run()
+    assert app.text_input(key="axis 1 values").value and [one for one in app.button if one.key == "run"]
+
+
+def test_a_search_finds_the_front_of_the_axes_and_links_each_point(page):
+    page.selectbox(key="evaluations").set_value(200)
+    page.multiselect(key="objectives").set_value(["Step time [ms]", "Energy per batch [J]"])
+    page.button(key="search axes").click().run()
+    assert not page.exception and "on the Pareto front of Step time and Energy per batch" in words(page)
+    (front,) = [held.value for held in page.dataframe if "Open" in held.value.columns]
+    for row in front.to_dict("records"):
+        opened_again = links.read(row["Open"]).scenario
+        assert estimates([opened_again])[0].results["Step time [ms]"] == pytest.approx(row["Step time [ms]"])
+    assert [one for one in page.button if one.key == "confirm"]
+
+
+def test_full_runs_say_how_many_trainings_they_share(page):
+    assert "points share" not in words(page)
+    full = page.segmented_control(key="how").set_value("full").run()
+    assert "12 points share 4 trainings." in words(full) and not full.exception
+
+
+def test_axes_are_suggested_that_a_sweep_can_take(opened):
+    app = opened("preset=tiny", "search")
+    next(one for one in app.button if one.label == "Suggest axes").click().run()
+    axes = links.open_pairs(address(app)).axes
+    assert not app.exception and axes[0].startswith("system:") and len(axes) > 1
+    assert f"of **{len(Sweep(SWEEP.base, tuple(map(parse, axes)))):,} points**" in words(app)
