@@ -1,58 +1,50 @@
-"""What does this machine do for this model?"""
+"""What does this machine do for this model, and is it enough?"""
 
 import streamlit as st
 
-from pages.common import address, charts, downloads, estimates, frame, session, tables
+from pages.bar import question
+from pages.common import address, charts, estimates, frame, palette, session, tables
 from pages.common.headline import headline
 from pages.common.plain import plain
-from pages.design import constants_panel, tiles, tornado, training_panel
+from pages.design import constants_panel, details, strips, tiles, training_panel
+from pages.systems import systems_panel
+
+BESIDE = ("chosen and baseline", "all of the family")
 
 frame.guard()
 scenario = session.scenario()
-address.bar("design")
+address.bar("design", systems_panel.to_share())
+against = question.against(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
-    results = estimates.beside(scenario)
-result = results[scenario.system]
+    results = estimates.beside(scenario, (*palette.family(scenario.system), against))
+result, base = results[scenario.system], results[against]
 
 st.header(plain(headline(result, results)), anchor=False)
 if result.finding:
     st.markdown(plain(result.finding))
+knobs, answer = st.columns((5, 8), gap="medium")
+with knobs:
+    strips.draw(scenario, session.refused())
+with answer:
+    if result.ran:
+        tiles.of_estimate(result, results)
+    whom = st.segmented_control("Beside", BESIDE, default=BESIDE[0], required=True, key="beside", label_visibility="collapsed")
+    beside = results if whom != BESIDE[0] else {name: results[name] for name in dict.fromkeys((against, scenario.system))}
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Where does a batch spend its time?**")
+        stages = tables.by_stage(beside, scenario.system)
+        st.vega_lite_chart(stages, charts.step_time(), key="stages", alt="Exposed step time by stage, chosen and baseline")
+    with right:
+        st.markdown("**Where does the energy go?**")
+        parts = tables.by_component(beside, scenario.system)
+        spec = charts.energy(tables.drawn(parts))
+        st.vega_lite_chart(parts, spec, key="energy", alt="Energy of the run by component, chosen and baseline")
+    for outcome, names in tables.not_shown(beside).items():
+        st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")
+    if result.ran:
+        training_panel.draw(scenario, result)
 for warning in result.warnings:
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)
-if result.ran:
-    tiles.of_estimate(result, results)
-
-left, right = st.columns(2)
-with left:
-    st.markdown("**Where does a batch spend its time?** Exposed time by stage")
-    stages = tables.by_stage(results, scenario.system)
-    st.vega_lite_chart(stages, charts.step_time(), key="stages", alt="Step time by stage for all training systems")
-with right:
-    st.markdown("**Where does the energy go?** The whole run by component")
-    parts = tables.by_component(results, scenario.system)
-    st.vega_lite_chart(
-        parts, charts.energy(tables.drawn(parts)), key="energy", alt="Energy by component for all training systems"
-    )
-for outcome, names in tables.not_shown(results).items():
-    st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")
-if not result.ran:
-    st.stop()
-
-st.markdown(f"**What hides what?** A few steady batches of {scenario.system}, a lane per device; drag and wheel to zoom")
-tasks = tables.renamed(result.timeline, tables.TIMELINE)
-spec = charts.timeline()
-st.vega_lite_chart(tasks, spec, key="timeline", alt="Timeline of a few batches, a lane per device")
-with st.expander("How busy is each device?"):
-    busy = tables.renamed(result.devices, tables.DEVICES)
-    st.vega_lite_chart(busy, charts.utilisation(), key="busy", alt="Busy share of each device")
-    downloads.show(busy.rename(columns={new: old for old, new in tables.DEVICES.items()}))
-with st.expander("All results of the estimate"):
-    downloads.show(tables.beside(results))
-    downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download all systems as CSV")
-with st.expander("Where the numbers come from"):
-    constants_panel.draw(scenario)
-
-tornado.draw(scenario, result)
-st.subheader("What does training really give?", anchor=False)
-training_panel.draw(scenario, result)
+details.draw(scenario, result, base)

@@ -7,6 +7,7 @@ from typing import Any
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from pages.common import frame
 from tests import ROOT
 
 APP = ROOT / "app.py"
@@ -18,7 +19,10 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
     """Return a page after its first run on these parameters of a link."""
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.query_params.update(query or {})
-    return (app if page == "design" else app.switch_page(f"pages/{page}.py")).run()
+    if page in frame.OPENED:  # an old page that is a section of a new one
+        app.session_state[frame.OPENED[page]] = True
+    place = frame.MOVED.get(page, page)
+    return (app if place == "design" else app.switch_page(f"pages/{place}.py")).run()
 
 
 def link(query: str) -> dict[str, list[str]]:

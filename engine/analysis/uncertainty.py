@@ -64,15 +64,24 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
     A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
     not equally far away does not move the middle.
     """
-    results = _results(scenario, _samples(scenario, samples))
+    results = _results(scenario, draws(scenario, samples))
     names = [name for name, value in results[0].items() if value is not None]
     ends = {name: np.quantile([row[name] for row in results if row[name] is not None], QUANTILES) for name in names}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
-def _samples(scenario: Scenario, samples: int) -> list[dict[str, float]]:
-    ranges, rng = uncertain(scenario), np.random.default_rng([scenario.data.seed, PURPOSE])
-    return [{name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()} for _ in range(samples)]
+def draws(scenario: Scenario, samples: int = SAMPLES, *others: Scenario) -> list[dict[str, float]]:
+    """Return so many draws of the scenario's constants by name; `others` add those that their machines alone have."""
+    rest = {name: one for other in others for name, one in uncertain(other).items()}
+    own = uncertain(scenario)
+    more = {name: one for name, one in rest.items() if name not in own}
+    streams = ((own, (scenario.data.seed, PURPOSE)), (more, (scenario.data.seed, PURPOSE, 1)))
+    found: list[dict[str, float]] = [{} for _ in range(samples)]
+    for ranges, seed in streams:
+        rng = np.random.default_rng(seed)
+        for draw in found:
+            draw.update({name: _drawn(one, rng.uniform(-1, 1)) for name, one in ranges.items()})
+    return found
 
 
 def _drawn(one: Constant, way: float) -> float:

@@ -2,18 +2,20 @@
 
 `/design?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
 `sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `pareto=Step time [ms],Capital cost [USD]`, and
-`pins=3,17`, its pinned points counted from 1. What Runs compares is `run=estimate:/search?...` once per request: how it
+`pins=3,17`, its pinned points counted from 1. `against=dram` is the baseline and `within=10` the target of every answer, in
+percent of the baseline's step time. What Runs compares is `run=estimate:/search?...` once per request: how it
 is computed, and the link that reopens it. A crash state of the log protocol adds its replay line, `crash=v1:...`.
 """
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 from urllib.parse import parse_qsl, quote
 
 from .. import version
-from ..errors import BadLink
+from ..errors import BadLink, nearest
+from ..registry import names
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.presets import DEFAULT, preset
@@ -23,6 +25,8 @@ from .sweep import sampling
 
 MOST_CHARACTERS = 8000
 MOST_BOUNDS, MOST_PINS, MOST_RUNS = 20, 8, 8
+MOST_WITHIN = 1000
+NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 Pairs = list[tuple[str, str]]
 
@@ -31,7 +35,8 @@ Pairs = list[tuple[str, str]]
 class Questions:
     """What a sweep is asked, as written: which points, the bounds that they must keep, the objectives of a Pareto front.
 
-    `pins` are the points that were pinned, counted from 1, and `runs` the requests that Runs compares.
+    `pins` are the points that were pinned, counted from 1, and `runs` the requests that Runs compares. `against` is the
+    system that answers are told against, and `within` the percent by which a machine may be slower: "" where left open.
     """
 
     sample: str = ""
@@ -39,12 +44,16 @@ class Questions:
     pareto: str = ""
     pins: str = ""
     runs: tuple[str, ...] = ()
+    against: str = ""
+    within: str = ""
 
     @property
     def pairs(self) -> Pairs:
         """The parameters that say so."""
-        said = (("sample", (self.sample,)), ("where", self.where), ("pareto", (self.pareto,)), ("pins", (self.pins,)))
-        return [(name, value) for name, values in (*said, ("run", self.runs)) for value in values if value]
+        one = {"pareto": self.pareto, "pins": self.pins, "against": self.against, "within": self.within}
+        once = {name: (value,) for name, value in one.items()}
+        said = {"sample": (self.sample,), "where": self.where, **once, "run": self.runs}
+        return [(name, value) for name, values in said.items() for value in values if value]
 
     @property
     def pinned(self) -> tuple[int, ...]:
@@ -71,6 +80,14 @@ class Questions:
             raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
         if self.sample:
             sampling(self.sample)
+        if self.against and self.against not in names("systems"):
+            raise BadLink(
+                f"The link's baseline against={self.against[:80]!r} is not known; {nearest(self.against, names('systems'))}"
+            )
+        if self.within and not (NUMBER.fullmatch(self.within) and float(self.within) <= MOST_WITHIN):
+            raise BadLink(
+                f"The link's target within={self.within[:20]!r} cannot be read; write a percentage from 0 to {MOST_WITHIN}."
+            )
         _ = self.pinned, self.compared  # reading them is their check
 
 
@@ -168,6 +185,7 @@ def open_pairs(pairs: Pairs) -> Opened:
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
     where, runs = map(tuple, several.values())
     questions = Questions(seen.pop("sample", ""), where, seen.pop("pareto", ""), seen.pop("pins", ""), runs)
+    questions = replace(questions, against=seen.pop("against", ""), within=seen.pop("within", ""))
     questions.check()
     changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
     return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash, questions)

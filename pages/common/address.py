@@ -7,16 +7,17 @@ import streamlit as st
 
 from engine.analysis import linked
 from engine.errors import BadInput
-from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, values
+from engine.scenario.scenario import values
 from engine.sweep import links
+from pages.bar import bar as scenario_bar
+from pages.bar import question
 from pages.common import session
 from pages.common.plain import plain
-from pages.systems import systems_panel
+from pages.data import data_file
 from pages.runs import history_runs
 from pages.search import axes_panel, pinned, sweep_filters
 from pages.search.axes_panel import MOST_AXES
-from pages.data import data_file
+from pages.systems import systems_panel
 
 WRITTEN, AT, BANNER, OURS = "address written", "address written at", "banner", "redrawn by us"
 SETTLED_SECONDS = 2.0
@@ -42,6 +43,7 @@ def open_link() -> str:
         return str(error)
     st.session_state[session.SYSTEMS] = systems_panel.of_link(opened.axes)
     st.session_state[session.CRASH] = opened.crash
+    question.put(opened.questions)
     axes_panel.put(opened.axes, opened.questions.sample)
     sweep_filters.put(opened.questions)
     history_runs.put(opened.questions.compared)
@@ -113,13 +115,9 @@ def host() -> str:
 
 
 def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links.Questions = NO_QUESTIONS) -> None:
-    """Keep the address current; draw how many knobs differ from the preset, the way back, and the link to copy."""
-    write(axes, crash, questions)
-    start, now = values(preset(session.base()).scenario), values(session.scenario())
-    differing = [KNOBS[path].label for path in KNOBS if now[path] != start[path]]
-    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-        st.caption(_count(len(differing)), help=", ".join(differing) or None, width="content")
-        st.button("Reset", on_click=session.to_preset, disabled=not differing)
+    """Keep the address current, and draw the link to copy in the scenario's bar."""
+    write(axes, crash, question.said(questions))
+    with scenario_bar.slot():
         _share("This link holds every knob and the seed; whoever opens it gets the same numbers.", page, axes, crash, questions)
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
@@ -131,17 +129,15 @@ def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links
 
 def share(page: str, what: str, questions: links.Questions) -> None:
     """Keep the address of a page without knobs current, and draw its link to copy; `what` says what the link holds."""
-    write(questions=questions)
-    with st.container(horizontal=True, horizontal_alignment="right"):
+    write(questions=question.said(questions))
+    with scenario_bar.slot():
         _share(what, page, (), "", questions)
 
 
 def _share(what: str, page: str, axes: tuple[str, ...], crash: str, questions: links.Questions) -> None:
     with st.popover("Share"):
         st.caption(what)
-        st.session_state[session.HERE] = links.link(session.scenario(), session.base(), page, axes, crash, questions)
+        st.session_state[session.HERE] = links.link(
+            session.scenario(), session.base(), page, axes, crash, question.said(questions)
+        )
         st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)
-
-
-def _count(number: int) -> str:
-    return "As in the preset" if not number else "1 knob differs" if number == 1 else f"{number} knobs differ"

@@ -1,12 +1,11 @@
 """Instant estimates of one scenario under every training system, kept while scenarios repeat."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.common import palette
@@ -21,11 +20,7 @@ def of(scenario: Scenario) -> Result:
         return Result(scenario, ran=False, outcome=str(error), results={})
 
 
-def beside(scenario: Scenario) -> Mapping[str, Result]:
-    """Return the estimates of the same scenario under all training systems of its family, in the palette's order."""
-    return {name: of(replace(scenario, system=name)) for name in palette.family(scenario.system)}
-
-
-def baseline(scenario: Scenario) -> str:
-    """Return the system that the scenario's is measured against."""
-    return str(load("systems", scenario.system).baseline)
+def beside(scenario: Scenario, names: Iterable[str]) -> Mapping[str, Result]:
+    """Return the estimates of the same scenario under these training systems, in the palette's order."""
+    wanted = set(names)
+    return {name: of(replace(scenario, system=name)) for name in palette.systems() if name in wanted}

@@ -1,21 +1,29 @@
 """The seven places, the old addresses that lead to them, and the guard that gives a deep link to a cold server its frame."""
 
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from pages.design import details
+
 FRAMED = "framed"
-PLACES = ("design", "compare", "why", "search", "failures", "data", "evidence", "runs")
+PLACES = ("design", "search", "failures", "data", "evidence", "runs")
 # Where what stood at an old address stands now; the scenario of a link comes along.
 MOVED = {
     "explore": "design",
+    "compare": "design",
+    "why": "design",
     "sweep": "search",
     "faults": "failures",
     "workload": "data",
     "reproduce": "evidence",
     "history": "runs",
 }
+# What is open on the place that an old address leads to.
+OPENED = {"compare": details.SYSTEMS, "why": details.WHY}
+STYLE = Path(__file__).parent.parent / "style.css"
 
 
 def pages() -> list[StreamlitPage]:
@@ -23,11 +31,13 @@ def pages() -> list[StreamlitPage]:
     lead = partial(st.Page, visibility="hidden")
     start = lead(partial(_lead, "design"), title="Emberpool", url_path="start", default=True)
     places = [st.Page(f"pages/{name}.py", title=name.capitalize(), url_path=name) for name in PLACES]
-    old = [lead(partial(_lead, new), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
+    old = [lead(partial(_lead, new, OPENED.get(name, "")), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
     return [start, *places, *old]
 
 
-def _lead(place: str) -> None:
+def _lead(place: str, section: str = "") -> None:
+    if section:
+        st.session_state[section] = True
     st.switch_page(f"pages/{place}.py")
 
 

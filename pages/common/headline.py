@@ -4,9 +4,12 @@ from collections.abc import Mapping
 
 from engine.registry import load
 from engine.results.result import Result
-from pages.common.estimates import baseline
-from pages.common.numbers import readable
+from engine.scenario.scenario import Scenario, with_values
+from engine.systems.traffic import table_bytes
+from pages.bar import question
+from pages.common.numbers import readable, size
 
+SHAPE = ("num_tables", "num_embeddings", "embedding_dim", "pooling", "bottom_mlp", "top_mlp", "interaction")
 STEP, ENERGY, NODES, RATE = "Step time [ms]", "Energy per batch [J]", "Nodes", "Throughput [samples/s]"
 
 
@@ -15,8 +18,8 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
     step, energy = result.results.get(STEP), result.results.get(ENERGY)
     if not result.ran or not step or energy is None:
         return result.outcome
-    title, model = load("systems", result.scenario.system).title, result.scenario.model.name
-    against, sized = baseline(result.scenario), result.scenario.machine.target_throughput is not None
+    title, model = load("systems", result.scenario.system).title, named(result.scenario)
+    against, sized = question.against(result.scenario), result.scenario.machine.target_throughput is not None
     base = others[against].results if against in others and result.scenario.system != against else {}
     start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step)} ms a batch"
     before, joules = base.get(STEP), base.get(ENERGY)
@@ -27,12 +30,21 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
     return f"{start}: {compared}, with {abs(saving):.0%} {'less' if saving >= 0 else 'more'} energy"
 
 
+def named(scenario: Scenario) -> str:
+    """Return what a scenario trains: a named model, or one's own by its size, since its preset's name would mislead."""
+    like = with_values(scenario, {"model.name": scenario.model.name}).model
+    if all(getattr(scenario.model, knob) == getattr(like, knob) for knob in SHAPE):
+        return scenario.model.name
+    tables = scenario.model.num_tables
+    return f"your model, {tables:,} table{'s' * (tables > 1)}, {size(table_bytes(scenario))}"
+
+
 def _pace(step: float, before: float) -> str:
     return f"{before / step:.1f}× faster" if before >= step else f"{step / before:.1f}× slower"
 
 
 def _on_nodes(result: Result, title: str) -> str:
-    return f"{title} trains {result.scenario.model.name} on {counted(result)} at {readable(result.results.get(RATE))} samples/s"
+    return f"{title} trains {named(result.scenario)} on {counted(result)} at {readable(result.results.get(RATE))} samples/s"
 
 
 def counted(result: Result) -> str:

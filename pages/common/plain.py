@@ -1,13 +1,25 @@
-"""Shows text that came from outside, a link or a file, as itself: never as markup."""
+"""Shows text that came from outside, a link or a file, as itself: never as markup, and without the words of the code."""
 
 import re
+from functools import cache
+
+from engine.scenario.scenario import KNOBS
 
 MARKUP = re.compile(r"([\\`*_{}\[\]<>()#~|$:!&@])")
 MOST_CHARACTERS = 600
 
 
-def plain(text: str) -> str:
-    """Return `text` on one line, cut to a readable length, so that Markdown shows it literally."""
-    line = " ".join(text.split())
+def plain(text: str, code: bool = False) -> str:
+    """Return `text` on one line, cut to a readable length, so that Markdown shows it literally.
+
+    A knob is called by its field's name, "CXL bandwidth 8" for "machine.cxl_bandwidth_GBps=8"; with `code` as links do.
+    """
+    line = " ".join((text if code else _paths().sub(lambda found: KNOBS[found[1]].label + " " * bool(found[2]), text)).split())
     short = line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS // 2]} ... {line[-MOST_CHARACTERS // 2 :]}"
     return MARKUP.sub(r"\\\1", short)
+
+
+@cache
+def _paths() -> re.Pattern[str]:
+    longest = sorted((path for path in KNOBS if "." in path), key=len, reverse=True)
+    return re.compile(rf"\b({'|'.join(map(re.escape, longest))})\b(=)?")

@@ -12,7 +12,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
-SAMPLE, HERE = "sample", "link of this page"
+SAMPLE, HERE, REFUSED = "sample", "link of this page", "refused"
 
 
 def widget(path: str) -> str:
@@ -81,6 +81,11 @@ def to_preset() -> None:
     show(preset(base()).scenario)
 
 
+def take_back(path: str) -> None:
+    """Set one knob to the chosen preset's value; only in a callback."""
+    show(with_values(scenario(), {path: values(preset(base()).scenario)[path]}))
+
+
 def to_model() -> None:
     """Set the model's knobs to the named model that was just chosen."""
     show(with_values(scenario(), {"model.name": st.session_state[widget("model.name")]}))
@@ -106,4 +111,11 @@ def refusals() -> Mapping[str, str]:
         st.session_state[SCENARIO] = with_values(scenario(), good)
     except BadKnob as error:
         bad[""] = str(error)
+    st.session_state[REFUSED] = bad
     return bad
+
+
+def refused() -> Mapping[str, str]:
+    """Return what `refusals` found in this run."""
+    found: Mapping[str, str] = st.session_state.get(REFUSED, {})
+    return found

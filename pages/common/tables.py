@@ -68,6 +68,8 @@ def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
 def most_drawn(totals: Iterable[float]) -> float:
     """Return the length at which bars are cut: the longest one's, but less where it dwarfs all others."""
     *others, longest = sorted(totals)
+    if len(others) < 2:  # two bars are there to show how far apart they are
+        return longest
     return CUT * others[-1] if others and longest > DWARFED * others[-1] > 0 else longest
 
 

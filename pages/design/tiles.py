@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 from engine.results.result import COUNTED, Result
+from pages.bar import question
 from pages.common import address
-from pages.common.estimates import baseline
 from pages.common.numbers import better, change, readable
 from pages.common.plain import plain
 from pages.design import sureness
@@ -51,7 +51,7 @@ def draw(
     sure: Mapping[str, Sure] | None = sureness.NOTHING,
 ) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
-    against = baseline(result.scenario)
+    against = question.against(result.scenario)
     before = others[against].results if against in others and result.scenario.system != against else {}
     for column, name in zip(st.columns(list(shown.values())), shown, strict=True):
         value = result.results.get(name)

@@ -26,9 +26,7 @@ TABLE = {
 
 
 def draw(scenario: Scenario, result: Result) -> None:
-    """Draw the switch, and behind it the tornado of one result and the bands of the main ones."""
-    if not st.toggle("How sure is this? Move every constant over its plausible range", key="sure"):
-        return
+    """Draw the tornado of one result and the bands of the main ones."""
     metric = st.segmented_control("Result", METRICS, default=METRICS[0], required=True, key="tornado of")
     own = result.results[metric] or 0.0
     low, high = bands(scenario)[metric]

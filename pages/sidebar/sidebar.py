@@ -1,36 +1,31 @@
-"""The sidebar of every page: the preset, the main knobs, all other knobs by group."""
+"""The drawer of every page: all knobs by group, the main ones first, found by words; those without effect in a line."""
+
+from collections.abc import Collection, Mapping
 
 import streamlit as st
 
 from engine.insight.knob_effect import effect
-from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, KNOBS
 from pages.common import session
-from pages.common.plain import plain
+from pages.data import data_file
 from pages.sidebar import beside_knob, knob_widgets
 from pages.sidebar.knob_sections import section, sections
-from pages.data import data_file
 
 
-def draw() -> None:
-    """Draw the widgets of all knobs and take their values over into the session's scenario."""
-    refused = session.refusals()
-    names = preset_names()
-    st.selectbox("Preset", names, key=session.PRESET, on_change=session.to_preset, format_func=lambda name: preset(name).title)
-    st.caption(plain(preset(session.base()).description))
-    if "" in refused:
-        st.error(plain(refused[""]) + " The charts show the last good values.")
+def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
+    """Draw the widgets of all knobs but those that stand `elsewhere`; `refused` has a sentence for each value refused."""
     _data_switch()
     for knob in knob_widgets.MAIN:
-        _knob(knob.path, refused)
+        if knob.path not in elsewhere:
+            _knob(knob.path, refused)
     asked = st.text_input("Find a knob", key="find", placeholder="bandwidth, GPU, seed, ...")
-    found = matching(asked)
+    found = tuple(path for path in matching(asked) if path not in elsewhere)
     for path in found:
         _knob(path, refused)
     if asked.strip() and not found:
         st.caption("No further knob has these words in its name or its help.")
     for group in GROUPS:
-        _group(group, refused, found)
+        _group(group, refused, {*found, *elsewhere})
 
 
 def matching(asked: str) -> tuple[str, ...]:
@@ -40,7 +35,7 @@ def matching(asked: str) -> tuple[str, ...]:
     return tuple(path for path, text in told.items() if words and all(word in text for word in words))
 
 
-def _group(group: str, refused: dict[str, str], elsewhere: tuple[str, ...]) -> None:
+def _group(group: str, refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
     paths = [path for path, knob in KNOBS.items() if path.startswith(f"{group}.") and not knob.main and path not in elsewhere]
     wrong = any(path in refused for path in paths)
     unfolded = st.expander(group.capitalize(), expanded=wrong, key=f"group {group}", on_change="rerun")
@@ -48,14 +43,17 @@ def _group(group: str, refused: dict[str, str], elsewhere: tuple[str, ...]) -> N
         session.hold(paths)
         return
     with unfolded:
-        for title, members in sections(paths).items():
+        idle = [path for path in paths if path not in refused and not effect(session.scenario(), path).acts]
+        every = bool(idle) and st.toggle(f"{len(idle)} without effect here", key=f"idle {group}")
+        session.hold([] if every else idle)
+        for title, members in sections([path for path in paths if every or path not in idle]).items():
             if title:
                 st.markdown(f"**{title}**")
             for path in members:
                 _knob(path, refused)
 
 
-def _knob(path: str, refused: dict[str, str]) -> None:
+def _knob(path: str, refused: Mapping[str, str]) -> None:
     found = effect(session.scenario(), path)
     knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found.acts else found.sentence)
     beside_knob.draw(path, session.scenario())

@@ -6,7 +6,7 @@ from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.system import LogPolicy, log_policy
-from pages.common.estimates import baseline
+from pages.bar import question
 from pages.common.headline import NODES, RATE, counted, fewer
 from pages.common.numbers import readable
 from pages.common.palette import known_by
@@ -20,7 +20,7 @@ Results = Mapping[str, Result]
 def against(results: Results, scenario: Scenario) -> str:
     """Return the baseline that runs here: the sidebar system's own where it is compared, else the first of the compared."""
     ran = [name for name, result in results.items() if result.ran]
-    return next((name for name in (baseline(scenario), *ran) if name in ran), "")
+    return next((name for name in (question.against(scenario), *ran) if name in ran), "")
 
 
 def headline(results: Results, scenario: Scenario) -> str:

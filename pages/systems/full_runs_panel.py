@@ -81,7 +81,7 @@ def _runs(points: Mapping[str, Scenario], status: Status | None) -> None:
         wait = duration(forecast.sweep_seconds(missing, "full", cpu_count()))
         rest = f"{'the other ' if len(missing) < len(points) else ''}{len(missing)} system{'s' if len(missing) > 1 else ''}"
         does = f"Train {rest} in full" if asked[0].run.training else f"Run every batch of {rest}, without training"
-        st.button(f"{does}: about {wait}", type="primary", key="run", on_click=runs.start, args=(asked, "full"))
+        st.button(f"{does}: about {wait}", type="primary", key="run all", on_click=runs.start, args=(asked, "full"))
         runs.note(status, WHAT)
     _learned(points, found, status)
 

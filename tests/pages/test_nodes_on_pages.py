@@ -8,6 +8,7 @@ import pytest
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.common import estimates, headline
+from pages.design import sureness
 from pages.systems import compare_charts, comparison, nodes_panel
 from tests import apps
 
@@ -48,10 +49,10 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
 
 
 def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch):
-    monkeypatch.setattr("pages.design.sureness.found", lambda _: {})
+    monkeypatch.setattr(sureness, "found", lambda _: {})
     app = apps.opened(query={"preset": "mtrains-capacity"})
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
-    app.switch_page("pages/compare.py").run()
+    app = apps.opened("compare", {"preset": "mtrains-capacity"})
     assert not app.exception and list(app.dataframe[0].value["Nodes"]) == [11.0, 2.0]
     tiny = apps.opened("compare", {"preset": "tiny"})
     assert "Nodes" not in tiny.dataframe[0].value and not [one for one in tiny.toggle if one.key == "nodes over throughput"]

@@ -28,11 +28,11 @@ def opened(**knobs):
 
 
 def beside_knobs(app):
-    """Return what the sidebar says about constants, one text a device; its groups are opened for that."""
+    """Return what knobs say about constants, one text a device; its groups are opened for that."""
     for group in GROUPS:
-        app.session_state[f"group {group}"] = True
+        app.session_state[f"group {group}"] = app.session_state[f"idle {group}"] = True
     app.run()
-    return [one.value.replace("\\", "") for one in app.sidebar.markdown if "constants in use" in one.value]
+    return [one.value.replace("\\", "") for one in app.markdown if "constants in use" in one.value]
 
 
 def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources():
@@ -53,7 +53,7 @@ def test_the_constants_csv_has_value_range_confidence_and_source_of_each_to_the_
 
 
 def told(app):
-    return [caption.value.replace("\\", "") for caption in app.sidebar.caption]
+    return [caption.value.replace("\\", "") for caption in app.caption]
 
 
 def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not():
@@ -64,7 +64,7 @@ def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not():
 def test_the_knobs_of_a_group_say_it_once_the_group_is_open():
     app = opened(preset="tiny", system="cxl")
     assert not any("uses no SSD" in text for text in told(app))
-    app.session_state["group machine"] = True
+    app.session_state["group machine"] = app.session_state["idle machine"] = True
     assert "No effect here: system cxl uses no SSD." in told(app.run()) and not app.exception
 
 

@@ -103,6 +103,9 @@ HOSTILE = {
     "a run that compares runs": ("run=" + quote("full:/history?r%75n=" + quote("full:/sweep")), "run="),
     "runs within runs": ("/history?" + "run=full:/a?" * 600 + "v=1", "run="),
     "a run twice": ("run=full:/sweep&run=full:/sweep", "run="),
+    "an unknown baseline": ("against=drum", "did you mean dram"),
+    "a target that is no number": ("within=nan", "within="),
+    "a target beyond all": ("within=1001", "within="),
     "nine runs": ("/history?" + "&".join(f"run=full:/sweep?data.seed={n}" for n in range(9)), "run="),
 }
 
@@ -137,9 +140,10 @@ def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
     st.lists(st.sampled_from(["Step time [ms]<=5", "AUC>=0.7", "machine.num_gpus<3", "Energy [J]=1e-3"]), max_size=4),
     st.sampled_from(["", "AUC", "Step time [ms],Capital cost [USD]:max"]),
     st.lists(st.integers(1, 99_999_999), max_size=links.MOST_PINS, unique=True),
+    st.sampled_from([("", ""), ("dram", "10"), ("all-hbm", "0.5")]),
 )
-def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins):
-    asked = links.Questions(sample, tuple(where), pareto, ",".join(map(str, pins)))
+def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins, question):
+    asked = links.Questions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question)
     assert asked.pinned == tuple(point - 1 for point in pins)
     opened = links.read(links.link(Scenario(), page="search", axes=("system:cxl,pmem",), questions=asked))
     assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()

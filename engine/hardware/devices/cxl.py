@@ -1,6 +1,7 @@
 """The CXL link between accelerator and memory: hardware moves lines, no software takes part."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
@@ -10,6 +11,7 @@ from ...units import GB, NS
 from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, over_link, some
 
 DIRECTIONS = 2
+CARDS = 8, 16  # lanes of memory cards
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,15 @@ def payload_rate(machine: MachineKnobs) -> float:
 def joint_rate(machine: MachineKnobs) -> float:
     """Return the payload bytes per second of all expanders' links together, one direction."""
     return machine.num_expanders * payload_rate(machine)
+
+
+def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
+    """Yield the links that cards have, as "×8 Gen4", with their bytes per second, one direction: raw, and of payload."""
+    for generation in sorted(int(name.rpartition("-")[2]) for name in LINKS):
+        for lanes in CARDS:
+            link = replace(machine, cxl_bandwidth_GBps=None, cxl_generation=generation, cxl_lanes=lanes)
+            raw = lanes * assumed_value(link, "cxl", _link(link).lane) * GB
+            yield f"×{lanes} Gen{generation}", raw, payload_rate(link)
 
 
 def build(machine: MachineKnobs) -> Device:

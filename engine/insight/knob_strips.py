@@ -1,0 +1,281 @@
+"""Knob strips: step time, energy and cost over one knob's useful values, so that one sees where it stops to matter.
+
+All stops of all strips go through one call of `estimates`. The useful range is where the step still changes, and at least
+half a decade to either side of the value in force.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, EmberpoolError
+from ..estimates import estimates
+from ..hardware.devices.cxl import payload_rate, products
+from ..hardware.devices.pmem import module_bytes
+from ..registry import load
+from ..results.result import Result
+from ..scenario import knobs
+from ..scenario.knobs import Knob
+from ..scenario.scenario import KNOBS, Scenario, values, with_values
+from ..schedule.machine import settle
+from ..systems.system import cache_policy, log_policy
+from ..units import GB, MS, GiB
+from .decomposition import BOUND
+from .relaxation import LINK
+
+CAPACITY = next(path for path in KNOBS if path.startswith("machine.pmem_capacity"))
+MODULE_UNIT = {"GiB": GiB, "GB": GB}[KNOBS[CAPACITY].unit]
+NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
+CHANGE = 0.01  # of the step: what changes it by less has stopped to matter
+NEAR, FAR = 10**0.5, 1e3  # factors around the value in force: always shown, and looked at
+TENTHS, MOST = 10, 10
+DECADES = [step * 10.0**power for power in range(-9, 13) for step in (1, 2, 5)]
+LINEAR = 3.0  # up to this ratio of a range's ends its stops are evenly spaced
+# What products have beside CXL links: network ports at 90 % of their line, pinned copies over 16 lanes at 82 %.
+PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "machine.network_bandwidth_GBps": ((11.25, "100 Gb/s"), (22.5, "200 Gb/s"), (45.0, "400 Gb/s")),
+    "machine.pcie_bandwidth_GBps": ((13.0, "×16 Gen3"), (26.0, "×16 Gen4"), (52.0, "×16 Gen5")),
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value of a knob that a product has."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What a batch and its machine cost with the knob at `value`, in seconds, joules and USD; NaN and why, if it cannot run."""
+
+    value: Any
+    text: str
+    seconds: float = nan
+    joules: float = nan
+    dollars: float = nan
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One knob: its stops in order, `at` the place of the value in force, the baseline as a stop, and what products have.
+
+    `automatic` says that the knob is on auto. From the number `enough` on, none that was looked at changes the step by 1 %: it
+    is None where the last still does, and for words, which have no order.
+    """
+
+    path: str
+    automatic: bool
+    at: int
+    stops: tuple[Stop, ...]
+    baseline: Stop | None
+    marks: tuple[Mark, ...]
+    enough: float | None
+    sentence: str
+
+    @property
+    def own(self) -> Stop:
+        """The stop of the value in force."""
+        return self.stops[self.at]
+
+    @property
+    def acts(self) -> bool:
+        """Whether some stop differs from the one in force; NaN differs from any number."""
+        own = (self.own.seconds, self.own.joules, self.own.dollars)
+        return any(not np.array_equal(own, (one.seconds, one.joules, one.dollars), equal_nan=True) for one in self.stops)
+
+
+Stops = Callable[[Scenario, Knob], Sequence[Any]]
+
+
+def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
+    """Return all words of a knob; or round numbers up to a thousand times as large or small as the one in force.
+
+    Small ranges are divided evenly, into tenths where they begin at 0; others are doubled, as 1, 2, 5, 10 where they begin at
+    0. Capacity is doubled in whole modules.
+    """
+    if knob.kind in WORDS:
+        return (False, True) if knob.kind == "switch" else knob.allowed
+    if knob.only:
+        return knob.only
+    own, low, high = in_force(settled, knob.path), knob.low or 0.0, knob.high or FAR
+    middle = own or low or 1.0
+    if knob.path == CAPACITY:
+        found = [capacity(settled, 2**power) for power in range(41)]
+    elif high <= LINEAR * low or (low == 0 and high <= TENTHS * (own or 1)):
+        width = 1.0 if knob.kind == "int" else next(one for one in DECADES if TENTHS * one >= high - low)
+        return [_typed(knob, low + k * width) for k in range(int((high - low) / width + 1e-9) + 1)]
+    else:
+        found = [0.0, *DECADES] if low == 0 else [2.0**power for power in range(-30, 41)]
+    shown = (one for one in found if one == low or max(low, middle / FAR) <= one <= min(high, middle * FAR))
+    return [_typed(knob, one) for one in shown if knob.kind == "float" or one == round(one)]
+
+
+def capacity(settled: Scenario, count: int) -> float:
+    """Return the value of the capacity's knob that so many whole modules have, as far as it goes."""
+    knob = KNOBS[CAPACITY]
+    asked = count * module_bytes(settled.machine) / MODULE_UNIT
+    return min(max(asked, knob.low or 0.0), knob.high or asked)
+
+
+def _typed(knob: Knob, number: float) -> float | int:
+    return round(number) if knob.kind == "int" else number if knob.path == CAPACITY else float(f"{number:.12g}")
+
+
+def strips(
+    scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MOST, stops: Stops = useful
+) -> tuple[Strip, ...]:
+    """Return a strip for each of `paths` that has a value in force and acts on estimates, of at most so many numbers each.
+
+    `stops` says which values a knob is tried at; the value in force joins them. Lists and texts have no strip.
+    """
+    settled = _settled(scenario)
+    held = {path: own for path in paths if (own := _held(settled, path)) is not None}
+    asked = {path: _with(own, stops(settled, KNOBS[path]), KNOBS[path]) for path, own in held.items()}
+    made = {path: [_made(settled, path, value) for value in tried] for path, tried in asked.items()}
+    points = [one for some in made.values() for one in some if isinstance(one, Scenario)]
+    *found, base = estimates([*points, baseline or settled])
+    results = iter(found)
+    reference = stop(baseline.system, baseline.system, base) if baseline else None
+    drawn = []
+    for path, tried in asked.items():
+        row = [
+            stop(value, knobs.write(KNOBS[path], value), next(results) if isinstance(one, Scenario) else one)
+            for value, one in zip(tried, made[path], strict=True)
+        ]
+        drawn.append(_strip(scenario, settled, path, row, tried.index(held[path]), reference, most))
+    return tuple(drawn)
+
+
+def in_force(settled: Scenario, path: str) -> Any:
+    """Return a knob's value, of an automatic one what it comes to; None where it comes to none."""
+    own, system, machine = values(settled)[path], load("systems", settled.system), settled.machine
+    automatic: Mapping[str, Callable[[], Any]] = {
+        LINK: lambda: payload_rate(machine) / GB,
+        "machine.pmem_module_GB": lambda: module_bytes(machine) / GB,
+        BOUND: lambda: log_policy(settled, system).mlp_staleness_bound,
+        "policy.relaxed_lookup": lambda: log_policy(settled, system).relaxed_lookup,
+        "policy.log": lambda: log_policy(settled, system).log or None,
+        "policy.cache_policy": lambda: cache_policy(settled, system.cache).removesuffix(" in sets") if system.cache else None,
+    }
+    try:
+        return automatic[path]() if own is None and path in automatic else own
+    except BadInput:
+        return None
+
+
+def stop(value: Any, text: str, found: Result | str) -> Stop:
+    """Return a result as a stop, or why there is none."""
+    if isinstance(found, str) or not found.ran:
+        return Stop(value, text, refused=found if isinstance(found, str) else found.outcome)
+    one = found.results
+    seconds, joules, dollars = (one[name] or 0.0 for name in ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"))
+    return Stop(value, text, seconds * MS, joules, dollars)
+
+
+def _settled(scenario: Scenario) -> Scenario:
+    try:
+        return settle(scenario).scenario
+    except EmberpoolError:
+        return scenario
+
+
+def _held(settled: Scenario, path: str) -> Any:
+    knob = KNOBS[path]
+    return in_force(settled, path) if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" else None
+
+
+def _with(own: Any, tried: Sequence[Any], knob: Knob) -> list[Any]:
+    return sorted({*tried, own}) if knob.kind in NUMBERS else list(tried)
+
+
+def _made(settled: Scenario, path: str, value: Any) -> Scenario | str:
+    try:
+        return with_values(settled, {path: value})
+    except BadInput as error:
+        return str(error)
+
+
+def _strip(asked: Scenario, settled: Scenario, path: str, row: list[Stop], at: int, baseline: Stop | None, most: int) -> Strip:
+    knob, own = KNOBS[path], row[at]
+    ordered = knob.kind in NUMBERS
+    last = _enough(row) if ordered else None
+    shown = _thinned(_range(row, own), {at, at if last is None else last}, most) if ordered else list(range(len(row)))
+    return Strip(
+        path=path,
+        automatic=values(asked)[path] is None,
+        at=shown.index(at),
+        stops=tuple(row[i] for i in shown),
+        baseline=baseline,
+        marks=_marks(settled, path),
+        enough=None if last is None else row[last].value,
+        sentence=_numbers(knob, row, last) if ordered else _words(row, own),
+    )
+
+
+def _range(row: Sequence[Stop], own: Stop) -> list[int]:
+    """Return the places from the first change of the step to the last, and those near the value in force."""
+    moved = [i for i in range(len(row) - 1) if not _alike(row[i].seconds, row[i + 1].seconds)]
+    near = [i for i, one in enumerate(row) if one is own or own.value / NEAR <= one.value <= own.value * NEAR]
+    return list(range(min(moved + near), max([i + 1 for i in moved] + near) + 1))
+
+
+def _alike(one: float, other: float) -> bool:
+    return isfinite(one) == isfinite(other) and not abs(other - one) >= CHANGE * one
+
+
+def _thinned(places: list[int], marked: set[int], most: int) -> list[int]:
+    """Return at most so many of the places, evenly, both ends and those that are marked among them."""
+    if len(places) <= most:
+        return places
+    even = np.linspace(0, len(places) - 1, most - len(marked)).round().astype(int)
+    return sorted({*(places[i] for i in even), *(marked & {*places})})
+
+
+def _enough(row: Sequence[Stop]) -> int | None:
+    """Return the first place from which on no step differs from its own by 1 %; None if that is the last, or none runs."""
+    ran = [i for i, one in enumerate(row) if not one.refused]
+    for n, i in enumerate(ran[:-1]):
+        if all(_alike(row[i].seconds, row[j].seconds) for j in ran[n + 1 :]):
+            return i
+    return None
+
+
+def _marks(settled: Scenario, path: str) -> tuple[Mark, ...]:
+    """Return what products have, alike ones as one."""
+    found: dict[float, list[str]] = {}
+    if path == LINK:
+        for name, raw, payload in products(settled.machine):
+            found.setdefault(round(payload / GB, 3), []).append(f"{name}, {raw / GB:.3g} GB/s raw")
+    return tuple(Mark(value, " or ".join(some)) for value, some in found.items()) or tuple(
+        Mark(value, text) for value, text in PRODUCTS.get(path, ())
+    )
+
+
+def _numbers(knob: Knob, row: Sequence[Stop], enough: int | None) -> str:
+    ran, unit = [one for one in row if not one.refused], f" {knob.unit}" if knob.unit else ""
+    if not ran:
+        return row[0].refused
+    if enough is None:
+        beyond = [one for one in row if one.refused and one.value > ran[-1].value]
+        rest = f"beyond it: {beyond[0].refused}" if beyond else "the last value looked at."
+        return f"Up to {ran[-1].value:,.4g}{unit} the step changes; {rest}"
+    if row[enough] is ran[0]:
+        return f"From {ran[0].value:,.4g} to {ran[-1].value:,.4g}{unit} the step changes by less than 1 %."
+    step = row[enough].seconds / MS
+    return f"Beyond {row[enough].value:,.4g}{unit} the step of {step:.3g} ms changes by less than 1 %."
+
+
+def _words(row: Sequence[Stop], own: Stop) -> str:
+    ran = [one for one in row if not one.refused]
+    best = min(ran, key=lambda one: one.seconds, default=own)
+    if not ran or own.refused:
+        return own.refused
+    if _alike(own.seconds, best.seconds):
+        return "No other value makes the step shorter by 1 %."
+    return f"With {best.text} the step takes {best.seconds / MS:.3g} ms instead of {own.seconds / MS:.3g} ms."

@@ -1,0 +1,80 @@
+"""What every answer is told against: a baseline system, and a target as the percentage by which a machine may be slower."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from engine.registry import load
+from engine.scenario.scenario import Scenario
+from engine.sweep import links
+from pages.common import palette, session
+
+AGAINST, WITHIN = "told against", "target within"
+IDEAL = "dram"  # where a family has it: all tables in memory that is as fast as memory gets
+TARGETS = ("0", "5", "10", "25", "50", "100", "200", "400")
+USUAL = "10"
+
+
+def against(scenario: Scenario) -> str:
+    """Return the system that a scenario is told against: the one asked for, the family's ideal, or its own baseline."""
+    asked = str(st.session_state.get(AGAINST) or "")
+    return asked if asked in palette.systems() and asked != scenario.system else usual(scenario)
+
+
+def usual(scenario: Scenario) -> str:
+    """Return the system that a scenario is told against where none is asked for."""
+    own = str(load("systems", scenario.system).baseline)
+    return IDEAL if IDEAL in palette.family(scenario.system) and scenario.system != IDEAL else own
+
+
+def baseline(scenario: Scenario) -> Scenario:
+    """Return the same model on the same machine under the system that it is told against."""
+    return replace(scenario, system=against(scenario))
+
+
+def within() -> float:
+    """Return by how much a machine may be slower than the baseline, as a share."""
+    return float(st.session_state.get(WITHIN) or USUAL) / 100
+
+
+def put(questions: links.Questions) -> None:
+    """Take over what a link asks; only before widgets are drawn."""
+    st.session_state[AGAINST], st.session_state[WITHIN] = questions.against or None, questions.within or USUAL
+
+
+def said(questions: links.Questions) -> links.Questions:
+    """Return a page's questions with the baseline and the target that links carry: what is usual is left out."""
+    target = str(st.session_state.get(WITHIN) or "")
+    system = against(session.scenario())
+    system = "" if system == usual(session.scenario()) else system
+    return replace(questions, against=system, within="" if target == USUAL else target)
+
+
+def draw_against(scenario: Scenario) -> None:
+    """Draw the choice of the baseline; where none is chosen it is the family's own."""
+    others = [name for name in palette.systems() if name != scenario.system]
+    known = palette.family(scenario.system)
+    ordered = sorted(others, key=lambda name: name not in known)
+    held = st.session_state.get(AGAINST)
+    st.session_state[AGAINST] = held if held in ordered else against(scenario) if against(scenario) in ordered else ordered[0]
+    st.selectbox(
+        "Against",
+        ordered,
+        key=AGAINST,
+        format_func=lambda name: str(load("systems", name).title),
+        help="The baseline: every number of the scenario is told against this system with the same knobs.",
+    )
+
+
+def draw_within() -> None:
+    """Draw the choice of the target."""
+    held = str(st.session_state.get(WITHIN) or USUAL)
+    st.session_state[WITHIN] = held
+    options = sorted({*TARGETS, held}, key=float)
+    st.selectbox(
+        "Target",
+        options,
+        key=WITHIN,
+        format_func=lambda percent: f"within {percent} %" if float(percent) else "as fast",
+        help="How much slower than the baseline a machine may be: what Design sizes memory and link for.",
+    )

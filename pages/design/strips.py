@@ -1,0 +1,137 @@
+"""Knob strips: each main knob with its useful values, the one in force, what products have, and the step time over it."""
+
+from collections.abc import Mapping
+from functools import cache
+from math import isnan
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.insight import knob_strips
+from engine.insight.knob_effect import effect
+from engine.insight.knob_strips import Strip
+from engine.scenario.scenario import KNOBS, Scenario
+from pages.bar import bar, question
+from pages.common.numbers import readable
+from pages.common.plain import plain
+from pages.sidebar import beside_knob, knob_widgets
+
+ADDED, NEXT, MOST = "strips added", "strip to add", 4
+NUMBERS = ("float", "int")
+KINDS = (*NUMBERS, "choice", "switch")
+
+
+def shown() -> tuple[str, ...]:
+    """Return the knobs that have a strip: the main ones, and those that were added."""
+    main = [knob.path for knob in knob_widgets.MAIN if knob.path not in bar.KNOBS_HERE]
+    return (*main, *(path for path in st.session_state.get(ADDED, ()) if path in KNOBS and path not in main))
+
+
+def found(scenario: Scenario) -> dict[str, Strip]:
+    """Return the strips by knob; a knob that has none here, such as one that acts in full runs alone, is left out."""
+    paths = [path for path in shown() if KNOBS[path].kind in KINDS]
+    return {strip.path: strip for strip in knob_strips.strips(scenario, paths, question.baseline(scenario))}
+
+
+def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
+    """Draw all strips, and the way to one more."""
+    strips = found(scenario)
+    for path in shown():
+        with st.container(key=f"strip-{path.replace('.', '-')}"):
+            _strip(scenario, path, strips.get(path), refused.get(path, ""))
+    others = [path for path, knob in KNOBS.items() if path not in shown() and knob.kind in KINDS and knob.acts == "always"]
+    st.session_state[NEXT] = None
+    st.selectbox(
+        "One more knob",
+        [path for path in others if path not in bar.KNOBS_HERE and "." in path],
+        key=NEXT,
+        index=None,
+        placeholder="+ a knob ... (write its name)",
+        format_func=lambda path: KNOBS[path].title,
+        on_change=_add,
+        label_visibility="collapsed",
+    )
+
+
+def _add() -> None:
+    if path := st.session_state[NEXT]:
+        st.session_state[ADDED] = (*st.session_state.get(ADDED, ()), path)[-MOST:]
+
+
+def _drop(path: str) -> None:
+    st.session_state[ADDED] = tuple(one for one in st.session_state.get(ADDED, ()) if one != path)
+
+
+def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> None:
+    knob = KNOBS[path]
+    knob_widgets.draw(knob, refusal)
+    if strip and knob.kind in NUMBERS:
+        says = f"Step time over {knob.label}: {strip.sentence}"
+        st.vega_lite_chart(curve(strip), spark(len(strip.stops)), key=f"spark {path}", alt=says)
+    acts = effect(scenario, path)
+    says = sentence(strip) if strip and acts.acts else acts.sentence
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(plain(says), width="stretch")
+        beside_knob.draw(path, scenario)
+        if path in st.session_state.get(ADDED, ()):
+            st.button(
+                "×", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Put the knob back in the drawer."
+            )
+
+
+def sentence(strip: Strip) -> str:
+    """Return where the knob stops to matter; for words, the step time under each of them."""
+    if KNOBS[strip.path].kind in NUMBERS:
+        return strip.sentence
+    steps = (f"{stop.text} {'cannot run' if isnan(stop.seconds) else readable(stop.seconds * 1e3, 'ms')}" for stop in strip.stops)
+    return f"{', '.join(steps)} a batch. {strip.sentence}"
+
+
+def curve(strip: Strip) -> pd.DataFrame:
+    """Return one row a stop: place, value, step [ms], here (in force), product (what has it)."""
+    marks = {mark.value: mark.text for mark in strip.marks}
+    rows = [
+        {
+            "place": place,
+            "value": f"{stop.text} {KNOBS[strip.path].unit}".strip(),
+            "step": stop.seconds * 1e3,
+            "here": place == strip.at,
+            "product": next((text for value, text in marks.items() if value == stop.value), ""),
+            "refused": stop.refused,
+        }
+        for place, stop in enumerate(strip.stops)
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.assign(baseline=strip.baseline.seconds * 1e3 if strip.baseline else None)
+
+
+@cache
+def spark(stops: int) -> dict[str, Any]:
+    """The step time over the stops, evenly spaced as they are on the slider above; the one in force is marked."""
+    x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"domain": [0, max(stops - 1, 1)], "nice": False}}
+    y = {"field": "step", "type": "quantitative", "axis": None, "scale": {"zero": True, "nice": False}}
+    tip = [
+        {"field": "value", "title": "Value"},
+        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ".4s"},
+        {"field": "baseline", "title": "Baseline [ms]", "type": "quantitative", "format": ".4s"},
+        {"field": "product", "title": "Product"},
+        {"field": "refused", "title": "Cannot run"},
+    ]
+    line = {"mark": {"type": "line", "color": "#5b7bb4", "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
+    dots = {
+        "mark": {"type": "point", "filled": True, "opacity": 1},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "size": {"condition": {"test": "datum.here", "value": 110}, "value": 18},
+            "color": {"condition": {"test": "datum.here", "value": "#d9622b"}, "value": "#5b7bb4"},
+            "tooltip": tip,
+        },
+    }
+    product = {
+        "transform": [{"filter": "datum.product != ''"}],
+        "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": "#858b94"},
+        "encoding": {"x": x, "y": {"value": 44}, "text": {"field": "product"}},
+    }
+    return {"height": 46, "padding": {"left": 8, "right": 8, "top": 4, "bottom": 12}, "layer": [line, dots, product]}

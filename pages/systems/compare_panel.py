@@ -1,0 +1,82 @@
+"""Which system, for this model? Any training systems beside each other: time, energy, cost, learning, and what moves where."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from engine.results.result import Result
+from engine.scenario.scenario import Scenario
+from engine.sweep import links
+from pages.common import address, charts, downloads, estimates, session, tables
+from pages.common.plain import plain
+from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, systems_panel
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw the choice of systems, and what each gives, costs and moves."""
+    systems = systems_panel.chosen()
+    with st.spinner("Estimating; the very first time takes some seconds more"):
+        results = estimates.beside(scenario, systems)
+    base = comparison.against(results, scenario)
+
+    st.markdown(f"**{plain(comparison.headline(results, scenario))}**")
+    st.markdown(plain(" ".join(filter(None, (comparison.why(results, scenario), *comparison.details(results))))))
+    systems_panel.draw()
+    for outcome, names in tables.not_shown(results).items():
+        st.caption(f"Cannot run: {', '.join(names)}. {plain(outcome)}")
+    if not base:
+        return
+
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Where does a batch spend its time?** Exposed time by stage")
+        stages = tables.by_stage(results, scenario.system)
+        st.vega_lite_chart(
+            stages, charts.step_time(fade=1), key="all stages", alt="Step time by stage for the chosen training systems"
+        )
+    with right:
+        st.markdown("**Where does the energy go?** The whole run by component")
+        parts = tables.by_component(results, scenario.system)
+        st.vega_lite_chart(
+            parts,
+            charts.energy(tables.drawn(parts), fade=1),
+            key="all energy",
+            alt="Energy by component for the chosen training systems",
+        )
+
+    st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
+    downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, "Training system", compare_tables.labels(base))
+    with st.container(horizontal=True):
+        downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
+        sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))
+        st.link_button(
+            "Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own."
+        )
+    nodes_panel.draw(scenario, systems)
+
+    full_runs_panel.draw(results)
+    _moves(results)
+
+
+def _moves(results: Mapping[str, Result]) -> None:
+    st.markdown("##### What moves where in one batch?")
+    st.markdown(
+        "**One steady batch of each, on one clock** A lane per device and direction, taken for as long as a task needs it"
+    )
+    lanes = compare_tables.timelines(results)
+    st.vega_lite_chart(
+        lanes, compare_charts.timelines(), key="timelines", alt="One batch of each training system, a lane per device"
+    )
+    if any(comparison.policies(result.scenario).mlp_staleness_bound for result in compare_tables.ran(results).values()):
+        st.caption(
+            "A log that spans batches is written in some of them only, not always in the one drawn; its bytes are the mean."
+        )
+    st.markdown(
+        "**Bytes of a batch by device [B]** What tasks ask to be moved; lines and copies that a device makes of it are left out"
+    )
+    moved = compare_tables.bytes_moved(results)
+    st.vega_lite_chart(moved, compare_charts.bytes_moved(), key="moved", alt="Bytes of a batch by device and training system")
+    with st.expander("What every task moves, in numbers"):
+        every = compare_tables.tasks_moved(results)
+        downloads.show(every, {"Bytes per batch [B]": "%,.0f"})
+        downloads.rows(every, "emberpool-moves", "Download the moves as CSV")
