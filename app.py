@@ -19,7 +19,7 @@ if refusal:
     st.stop()
 page = st.navigation(frame.pages(), position="top")
 refused = session.refusals()
-bar.draw(refused)
+bar.draw(refused, whole=page.url_path != "start")
 elsewhere = {*bar.KNOBS_HERE, *(strips.shown() if page.url_path == "design" else ())}
 with st.sidebar:
     sidebar.draw(refused, elsewhere)

@@ -30,16 +30,10 @@ with answer:
         tiles.of_estimate(result, results)
     whom = st.segmented_control("Beside", BESIDE, default=BESIDE[0], required=True, key="beside", label_visibility="collapsed")
     beside = results if whom != BESIDE[0] else {name: results[name] for name in dict.fromkeys((against, scenario.system))}
-    left, right = st.columns(2)
-    with left:
-        st.markdown("**Where does a batch spend its time?**")
-        stages = tables.by_stage(beside, scenario.system)
-        st.vega_lite_chart(stages, charts.step_time(), key="stages", alt="Exposed step time by stage, chosen and baseline")
-    with right:
-        st.markdown("**Where does the energy go?**")
-        parts = tables.by_component(beside, scenario.system)
-        spec = charts.energy(tables.drawn(parts))
-        st.vega_lite_chart(parts, spec, key="energy", alt="Energy of the run by component, chosen and baseline")
+    stages, parts = tables.by_stage(beside, scenario.system), tables.by_component(beside, scenario.system)
+    st.vega_lite_chart(stages, charts.step_time(), key="stages", alt="Exposed step time by stage, chosen and baseline")
+    spec = charts.energy(tables.drawn(parts))
+    st.vega_lite_chart(parts, spec, key="energy", alt="Energy of the run by component, chosen and baseline")
     for outcome, names in tables.not_shown(beside).items():
         st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")
     if result.ran:

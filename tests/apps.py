@@ -22,7 +22,7 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
     if page in frame.OPENED:  # an old page that is a section of a new one
         app.session_state[frame.OPENED[page]] = True
     place = frame.MOVED.get(page, page)
-    return (app if place == "design" else app.switch_page(f"pages/{place}.py")).run()
+    return (app if place == "start" else app.switch_page(f"pages/{place}.py")).run()
 
 
 def link(query: str) -> dict[str, list[str]]:

@@ -18,9 +18,15 @@ MOST_CHIPS = 4
 KNOBS_HERE = ("system",)
 
 
-def draw(refused: Mapping[str, str]) -> None:
+def draw(refused: Mapping[str, str], whole: bool = True) -> None:
     """Draw the bar, leave a slot in it for what the page itself shares, and say what was refused and so has not changed."""
     undo.note()
+    if not whole:  # a page that asks for all of this itself
+        for key in (session.PRESET, session.widget("system")):
+            st.session_state[key] = st.session_state[key]
+        question.hold()
+        st.session_state[SLOT] = st.container(horizontal=True, horizontal_alignment="right")
+        return
     with st.container(key="bar"):
         model, system, against, target = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
         with model:

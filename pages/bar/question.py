@@ -42,6 +42,13 @@ def put(questions: links.Questions) -> None:
     st.session_state[AGAINST], st.session_state[WITHIN] = questions.against or None, questions.within or USUAL
 
 
+def hold() -> None:
+    """Keep both where they are not drawn: Streamlit forgets a widget's value with the widget."""
+    for key in (AGAINST, WITHIN):
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
+
+
 def said(questions: links.Questions) -> links.Questions:
     """Return a page's questions with the baseline and the target that links carry: what is usual is left out."""
     target = str(st.session_state.get(WITHIN) or "")

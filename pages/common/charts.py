@@ -41,13 +41,13 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
             "field": "system",
             "type": "nominal",
             "sort": order,
-            "axis": axis("Training system", labelFontSize=13, labelLimit=150),
+            "axis": axis("", labelFontSize=13, labelLimit=150),
         }
     }
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
+            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False, tickCount=6)},
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend, **named},
             "order": {"field": "rank", "type": "quantitative"},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},
@@ -64,7 +64,7 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
         "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
         "encoding": bar,
         "layer": [stack, _totals()],
-        "config": {"legend": {"orient": "top", "columns": 2, "titleFontWeight": "normal"}},
+        "config": {"legend": {"orient": "right", "offset": 70, "rowPadding": 1}},
     }
 
 

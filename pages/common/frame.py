@@ -9,7 +9,7 @@ from streamlit.navigation.page import StreamlitPage
 from pages.design import details
 
 FRAMED = "framed"
-PLACES = ("design", "search", "failures", "data", "evidence", "runs")
+PLACES = ("start", "design", "search", "failures", "data", "evidence", "runs")
 # Where what stood at an old address stands now; the scenario of a link comes along.
 MOVED = {
     "explore": "design",
@@ -29,10 +29,10 @@ STYLE = Path(__file__).parent.parent / "style.css"
 def pages() -> list[StreamlitPage]:
     """Return the pages of the navigation; the hidden first one answers the bare address."""
     lead = partial(st.Page, visibility="hidden")
-    start = lead(partial(_lead, "design"), title="Emberpool", url_path="start", default=True)
+    bare = lead(partial(_lead, "start"), title="Emberpool", url_path="emberpool", default=True)
     places = [st.Page(f"pages/{name}.py", title=name.capitalize(), url_path=name) for name in PLACES]
     old = [lead(partial(_lead, new, OPENED.get(name, "")), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
-    return [start, *places, *old]
+    return [bare, *places, *old]
 
 
 def _lead(place: str, section: str = "") -> None:

@@ -26,8 +26,7 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
     if not before or not joules:
         return f"{start}, at {readable(energy)} J{' a batch' if sized else ''}"
     compared = fewer(result, base, against) if sized else f"{_pace(step, before)} than {against}"
-    saving = 1 - energy / joules
-    return f"{start}: {compared}, with {abs(saving):.0%} {'less' if saving >= 0 else 'more'} energy"
+    return f"{start}: {compared}, with {_share(energy / joules)} energy"
 
 
 def named(scenario: Scenario) -> str:
@@ -36,7 +35,12 @@ def named(scenario: Scenario) -> str:
     if all(getattr(scenario.model, knob) == getattr(like, knob) for knob in SHAPE):
         return scenario.model.name
     tables = scenario.model.num_tables
-    return f"your model, {tables:,} table{'s' * (tables > 1)}, {size(table_bytes(scenario))}"
+    return f"your model ({tables:,} table{'s' * (tables > 1)}, {size(table_bytes(scenario))})"
+
+
+def _share(ratio: float) -> str:
+    """Return energy against the baseline's in words: "76 % less", or "3.1× the" from double on."""
+    return f"{ratio:.3g}× the" if ratio >= 2 else f"{abs(1 - ratio):.0%} {'less' if ratio <= 1 else 'more'}"
 
 
 def _pace(step: float, before: float) -> str:

@@ -1,4 +1,4 @@
-"""The Criteo file that the server was started with, if any: known by its digest, never by its path."""
+"""Criteo files that this server may train on: the one it was started with, and those given since; links know digests only."""
 
 import sys
 from argparse import ArgumentParser
@@ -19,19 +19,29 @@ class DataFile:
     digest: str
 
 
+_KNOWN: dict[str, DataFile] = {}  # what this process may read, by digest: a link never names a path
+
+
 @cache
 def served() -> DataFile | None:
     """Return the file given as `streamlit run app.py -- --data PATH`; raises BadFile if it cannot be read."""
     parser = ArgumentParser(add_help=False)
     parser.add_argument("--data", type=Path)
     path = parser.parse_known_args(sys.argv[1:])[0].data
-    if path is None:
-        return None
+    return None if path is None else known(path)
+
+
+def known(path: Path) -> DataFile:
+    """Return a file that this server may train on from now on; raises BadFile if it cannot be read."""
     try:
+        if not path.is_file():
+            raise BadFile(f"{path} is no file on this computer; give the path of a Criteo file, plain or .gz.")
         with path.open("rb") as file:
-            return DataFile(path, file_digest(file, "sha256").hexdigest())
+            found = DataFile(path, file_digest(file, "sha256").hexdigest())
     except OSError as error:
-        raise BadFile(f"{path} cannot be read: {error.strerror}; start again with make run DATA=file.") from error
+        raise BadFile(f"{path} cannot be read: {error.strerror}; give another one, or make run DATA=file.") from error
+    _KNOWN[found.digest] = found
+    return found
 
 
 def with_data(scenario: Scenario) -> Scenario:
@@ -45,9 +55,9 @@ def path_for(scenario: Scenario) -> Path | None:
     wanted = scenario.data.digest
     if not wanted:
         return None
-    file = served()
-    if file and file.digest == wanted:
-        return file.path
+    served()
+    if wanted in _KNOWN:
+        return _KNOWN[wanted].path
     raise BadFile(
         f"data.digest={wanted[:12]} names a Criteo file that this server does not have; start it with make run DATA=file, "
         "or empty the knob to train on generated data."

@@ -71,7 +71,7 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
         st.vega_lite_chart(curve(strip), spark(len(strip.stops)), key=f"spark {path}", alt=says)
     acts = effect(scenario, path)
     says = sentence(strip) if strip and acts.acts else acts.sentence
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key=f"says-{path.replace('.', '-')}"):
         st.caption(plain(says), width="stretch")
         beside_knob.draw(path, scenario)
         if path in st.session_state.get(ADDED, ()):
@@ -132,6 +132,6 @@ def spark(stops: int) -> dict[str, Any]:
     product = {
         "transform": [{"filter": "datum.product != ''"}],
         "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": "#858b94"},
-        "encoding": {"x": x, "y": {"value": 44}, "text": {"field": "product"}},
+        "encoding": {"x": x, "y": {"value": 40}, "text": {"field": "product"}},
     }
-    return {"height": 46, "padding": {"left": 8, "right": 8, "top": 4, "bottom": 12}, "layer": [line, dots, product]}
+    return {"height": 40, "padding": {"left": 8, "right": 8, "top": 4, "bottom": 10}, "layer": [line, dots, product]}

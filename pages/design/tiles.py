@@ -1,13 +1,13 @@
 """The tiles: the five numbers that answer "how good is it", with the change against the baseline."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from engine.results.result import COUNTED, Result
 from pages.bar import question
 from pages.common import address
-from pages.common.numbers import better, change, readable
+from pages.common.numbers import better, change, label, readable, unit
 from pages.common.plain import plain
 from pages.design import sureness
 from pages.design.sureness import Sure
@@ -15,17 +15,10 @@ from pages.design.sureness import Sure
 STILL_SECONDS = 0.5
 WAITING = "how sure? …"
 COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
-# Each result, and the share of the row that its name needs.
-OF_AN_ESTIMATE = {
-    "Step time [ms]": 9,
-    "Throughput [samples/s]": 11,
-    "Energy per batch [J]": 10,
-    "Capital cost [USD]": 10,
-    "Effective training time ratio": 12,
-}
+OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", "Effective training time ratio")
 # Where a throughput is asked for, the number of nodes is the answer.
-OF_NODES = {"Nodes": 8, **{name: width for name, width in OF_AN_ESTIMATE.items() if "ratio" not in name}}
-OF_A_RUN = {"Elapsed [s]": 9, "AUC": 9, "Loss": 9, "Energy [J]": 9, "Effective training time ratio": 12}
+OF_NODES = ("Nodes", "Step time [ms]", "Throughput [samples/s]", "Energy per batch [J]", "Capital cost [USD]")
+OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 
 
 def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
@@ -47,18 +40,18 @@ def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
 def draw(
     result: Result,
     others: Mapping[str, Result],
-    shown: Mapping[str, int] = OF_AN_ESTIMATE,
+    shown: Sequence[str] = OF_AN_ESTIMATE,
     sure: Mapping[str, Sure] | None = sureness.NOTHING,
 ) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
     against = question.against(result.scenario)
     before = others[against].results if against in others and result.scenario.system != against else {}
-    for column, name in zip(st.columns(list(shown.values())), shown, strict=True):
+    for column, name in zip(st.columns(len(shown)), shown, strict=True):
         value = result.results.get(name)
         delta = change(value, before.get(name))
         column.metric(
-            name,
-            readable(value),
+            label(name),
+            readable(value, unit(name)),
             delta or None,
             delta_color="off" if delta == "same" else COLOUR[better(name)],
             delta_arrow="off" if delta == "same" else "auto",

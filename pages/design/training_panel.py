@@ -44,7 +44,7 @@ def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
     for warning in result.warnings:
         st.caption(f"Note: {plain(warning)}")
-    tiles.draw(result, {}, {name: width for name, width in tiles.OF_A_RUN.items() if result.results.get(name) is not None})
+    tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:
         curves(tables.curve(result.training, result.events))
     else:

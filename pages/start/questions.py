@@ -1,0 +1,66 @@
+"""The questions that people come with: each leads to the place that answers it, against what it is usually asked."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+from pages.bar import question, undo
+from pages.common import session
+from pages.design import details
+
+CHOSEN, DEFAULT_TARGET = "question", "10"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, the page that answers, the system and the baseline it is about ("" keeps the model's), an open section."""
+
+    words: str
+    page: str
+    system: str = ""
+    against: str = ""
+    opens: str = ""
+
+
+QUESTIONS = (
+    Question("Is CXL enough for my model?", "design", "cxl", "dram"),
+    Question("What do failures cost?", "failures"),
+    Question("Which training system?", "design", opens=details.SYSTEMS),
+    Question("Show me a paper's result", "evidence"),
+)
+
+
+def chosen() -> Question:
+    """Draw the questions and return the one that is asked."""
+    place = st.radio(
+        "What do you want to know?",
+        range(len(QUESTIONS)),
+        format_func=lambda number: QUESTIONS[number].words,
+        horizontal=True,
+        key=CHOSEN,
+    )
+    return QUESTIONS[place]
+
+
+def ask(asked: Question, base: str, changes: dict[str, object] | None = None) -> None:
+    """Put the model of a preset, with changes, and the question into the session; only in a callback. BadKnob if refused."""
+    start = preset(base).scenario
+    scenario: Scenario = with_values(start, {**(changes or {}), **({"system": asked.system} if asked.system else {})})
+    undo.note()
+    session.put(base, scenario)
+    if asked.against:
+        st.session_state[question.AGAINST] = asked.against
+    if asked.opens:
+        st.session_state[asked.opens] = True
+    st.session_state[GO] = asked.page
+
+
+GO = "go to"
+
+
+def go() -> None:
+    """Lead to the page that answers what was asked in a callback of the last run."""
+    if page := st.session_state.pop(GO, ""):
+        st.switch_page(f"pages/{page}.py")
