@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.bar import question
+from pages.bar import glossary, question
 from pages.common import address, charts, estimates, frame, palette, session, tables
 from pages.common.headline import headline
 from pages.common.plain import plain
@@ -21,7 +21,7 @@ result, base = results[scenario.system], results[against]
 
 st.header(plain(headline(result, results)), anchor=False)
 if result.finding:
-    st.markdown(plain(result.finding))
+    st.markdown(plain(result.finding), help=glossary.used(result.finding))
 knobs, answer = st.columns((5, 8), gap="medium")
 with knobs:
     strips.draw(scenario, session.refused())

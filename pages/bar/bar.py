@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values
-from pages.bar import question, undo
+from pages.bar import glossary, projector, question, undo
 from pages.common import session
 from pages.common.plain import plain
 from pages.sidebar import knob_widgets
@@ -21,6 +21,7 @@ KNOBS_HERE = ("system",)
 def draw(refused: Mapping[str, str], whole: bool = True) -> None:
     """Draw the bar, leave a slot in it for what the page itself shares, and say what was refused and so has not changed."""
     undo.note()
+    projector.apply()
     if not whole:  # a page that asks for all of this itself
         for key in (session.PRESET, session.widget("system")):
             st.session_state[key] = st.session_state[key]
@@ -48,6 +49,7 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
             _chips()
             st.button("↶ Undo", on_click=undo.undo, disabled=not undo.past(), key="undo", type="tertiary")
             st.session_state[SLOT] = st.container(width="content")
+            glossary.draw()
     if refused:
         where = ", ".join(KNOBS[path].label for path in refused if path)
         why = refused.get("", f"{where}: the value was refused, and the sentence beside the field says why.")
