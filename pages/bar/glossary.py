@@ -13,7 +13,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
     {
         "exposed": "time in which a batch waits for this alone; what runs beside something slower is hidden and costs no time.",
         "staleness": "how many batches old the logged MLP may be when power is lost; more means fewer log bytes a batch.",
-        "RAW": "read after write: a row is looked up whose update by the batch before is on its way; relaxed lookup spares the wait.",
+        "RAW": "read after write: a row is looked up whose last update is still on its way; relaxed lookup spares the wait.",
         "undo log": "old values are logged before rows are updated in place, so that an interrupted update is taken back.",
         "redo log": "new values are logged, and rows are updated from the log afterwards.",
         "near-data": "logic beside the memory that adds up a sample's rows there, so that one pooled vector crosses the link.",

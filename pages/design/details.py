@@ -7,7 +7,7 @@ import streamlit as st
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.common import charts, downloads, tables
-from pages.design import constants_panel, tornado
+from pages.design import constants_panel, every_knob, tornado
 from pages.systems import compare_charts, compare_panel, compare_tables
 from pages.why import why_panel
 
@@ -22,6 +22,7 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
     _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY, lambda: why_panel.draw(scenario))
     _section("Which system? Others beside this one, and what moves where", SYSTEMS, lambda: compare_panel.draw(scenario))
     if result.ran:
+        _section("Which knob matters? Step time over every one that acts", "knobs section", lambda: every_knob.draw(scenario))
         _section("How sure is this? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result))
         _section("A few batches in time, and how busy each device is", "batches section", lambda: _batches(result))
         _section("All results, and where the numbers come from", "numbers section", lambda: _numbers(scenario, both))

@@ -1,0 +1,71 @@
+"""Small multiples: the step time over each knob that acts here, those that change it most first; a dot is the value in force."""
+
+from functools import cache
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.insight import knob_strips
+from engine.insight.knob_effect import effect
+from engine.insight.knob_strips import Strip
+from engine.scenario.scenario import KNOBS, Scenario
+from pages.bar import question
+from pages.design import strips
+
+SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must change the step to be drawn
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw a chart for each knob that changes the step time, at most SHOWN of them."""
+    paths = [path for path, knob in KNOBS.items() if knob.kind in strips.KINDS and knob.acts == "always" and "." in path]
+    acting = [path for path in paths if effect(scenario, path).acts]
+    found = sorted(knob_strips.strips(scenario, acting, question.baseline(scenario)), key=reach, reverse=True)
+    telling = [strip for strip in found if reach(strip) > TELLING][:SHOWN]
+    if not telling:
+        st.caption("No knob changes the step time here.")
+        return
+    st.markdown(
+        f"**Step time over each knob [ms]** The {len(telling)} that change it most of {len(acting)} that act; a dot is you"
+    )
+    st.vega_lite_chart(rows(telling), spec(), key="every knob", alt="Step time over each knob, those that change it most first")
+
+
+def reach(strip: Strip) -> float:
+    """Return how many times as long the longest step over a knob is as the shortest."""
+    steps = np.array([stop.seconds for stop in strip.stops] or [nan])
+    return float(np.nanmax(steps) / np.nanmin(steps)) if np.isfinite(steps).any() else -inf
+
+
+def rows(found: list[Strip]) -> pd.DataFrame:
+    """Return one row a stop of each strip: knob, then the columns of `strips.curve`, `place` from 0 to 1."""
+    frames = [strips.curve(strip).assign(knob=KNOBS[strip.path].label) for strip in found]
+    return pd.concat([frame.assign(place=frame["place"] / max(len(frame) - 1, 1)) for frame in frames], ignore_index=True)
+
+
+@cache
+def spec() -> dict[str, Any]:
+    """A small chart a knob, all on one axis of step time; needs the columns of `rows`."""
+    x = {"field": "place", "type": "quantitative", "axis": None}
+    y = {"field": "step", "type": "quantitative", "axis": {"title": None, "tickCount": 3}, "scale": {"zero": True}}
+    tip = [
+        {"field": "knob", "title": "Knob"},
+        {"field": "value", "title": "Value"},
+        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ".4s"},
+        {"field": "refused", "title": "Cannot run"},
+    ]
+    line = {"mark": {"type": "line", "color": "#5b7bb4"}, "encoding": {"x": x, "y": y}}
+    here = {
+        "mark": {"type": "point", "filled": True, "opacity": 1},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "size": {"condition": {"test": "datum.here", "value": 90}, "value": 14},
+            "color": {"condition": {"test": "datum.here", "value": "#d9622b"}, "value": "#5b7bb4"},
+            "tooltip": tip,
+        },
+    }
+    facet = {"field": "knob", "type": "nominal", "sort": None, "header": {"title": None, "labelFontSize": 12}}
+    return {"facet": facet, "columns": COLUMNS, "spec": {"width": 190, "height": 90, "layer": [line, here]}}
