@@ -1,4 +1,4 @@
-"""The headless command: `python -m engine list|run|sweep|search|validate|workload|campaign|study|crashcheck|bench|serve`.
+"""The headless command: `python -m engine list|run|sweep|search|validate|workload|enough|campaign|study|crashcheck|bench|serve`.
 
 Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 130 interrupted, 1 a bug (with its traceback).
 """
@@ -11,7 +11,20 @@ from .commands.parser import Parser
 from .core.process import TOO_LARGE
 from .errors import BadInput, CannotRun, NoRoom
 
-COMMANDS = ("list", "run", "sweep", "search", "validate", "workload", "campaign", "study", "crashcheck", "bench", "serve")
+COMMANDS = (
+    "list",
+    "run",
+    "sweep",
+    "search",
+    "validate",
+    "workload",
+    "enough",
+    "campaign",
+    "study",
+    "crashcheck",
+    "bench",
+    "serve",
+)
 MODULES = {"list": "listing"}  # where a command's module is called otherwise
 BAD_INPUT, CANNOT_RUN, INTERRUPTED = 2, 3, 130
 

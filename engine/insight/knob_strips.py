@@ -1,7 +1,7 @@
 """Knob strips: step time, energy and cost over one knob's useful values, so that one sees where it stops to matter.
 
 All stops of all strips go through one call of `estimates`. The useful range is where the step still changes, and at least
-half a decade to either side of the value in force.
+a decade to either side of the value in force. What is automatic beside the knob stays so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,27 +13,19 @@ import numpy as np
 
 from ..errors import BadInput, EmberpoolError
 from ..estimates import estimates
-from ..hardware.devices.cxl import payload_rate, products
-from ..hardware.devices.pmem import module_bytes
-from ..registry import load
+from ..hardware.devices.cxl import products
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle
-from ..systems.system import cache_policy, log_policy
-from ..units import GB, MS, GiB
-from .decomposition import BOUND
+from ..units import GB, MS
+from .knob_stops import NUMBERS, WORDS, in_force, useful
 from .relaxation import LINK
 
-CAPACITY = next(path for path in KNOBS if path.startswith("machine.pmem_capacity"))
-MODULE_UNIT = {"GiB": GiB, "GB": GB}[KNOBS[CAPACITY].unit]
-NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
 CHANGE = 0.01  # of the step: what changes it by less has stopped to matter
-NEAR, FAR = 10**0.5, 1e3  # factors around the value in force: always shown, and looked at
-TENTHS, MOST = 10, 10
-DECADES = [step * 10.0**power for power in range(-9, 13) for step in (1, 2, 5)]
-LINEAR = 3.0  # up to this ratio of a range's ends its stops are evenly spaced
+NEAR = 10.0  # factor around the value in force that is always shown
+MOST = 10
 # What products have beside CXL links: network ports at 90 % of their line, pinned copies over 16 lanes at 82 %.
 PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "machine.network_bandwidth_GBps": ((11.25, "100 Gb/s"), (22.5, "200 Gb/s"), (45.0, "400 Gb/s")),
@@ -93,40 +85,6 @@ class Strip:
 Stops = Callable[[Scenario, Knob], Sequence[Any]]
 
 
-def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
-    """Return all words of a knob; or round numbers up to a thousand times as large or small as the one in force.
-
-    Small ranges are divided evenly, into tenths where they begin at 0; others are doubled, as 1, 2, 5, 10 where they begin at
-    0. Capacity is doubled in whole modules.
-    """
-    if knob.kind in WORDS:
-        return (False, True) if knob.kind == "switch" else knob.allowed
-    if knob.only:
-        return knob.only
-    own, low, high = in_force(settled, knob.path), knob.low or 0.0, knob.high or FAR
-    middle = own or low or 1.0
-    if knob.path == CAPACITY:
-        found = [capacity(settled, 2**power) for power in range(41)]
-    elif high <= LINEAR * low or (low == 0 and high <= TENTHS * (own or 1)):
-        width = 1.0 if knob.kind == "int" else next(one for one in DECADES if TENTHS * one >= high - low)
-        return [_typed(knob, low + k * width) for k in range(int((high - low) / width + 1e-9) + 1)]
-    else:
-        found = [0.0, *DECADES] if low == 0 else [2.0**power for power in range(-30, 41)]
-    shown = (one for one in found if one == low or max(low, middle / FAR) <= one <= min(high, middle * FAR))
-    return [_typed(knob, one) for one in shown if knob.kind == "float" or one == round(one)]
-
-
-def capacity(settled: Scenario, count: int) -> float:
-    """Return the value of the capacity's knob that so many whole modules have, as far as it goes."""
-    knob = KNOBS[CAPACITY]
-    asked = count * module_bytes(settled.machine) / MODULE_UNIT
-    return min(max(asked, knob.low or 0.0), knob.high or asked)
-
-
-def _typed(knob: Knob, number: float) -> float | int:
-    return round(number) if knob.kind == "int" else number if knob.path == CAPACITY else float(f"{number:.12g}")
-
-
 def strips(
     scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MOST, stops: Stops = useful
 ) -> tuple[Strip, ...]:
@@ -137,9 +95,9 @@ def strips(
     settled = _settled(scenario)
     held = {path: own for path in paths if (own := _held(settled, path)) is not None}
     asked = {path: _with(own, stops(settled, KNOBS[path]), KNOBS[path]) for path, own in held.items()}
-    made = {path: [_made(settled, path, value) for value in tried] for path, tried in asked.items()}
+    made = {path: [_made(scenario, path, value) for value in tried] for path, tried in asked.items()}
     points = [one for some in made.values() for one in some if isinstance(one, Scenario)]
-    *found, base = estimates([*points, baseline or settled])
+    *found, base = estimates([*points, baseline or scenario])
     results = iter(found)
     reference = stop(baseline.system, baseline.system, base) if baseline else None
     drawn = []
@@ -150,23 +108,6 @@ def strips(
         ]
         drawn.append(_strip(scenario, settled, path, row, tried.index(held[path]), reference, most))
     return tuple(drawn)
-
-
-def in_force(settled: Scenario, path: str) -> Any:
-    """Return a knob's value, of an automatic one what it comes to; None where it comes to none."""
-    own, system, machine = values(settled)[path], load("systems", settled.system), settled.machine
-    automatic: Mapping[str, Callable[[], Any]] = {
-        LINK: lambda: payload_rate(machine) / GB,
-        "machine.pmem_module_GB": lambda: module_bytes(machine) / GB,
-        BOUND: lambda: log_policy(settled, system).mlp_staleness_bound,
-        "policy.relaxed_lookup": lambda: log_policy(settled, system).relaxed_lookup,
-        "policy.log": lambda: log_policy(settled, system).log or None,
-        "policy.cache_policy": lambda: cache_policy(settled, system.cache).removesuffix(" in sets") if system.cache else None,
-    }
-    try:
-        return automatic[path]() if own is None and path in automatic else own
-    except BadInput:
-        return None
 
 
 def stop(value: Any, text: str, found: Result | str) -> Stop:
@@ -194,9 +135,9 @@ def _with(own: Any, tried: Sequence[Any], knob: Knob) -> list[Any]:
     return sorted({*tried, own}) if knob.kind in NUMBERS else list(tried)
 
 
-def _made(settled: Scenario, path: str, value: Any) -> Scenario | str:
+def _made(scenario: Scenario, path: str, value: Any) -> Scenario | str:
     try:
-        return with_values(settled, {path: value})
+        return with_values(scenario, {path: value})
     except BadInput as error:
         return str(error)
 
@@ -221,7 +162,7 @@ def _strip(asked: Scenario, settled: Scenario, path: str, row: list[Stop], at: i
 def _range(row: Sequence[Stop], own: Stop) -> list[int]:
     """Return the places from the first change of the step to the last, and those near the value in force."""
     moved = [i for i in range(len(row) - 1) if not _alike(row[i].seconds, row[i + 1].seconds)]
-    near = [i for i, one in enumerate(row) if one is own or own.value / NEAR <= one.value <= own.value * NEAR]
+    near = [i for i, one in enumerate(row) if one.value == 0 or own.value / NEAR <= one.value <= own.value * NEAR]
     return list(range(min(moved + near), max([i + 1 for i in moved] + near) + 1))
 
 

@@ -46,7 +46,7 @@ def test_bands_repeat_and_lie_between_the_extremes():
 
 def test_draws_lie_below_a_constants_value_as_often_as_above_it_and_within_its_range():
     asked = preset("trainingcxl-rm1").scenario
-    drawn = list(uncertainty._samples(asked, 400))
+    drawn = uncertainty.draws(asked, 400)
     for name, one in uncertainty.uncertain(asked).items():
         values = np.array([row[name] for row in drawn])
         assert one.low <= values.min() and values.max() <= one.high

@@ -1,7 +1,7 @@
 """The CXL link between accelerator and memory: hardware moves lines, no software takes part."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
@@ -31,17 +31,27 @@ class Link:
 LINKS = Catalogue("cxl-link", Link)
 
 
-def _link(machine: MachineKnobs) -> Link:
-    return LINKS[f"generation-{machine.cxl_generation}"]
+def _link(generation: int) -> Link:
+    return LINKS[f"generation-{generation}"]
 
 
 def payload_rate(machine: MachineKnobs) -> float:
     """Return the payload bytes per second of one expander's link, one direction."""
     if machine.cxl_bandwidth_GBps is not None:
         return machine.cxl_bandwidth_GBps * GB
-    link = _link(machine)
+    return _rates(machine, machine.cxl_generation, machine.cxl_lanes)[1]
+
+
+def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
+    """Yield the links that cards have, as "×8 Gen4", with their bytes per second, one direction: raw, and of payload."""
+    for generation in sorted(int(name.rpartition("-")[2]) for name in LINKS):
+        yield from ((f"×{lanes} Gen{generation}", *_rates(machine, generation, lanes)) for lanes in CARDS)
+
+
+def _rates(machine: MachineKnobs, generation: int, lanes: int) -> tuple[float, float]:
+    link = _link(generation)
     lane, efficiency = (assumed_value(machine, "cxl", one) for one in (link.lane, link.efficiency))
-    return machine.cxl_lanes * lane * efficiency * GB
+    return lanes * lane * GB, lanes * lane * efficiency * GB
 
 
 def joint_rate(machine: MachineKnobs) -> float:
@@ -49,18 +59,9 @@ def joint_rate(machine: MachineKnobs) -> float:
     return machine.num_expanders * payload_rate(machine)
 
 
-def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
-    """Yield the links that cards have, as "×8 Gen4", with their bytes per second, one direction: raw, and of payload."""
-    for generation in sorted(int(name.rpartition("-")[2]) for name in LINKS):
-        for lanes in CARDS:
-            link = replace(machine, cxl_bandwidth_GBps=None, cxl_generation=generation, cxl_lanes=lanes)
-            raw = lanes * assumed_value(link, "cxl", _link(link).lane) * GB
-            yield f"×{lanes} Gen{generation}", raw, payload_rate(link)
-
-
 def build(machine: MachineKnobs) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
-    link, count = assumed(machine, "cxl", _link(machine)), machine.num_expanders
+    link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), machine.num_expanders
     latency = (machine.cxl_latency_ns + machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value) * NS
     rate = joint_rate(machine)
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)

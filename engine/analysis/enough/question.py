@@ -1,0 +1,112 @@
+"""The question: a system, the baseline that it is held against, and a target for its step time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, isfinite, log2, nan
+from typing import Any
+
+from ...errors import BadInput, CannotRun
+from ...estimates import estimates
+from ...hardware.device import nodes
+from ...insight.decomposition import BOUND, RELAXED
+from ...insight.knob_stops import CAPACITY
+from ...registry import load
+from ...results.result import Result
+from ...scenario.scenario import KNOBS, Scenario, with_values
+from ...schedule.machine import settle
+from ...units import MS, GiB
+
+DRAM = "machine.dram_capacity_GiB"
+OWN = {CAPACITY: None, "policy.log": None, BOUND: None, RELAXED: None, "policy.cache_policy": None}
+LEAST, MOST = -0.99, 1e3  # of `within`
+ROUNDING = 1e-9  # so that a machine is within 0 % of itself
+
+
+@dataclass(frozen=True)
+class Target:
+    """A step at most `within` longer than the baseline's, 0.1 for 10 %; or, where it is given, of `milliseconds`."""
+
+    within: float = 0.1
+    milliseconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no step can meet; raises BadInput."""
+        if not (isfinite(self.within) and LEAST <= self.within <= MOST):
+            raise BadInput(f"A step within {100 * self.within:g} % of the baseline's is no target; choose from -99 to 100,000 %.")
+        if self.milliseconds is not None and not (isfinite(self.milliseconds) and self.milliseconds > 0):
+            raise BadInput(f"A step of {self.milliseconds:g} ms is no target; choose more than 0 ms.")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One machine that was estimated: the knobs that differ from the question's scenario, with its result."""
+
+    changes: Mapping[str, Any]
+    modules: int | None
+    gbps: float | None
+    result: Result
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of a batch, NaN where it cannot run."""
+        return (self.result.results["Step time [ms]"] or nan) * MS if self.result.ran else nan
+
+    @property
+    def joules(self) -> float:
+        """Joules of a batch."""
+        return self.result.results["Energy per batch [J]"] or nan
+
+    @property
+    def dollars(self) -> float:
+        """Price of the machine in USD."""
+        return self.result.results["Capital cost [USD]"] or nan
+
+
+@dataclass(frozen=True)
+class Question:
+    """A scenario with its nodes and memory settled, its own result and the baseline's, and the seconds to be met."""
+
+    scenario: Scenario
+    own: Result
+    baseline: Result
+    target: Target
+
+    @cached_property
+    def reference(self) -> float:
+        """Seconds of which ratios are told: the baseline's step, or the one asked for."""
+        if self.target.milliseconds is not None:
+            return self.target.milliseconds * MS
+        return (self.baseline.results["Step time [ms]"] or nan) * MS
+
+    @property
+    def goal(self) -> float:
+        """The longest step that meets the target, in seconds."""
+        return self.goal_of(self.reference)
+
+    def goal_of(self, reference: float) -> float:
+        """Return the longest step that meets the target where the baseline's takes `reference` seconds."""
+        if self.target.milliseconds is not None:
+            return self.target.milliseconds * MS
+        return (1 + self.target.within + ROUNDING) * reference
+
+
+def baseline_of(scenario: Scenario, system: str) -> Scenario:
+    """Return the same scenario under another system, by that system's own policies, with memory that holds its tables.
+
+    PMEM is automatic. DRAM that is too small is doubled until it is large enough.
+    """
+    base = with_values(scenario, {"system": system, **OWN})
+    need = load("systems", system).held(base).get("dram", 0.0) / nodes(base.machine) / GiB
+    if need <= base.machine.dram_capacity_GiB:
+        return base
+    return with_values(base, {DRAM: min(2.0 ** ceil(log2(need)), KNOBS[DRAM].high or need)})
+
+
+def ask(scenario: Scenario, baseline: Scenario, target: Target) -> Question:
+    """Return the question; raises CannotRun where the baseline cannot run, but is needed."""
+    settled = settle(scenario).scenario
+    own, base = estimates([settled, baseline])
+    if not base.ran and target.milliseconds is None:
+        raise CannotRun(f"The baseline, system {baseline.system}, cannot run: {base.outcome}")
+    return Question(settled, own, base, target)

@@ -1,0 +1,247 @@
+"""The answer in sentences, each from the machines that were estimated: what is enough, why, and what else would do."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from ...estimates import steady_states
+from ...hardware.device import nodes
+from ...hardware.devices.pmem import module_bytes
+from ...insight.decomposition import BOUND, NEAR, RELAXED
+from ...insight.knob_stops import CAPACITY
+from ...scenario.scenario import KNOBS, with_values
+from ...schedule.evaluate import NotScheduled
+from ...schedule.machine import machine_of, settle
+from ...schedule.steady_state import Steady
+from ...units import GB, MS
+from .drawn import Band, Bands
+from .ladder import links_of, modules_of, product
+from .question import DRAM, Candidate, Question
+from .smallest import Enough, Found, changes_of
+
+NO_BANDS = Bands(None, None, None)
+CHANGE = 0.01  # of the step: less is not worth a sentence
+
+
+@dataclass(frozen=True)
+class Told:
+    """One or a few sentences each; "" where there is nothing to say."""
+
+    now: str
+    capacity: str
+    bandwidth: str
+    both: str
+    why: str
+    near_data: str
+    relaxed_lookup: str
+    staleness: str
+
+
+def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
+    """Say the answer, with its bands where they are given."""
+    q = answer.question
+    system = q.scenario.system
+    return Told(
+        now=_now(q),
+        capacity=_alone(q, answer.capacity, bands.capacity, "its link", "capacity", " modules")
+        or f"System {system} uses no PMEM, so {KNOBS[CAPACITY].label} does not apply.",
+        bandwidth=_alone(q, answer.bandwidth, bands.bandwidth, "its memory", "link", " GB/s")
+        or f"System {system} uses no CXL link, so its bandwidth does not apply.",
+        both=_both(answer, bands.both),
+        why=_why(answer),
+        near_data=_choice(answer, NEAR),
+        relaxed_lookup=_choice(answer, RELAXED),
+        staleness=_staleness(answer),
+    )
+
+
+def _now(q: Question) -> str:
+    base = q.baseline.scenario
+    dram = base.machine.dram_capacity_GiB
+    raised = f" with {KNOBS[DRAM].label} raised to {dram:,.4g} GiB" if dram > q.scenario.machine.dram_capacity_GiB else ""
+    against = (
+        f"the target is {_ms(q.goal)}"
+        if q.target.milliseconds is not None
+        else (f"the baseline, system {base.system}{raised}, takes {_ms(q.reference)}, so the target is {_ms(q.goal)}")
+    )
+    if not q.own.ran:
+        return f"As it is it cannot run: {q.own.outcome} For a batch {against}."
+    own = (q.own.results["Step time [ms]"] or 0.0) * MS
+    met = "which it meets" if own <= q.goal else f"of which it takes {own / q.goal:.3g} times as much"
+    return f"A batch takes {_ms(own)}; {against}, {met}."
+
+
+def _alone(q: Question, found: Found | None, band: Band | None, kept: str, what: str, unit: str) -> str:
+    if found is None:
+        return ""
+    machine, sure = found.machine, _sure(band, unit if found.meets else " times")
+    if not machine.result.ran:
+        return f"With {kept} as it is, no {what} can run: {machine.result.outcome}"
+    if found.meets:
+        said = f"With {kept} as it is, {_size(q, machine)} {_verb(machine, 'meet')} the target{sure}: {_ms(machine.seconds)}."
+    else:
+        most = f"{modules_of(q.scenario):,} modules" if what == "capacity" else f"{links_of(q.scenario)[-1]:.3g} GB/s"
+        said = (
+            f"With {kept} as it is, no {what} up to {most} meets the target: {_size(q, machine)} {_verb(machine, 'come')} as "
+            f"near as {_times(q, machine)}{sure}. {machine.result.finding}"
+        )
+    if found.worse is None:
+        return said
+    best, large = found.worse
+    return f"{said} More is worse here: {_size(q, large)} {_verb(large, 'take')} {_longer(best, large)} than {_size(q, best)}."
+
+
+def _both(answer: Enough, band: Band | None) -> str:
+    q, machine = answer.question, answer.both.machine
+    if not machine.result.ran:
+        return f"No machine in range can run: {machine.result.outcome}"
+    switches = [f"{KNOBS[path].label} {'on' if dict(machine.changes)[path] else 'off'}" for path in answer.toggled]
+    sized = ", ".join([*([_size(q, machine)] if _size(q, machine) else []), *switches]) or "the machine as it is"
+    spent = f"{machine.dollars:,.0f} USD, {_ms(machine.seconds)} and {machine.joules:.3g} J a batch"
+    if answer.both.meets:
+        unit = " GB/s" if machine.modules is None else " modules"
+        return f"The cheapest machine that meets the target: {sized}; {spent}{_sure(band, unit)}."
+    sure = _sure(band, " times")
+    return (
+        f"No machine in range meets the target. The nearest, {sized}, takes {_times(q, machine)}{sure}. {machine.result.finding}"
+    )
+
+
+def _why(answer: Enough) -> str:
+    """Say what one rung less would cost, and what twice the memory would save."""
+    q, found = answer.question, answer.both
+    if not found.meets or found.machine.modules is None:
+        return ""
+    said, best, less = [], found.machine, found.below
+    if less is None:
+        said.append("It is the least there is.")
+    elif not less.result.ran:
+        said.append(f"With fewer modules it cannot run: {less.result.outcome}")
+    else:
+        cause = _cause(q, best, less)
+        said.append(
+            f"With {less.modules:,} modules the step of {_ms(less.seconds)} misses the target{cause and ', since '}{cause}."
+        )
+    count = min(2 * (best.modules or 1), modules_of(q.scenario))
+    choice = tuple((path, value) for path, value in best.changes.items() if path in answer.toggled)
+    (more,) = steady_states([with_values(q.scenario, changes_of(q, count, best.gbps, choice))])
+    if not isinstance(more, NotScheduled):
+        saved = 1 - more.step / best.seconds
+        changed = f"shorten the step by {saved:.0%}" if saved >= CHANGE else "change the step by less than 1 %"
+        said.append(f"Twice as many modules would {changed if saved > -CHANGE else f'lengthen the step by {-saved:.0%}'}.")
+    return " ".join(said)
+
+
+def _choice(answer: Enough, path: str) -> str:
+    """Say whether a switch must be on or off, what it does on the cheapest machine, and from where on it costs time."""
+    if path not in answer.toggled:
+        return ""
+    q, best, flipped, label = answer.question, answer.both.machine, answer.toggled[path], KNOBS[path].label
+    is_on = bool(dict(best.changes)[path])
+    others = [one for choice, one in answer.choices.items() if dict(choice)[path] is not is_on]
+    other = min(others, key=lambda one: (not one.meets, one.machine.dollars if one.meets else one.machine.seconds))
+    way, back = ("on", "off") if is_on else ("off", "on")
+    if not other.machine.result.ran:
+        verdict = f"{label} has to be {way}: with it {back} no machine runs, since {other.machine.result.outcome}"
+    elif other.meets:
+        more = other.machine.dollars - best.dollars
+        verdict = (
+            f"{label} {'is not needed' if is_on else 'may be on'}: with it {back}, {_size(q, other.machine) or 'the machine'} "
+            f"{_verb(other.machine, 'meet')} the target{f' for {more:,.0f} USD more' if round(more) else ' at the same price'}."
+        )
+    elif answer.both.meets:
+        verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {back} no machine gets nearer than "
+        verdict += f"{_times(q, other.machine)}."
+    else:
+        verdict = f"{label} {way} comes nearest; with it {back} no machine gets nearer than {_times(q, other.machine)}."
+    return " ".join(filter(None, (verdict, _flip(q, best, flipped, back), _slower(answer, path))))
+
+
+def _flip(q: Question, best: Candidate, flipped: Candidate, back: str) -> str:
+    if not (best.result.ran and flipped.result.ran):
+        return ""
+    slow, fast = (flipped, best) if flipped.seconds > best.seconds else (best, flipped)
+    if slow.seconds < (1 + CHANGE) * fast.seconds:
+        return "On the machine above it changes the step by less than 1 %."
+    cause = _cause(q, fast, slow)
+    why = f": {cause}" if cause and slow is flipped else ""
+    return f"On the machine above, {back}, the step takes {_ms(flipped.seconds)} instead of {_ms(best.seconds)}{why}."
+
+
+def _slower(answer: Enough, path: str) -> str:
+    count = answer.slower_from[path]
+    if count is None:
+        return ""
+    start = f"From {count:,} modules on" if count > 1 else "At any capacity"
+    link = "" if answer.both.machine.gbps is None else f" over a link of {answer.both.machine.gbps:.3g} GB/s"
+    return f"{start}{link} it costs time."
+
+
+def _staleness(answer: Enough) -> str:
+    q, tried = answer.question, {bound: one for bound, one in answer.staleness.items() if one.result.ran}
+    if not tried:
+        return ""
+    enough = min((bound for bound, one in tried.items() if one.seconds <= q.goal), default=None)
+    strict, best = min(tried), min(tried.values(), key=lambda one: one.seconds)
+    label, slow = KNOBS[BOUND].label, f"a strict log's step takes {_ms(tried[strict].seconds)}"
+    if enough is None:
+        saved = 1 - best.seconds / tried[strict].seconds
+        return f"{label} up to {max(tried):,} batches does not meet the target; it saves at most {saved:.1%} of a strict step."
+    if enough == strict:
+        return f"{label} is not needed: {slow}."
+    return f"{label} of {enough:,} batch{'es' if enough > 1 else ''} is needed: {slow}."
+
+
+def _cause(q: Question, fast: Candidate, slow: Candidate) -> str:
+    """Return which exposed part grows most from one machine to the other, if any does by a thousandth of the step."""
+    found = steady_states([with_values(q.scenario, one.changes) for one in (fast, slow)])
+    before, after = (_exposed(one) for one in found if isinstance(one, Steady))
+    grown = {cell: seconds - before.get(cell, 0.0) for cell, seconds in after.items()}
+    (stage, device), most = max(grown.items(), key=lambda pair: pair[1])
+    if most < CHANGE / 10 * slow.seconds:
+        return ""
+    title = machine_of(settle(with_values(q.scenario, slow.changes)).scenario).devices[device].title.split(",")[0]
+    return f"{stage} on {title} is exposed for {_ms(most)} longer"
+
+
+def _exposed(one: Steady) -> dict[tuple[str, str], float]:
+    return {(stage, device): exposed for stage, device, _, exposed, _ in one.cells}
+
+
+def _size(q: Question, machine: Candidate) -> str:
+    """Return a machine's modules, or its link, or both, as a sentence names them."""
+    words = []
+    if machine.modules is not None:
+        each = module_bytes(q.scenario.machine) / GB
+        where = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
+        plural = "s" if machine.modules > 1 else ""
+        words.append(f"{machine.modules:,} module{plural} of {each:g} GB ({machine.modules * each:,.0f} GB){where}")
+    if machine.gbps is not None:
+        card, count = product(q.scenario, machine.gbps), q.scenario.machine.num_expanders
+        links = f"{count} links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a link of {machine.gbps:.3g} GB/s"
+        words.append(f"{links}{f' (as of {card})' if card else ''}")
+    return " and ".join(words)
+
+
+def _verb(machine: Candidate, verb: str) -> str:
+    one = machine.modules == 1 if machine.modules is not None else True
+    return f"{verb}s" if one and not (machine.modules and machine.gbps) else verb
+
+
+def _times(q: Question, machine: Candidate) -> str:
+    what = "the baseline's step" if q.target.milliseconds is None else "the target"
+    return f"{machine.seconds / q.reference:.3g} times {what} ({_ms(machine.seconds)})"
+
+
+def _longer(best: Candidate, large: Candidate) -> str:
+    return f"{large.seconds / best.seconds - 1:.0%} longer"
+
+
+def _sure(band: Band | None, unit: str) -> str:
+    if band is None:
+        return ""
+    high = f"{band.high:,.3g}{unit}" if isfinite(band.high) else "more than is in range"
+    return f" ({band.low:,.3g}{'' if isfinite(band.high) else unit} to {high} in 9 of 10 draws of the constants)"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds / MS:,.3g} ms"

@@ -1,0 +1,74 @@
+"""Knob stops: the values at which a knob is worth looking at, and the value that is in force."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import BadInput
+from ..hardware.devices.cxl import payload_rate
+from ..hardware.devices.pmem import module_bytes
+from ..registry import load
+from ..scenario.knobs import Knob
+from ..scenario.scenario import KNOBS, Scenario, values
+from ..systems.system import cache_policy, log_policy
+from ..units import GB, GiB
+from .decomposition import BOUND
+from .relaxation import LINK
+
+CAPACITY = next(path for path in KNOBS if path.startswith("machine.pmem_capacity"))
+MODULE_UNIT = {"GiB": GiB, "GB": GB}[KNOBS[CAPACITY].unit]
+NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
+FAR = 1e3  # factor around the value in force within which values are looked at
+TENTHS = 10
+DECADES = [step * 10.0**power for power in range(-9, 13) for step in (1, 2, 5)]
+LINEAR = 3.0  # up to this ratio of a range's ends its stops are evenly spaced
+
+
+def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
+    """Return all words of a knob; or round numbers up to a thousand times as large or small as the one in force.
+
+    Small ranges are divided evenly, into tenths where they begin at 0; others are doubled, as 1, 2, 5, 10 where they begin at
+    0. Capacity is doubled in whole modules.
+    """
+    if knob.kind in WORDS:
+        return (False, True) if knob.kind == "switch" else knob.allowed
+    if knob.only:
+        return knob.only
+    own, low, high = in_force(settled, knob.path), knob.low or 0.0, knob.high or FAR
+    middle = own or low or 1.0
+    if knob.path == CAPACITY:
+        found = [capacity(settled, 2**power) for power in range(41)]
+    elif high <= LINEAR * low or (low == 0 and high <= TENTHS * (own or 1)):
+        width = 1.0 if knob.kind == "int" else next(one for one in DECADES if TENTHS * one >= high - low)
+        return [_typed(knob, low + k * width) for k in range(int((high - low) / width + 1e-9) + 1)]
+    else:
+        found = [0.0, *DECADES] if low == 0 else [2.0**power for power in range(-30, 41)]
+    shown = (one for one in found if one == low or max(low, middle / FAR) <= one <= min(high, middle * FAR))
+    return [_typed(knob, one) for one in shown if knob.kind == "float" or one == round(one)]
+
+
+def capacity(settled: Scenario, count: int) -> float:
+    """Return the value of the capacity's knob that so many whole modules have, as far as it goes."""
+    knob = KNOBS[CAPACITY]
+    asked = count * module_bytes(settled.machine) / MODULE_UNIT
+    return min(max(asked, knob.low or 0.0), knob.high or asked)
+
+
+def _typed(knob: Knob, number: float) -> float | int:
+    return round(number) if knob.kind == "int" else number if knob.path == CAPACITY else float(f"{number:.12g}")
+
+
+def in_force(settled: Scenario, path: str) -> Any:
+    """Return a knob's value, of an automatic one what it comes to; None where it comes to none."""
+    own, system, machine = values(settled)[path], load("systems", settled.system), settled.machine
+    automatic: Mapping[str, Callable[[], Any]] = {
+        LINK: lambda: payload_rate(machine) / GB,
+        "machine.pmem_module_GB": lambda: module_bytes(machine) / GB,
+        BOUND: lambda: log_policy(settled, system).mlp_staleness_bound,
+        "policy.relaxed_lookup": lambda: log_policy(settled, system).relaxed_lookup,
+        "policy.log": lambda: log_policy(settled, system).log or None,
+        "policy.cache_policy": lambda: cache_policy(settled, system.cache).removesuffix(" in sets") if system.cache else None,
+    }
+    try:
+        return automatic[path]() if own is None and path in automatic else own
+    except BadInput:
+        return None

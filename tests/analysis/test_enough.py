@@ -1,0 +1,222 @@
+"""Is the smallest machine the smallest, against every smaller one estimated alone, and its band that of each draw alone?"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.__main__ import main
+from engine.analysis.enough.drawn import bands
+from engine.analysis.enough.ladder import links_of, modules_of, search, spread
+from engine.analysis.enough.question import Candidate, Target, ask, baseline_of
+from engine.analysis.enough.smallest import Explorer, along, changes_of, choices_of, enough
+from engine.analysis.enough.told import told
+from engine.analysis.uncertainty import draws
+from engine.errors import BadInput, CannotRun
+from engine.estimate import estimate
+from engine.insight.knob_stops import CAPACITY
+from engine.results.result import Result
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from tests.cases import each, examples
+
+STEP, DOLLARS = "Step time [ms]", "Capital cost [USD]"
+NEAR, RELAXED, BOUND = "machine.near_data_compute", "policy.relaxed_lookup", "policy.mlp_staleness_bound_batches"
+CASES = [
+    ("optane-rm3", {}, "dram", Target(0.1)),
+    ("optane-rm4", {"machine.cxl_bandwidth_GBps": 6.0}, "dram", Target(0.25)),
+    ("trainingcxl-rm2", {CAPACITY: 900.0}, "pmem", Target(-0.8)),
+    ("dlrm-terabyte", {"machine.num_expanders": 2, CAPACITY: 1000.0}, "dram", Target(1.0)),
+]
+
+
+@cache
+def answered(number):
+    name, knobs, baseline, target = CASES[number]
+    scenario = with_values(preset(name).scenario, {"system": "cxl", **knobs})
+    return enough(ask(scenario, baseline_of(scenario, baseline), target))
+
+
+def alone(question, modules, gbps, choice=()):
+    """Return the seconds and USD of one machine, estimated by itself; infinite where it cannot run."""
+    found = estimate(with_values(question.scenario, changes_of(question, modules, gbps, choice)))
+    return (found.results[STEP] / 1e3, found.results[DOLLARS]) if found.ran else (np.inf, np.inf)
+
+
+def first(values, meets):
+    return next((value for value in values if meets(value)), None)
+
+
+@each("number", range(len(CASES)), few=3)
+def test_no_smaller_capacity_and_no_slower_link_meets_the_target(number):
+    answer = answered(number)
+    q, counts = answer.question, range(1, modules_of(answer.question.scenario) + 1)
+    base = estimate(q.baseline.scenario).results[STEP] / 1e3
+    goal = (q.target.milliseconds or 0) / 1e3 or (1 + q.target.within) * base
+    assert q.goal == pytest.approx(goal, rel=1e-8)
+    if answer.capacity.meets:
+        assert answer.capacity.machine.modules == first(counts, lambda count: alone(q, count, None)[0] <= goal)
+    else:
+        nearest = min(alone(q, count, None)[0] for count in (*range(1, 200, 7), *range(200, counts[-1], 500)))
+        assert goal < answer.capacity.machine.seconds <= 1.0101 * nearest
+    links = links_of(q.scenario)
+    if answer.bandwidth.meets:
+        assert answer.bandwidth.machine.gbps == first(links, lambda gbps: alone(q, None, gbps)[0] <= goal)
+    else:
+        steps = [alone(q, None, gbps)[0] for gbps in links[::5]]
+        assert goal < answer.bandwidth.machine.seconds <= 1.0101 * min(steps)
+
+
+@each("number", range(len(CASES)), few=3)
+def test_no_cheaper_machine_meets_the_target_over_any_link_and_with_any_choice(number):
+    answer = answered(number)
+    q, best = answer.question, answer.both.machine
+    assert answer.both.meets and len(choices_of(q)) == 4
+    links = links_of(q.scenario)
+    choice = tuple((path, best.changes[path]) for path in answer.toggled)
+    assert alone(q, best.modules, best.gbps, choice) == pytest.approx((best.seconds, best.dollars), rel=1e-12)
+    assert best.seconds <= q.goal
+    for other in choices_of(q):
+        for count in range(1, best.modules + 12):
+            for gbps in (*links[len(links) % 40 :: 40], links[-1]):
+                seconds, dollars = alone(q, count, gbps, other)
+                assert seconds > q.goal or dollars >= best.dollars * (1 - 1e-12)
+    slower = [gbps for gbps in links if gbps < best.gbps]
+    assert not [gbps for gbps in slower if alone(q, best.modules, gbps, choice)[0] <= q.goal]
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=60), st.floats(0, 10), st.integers(1, 7))
+@examples(60)
+def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_one_whose_last_fails(steps, goal, between):
+    for values in (sorted(steps, reverse=True), steps):
+        (found,) = search(spread(0, len(values) - 1, 8), lambda pairs, v=values: [v[rung] for _, rung in pairs], [goal], between)
+        meeting = [rung for rung, value in enumerate(values) if value <= goal]
+        if values is not steps:
+            assert found.first == (meeting[0] if meeting else None)
+        elif found.first is not None:
+            assert found.first in meeting and (found.first == 0 or found.first - 1 not in meeting)
+        else:
+            assert values[0] > goal and values[-1] > goal
+
+
+def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
+    scenario = with_values(preset("tiny").scenario, {"system": "cxl"})
+    q = ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=4.0))
+    steps = [9.0, 5.0, 3.9, 3.0, 6.0, 6.6]
+    ladder = [(count + 1, None, ()) for count in range(len(steps))]
+    made = {
+        one: Candidate({}, one[0], None, Result(scenario, True, "", {STEP: step, DOLLARS: 1.0, "Energy per batch [J]": 1.0}))
+        for one, step in zip(ladder, steps, strict=True)
+    }
+    found = along(Explorer(q, made), ladder)
+    assert found.meets and found.machine.modules == 3 and found.below.modules == 2
+    assert [one.modules for one in found.worse] == [4, 6]
+    assert along(Explorer(q, made), ladder[:4]).worse is None
+
+
+@each("number", [0, 1], few=2)
+def test_a_band_is_that_of_each_draw_searched_alone(number):
+    answer, samples = answered(number), 6
+    q, found = answer.question, bands(answer, samples)
+    best = with_values(q.scenario, answer.both.machine.changes)
+    base = q.baseline.scenario
+    counts = []
+    for draw in draws(q.scenario, samples, best, base):
+        assumed = {"machine.assume": tuple(draw.items())}
+        goal = (1 + q.target.within) * estimate(with_values(base, assumed)).results[STEP]
+        steps = (estimate(with_values(best, {CAPACITY: None, **changes_of(q, n, None, ()), **assumed})) for n in range(1, 3000))
+        counts.append(next(n + 1 for n, one in enumerate(steps) if one.ran and one.results[STEP] <= goal))
+    assert list(found.both.each) == counts
+    low, high = np.quantile(counts, (0.05, 0.95), method="nearest")
+    assert (found.both.low, found.both.high) == (low, high)
+
+
+def test_draws_are_those_of_the_bands_and_others_add_their_own_constants():
+    scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl"})
+    own, wider = draws(scenario, 5), draws(scenario, 5, baseline_of(scenario, "dram"))
+    for one, more in zip(own, wider, strict=True):
+        assert more.items() > one.items() and {name.split(".")[0] for name in more.keys() - one.keys()} == {"dram"}
+
+
+def test_a_target_out_of_reach_says_how_near_one_gets_and_what_limits():
+    scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl"})
+    q = ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01))
+    answer = enough(q)
+    said, machine = told(answer, bands(answer, 4)), answer.both.machine
+    assert not (answer.capacity.meets or answer.bandwidth.meets or answer.both.meets) and said.why == ""
+    assert f"{machine.seconds / 1e-5:.3g} times the target" in said.both and "9 of 10 draws" in said.both
+    assert machine.result.finding in said.both and "no capacity up to" in said.capacity and "no link up to" in said.bandwidth
+
+
+def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
+    scenario = with_values(preset("torchrec-terabyte").scenario, {})
+    with pytest.raises(CannotRun, match=r"The baseline, system dram, cannot run: machine.num_gpus=8"):
+        ask(scenario, baseline_of(scenario, "dram"), Target(0.1))
+    answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=1e4)))
+    assert answer.both.meets and told(answer, bands(answer, 4)).both.startswith("The cheapest machine that meets the target")
+
+
+def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
+    scenario = with_values(preset("tiny").scenario, {"system": "cxl", "model.num_embeddings": (10_000_000_000,), BOUND: 7})
+    base = baseline_of(scenario, "dram")
+    assert base.policy.mlp_staleness_bound_batches is None and base.machine.dram_capacity_GiB > 256
+    assert estimate(base).ran
+    assert not estimate(with_values(base, {"machine.dram_capacity_GiB": base.machine.dram_capacity_GiB / 2})).ran
+    assert "raised to" in told(enough(ask(scenario, base, Target(5.0)))).now
+
+
+@each(
+    ("system", "neither"),
+    [("pmem", ("bandwidth",)), ("dram", ("capacity",)), ("cached-embedding", ("capacity", "bandwidth"))],
+    few=3,
+)
+def test_a_knob_that_the_system_has_not_does_not_apply(system, neither):
+    scenario = with_values(preset("optane-rm3").scenario, {"system": system})
+    answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(1.0)))
+    said = vars(told(answer, bands(answer, 4)))
+    for name in ("capacity", "bandwidth"):
+        assert (getattr(answer, name) is None) == (name in neither) == ("does not apply" in said[name])
+    assert said["relaxed_lookup"] == "" == said["staleness"]
+
+
+def test_modules_of_several_nodes_are_told_for_each():
+    scenario = with_values(preset("mtrains-capacity").scenario, {"machine.target_throughput": None, "machine.num_gpus": 16})
+    q = ask(scenario, baseline_of(scenario, "dram-hbm-nodes"), Target(9.0))
+    answer = enough(q)
+    count = answer.capacity.machine.modules
+    assert "on each of 2 nodes" in told(answer).capacity
+    assert answer.capacity.machine.result.results["PMEM modules"] == 2 * count
+    assert count == 1 or alone(q, count - 1, None)[0] > q.goal
+
+
+@each("number", range(len(CASES)), few=2)
+def test_the_smallest_age_of_the_log_and_each_choice_are_as_estimates_say(number):
+    answer = answered(number)
+    q, best = answer.question, answer.both.machine
+    for bound, one in answer.staleness.items():
+        step = estimate(with_values(q.scenario, {**best.changes, BOUND: bound})).results[STEP]
+        assert one.seconds == pytest.approx(step / 1e3, rel=1e-12)
+    for path, one in answer.toggled.items():
+        step = estimate(with_values(q.scenario, {**best.changes, path: not best.changes[path]})).results[STEP]
+        assert one.seconds == pytest.approx(step / 1e3, rel=1e-12)
+        others = [found for choice, found in answer.choices.items() if dict(choice)[path] != best.changes[path]]
+        said = vars(told(answer))[{NEAR: "near_data", RELAXED: "relaxed_lookup"}[path]]
+        assert ("not needed" in said or "may be on" in said) == any(found.meets for found in others)
+
+
+@each("target", [{"within": -1.0}, {"within": float("nan")}, {"milliseconds": 0.0}, {"milliseconds": float("inf")}], few=4)
+def test_a_target_that_no_step_can_meet_is_refused(target):
+    with pytest.raises(BadInput, match="no target; choose"):
+        Target(**target)
+
+
+def test_the_command_says_it_all(capsys):
+    own = ("num_tables=40", "num_embeddings=5000000", "embedding_dim=64", "pooling=20", "bottom_mlp=13-512-256-64")
+    sets = [word for one in (*(f"model.{one}" for one in own), "data.batch_size=4096") for word in ("--set", one)]
+    assert main(["enough", "--preset", "dlrm-kaggle", *sets, "--within", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "62 modules of 128 GB (7,936 GB) and a link of 30 GB/s" in out and "Relaxed lookup has to be off" in out
+    assert "for a billion samples" in out and "PMEM capacity: Beyond" in out
+    assert main(["enough", "--within", "-100"]) == 2

@@ -1,0 +1,148 @@
+"""Knob strips and running costs: are stops single estimates, ranges where the step moves, and costs what a formula says?"""
+
+from math import isnan
+
+import pytest
+
+from engine.errors import EmberpoolError
+from engine.estimate import estimate
+from engine.insight.knob_stops import CAPACITY, MODULE_UNIT, in_force, useful
+from engine.insight.knob_strips import CHANGE, MOST, strips
+from engine.insight.relaxation import LINK
+from engine.insight.running_costs import ELECTRICITY, LIFE, assumptions, running_costs
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, with_values
+from engine.schedule.machine import settle
+from tests.cases import each
+
+STEP, JOULES, DOLLARS = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
+NEAR, BOUND = "machine.near_data_compute", "policy.mlp_staleness_bound_batches"
+BASE = with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl", "machine.all_powered": False})
+
+
+def alone(scenario, path, value):
+    """Return the outcome of one estimate, and its numbers in seconds, joules and USD."""
+    try:
+        found = estimate(with_values(scenario, {path: value}))
+    except EmberpoolError as error:
+        return str(error), ()
+    return found.outcome, (found.results[STEP] / 1e3, found.results[JOULES], found.results[DOLLARS]) if found.ran else ()
+
+
+@each("path", [path for path in KNOBS if KNOBS[path].kind in ("int", "float", "choice", "switch")], few=14)
+@each("name", ["trainingcxl-rm1", "optane-rm2", "mtrains-capacity", "torchrec-terabyte"], few=2)
+def test_every_stop_is_what_one_estimate_says(name, path):
+    base = preset(name).scenario
+    for strip in strips(base, [path]):
+        assert strip.own.value == in_force(settle(base).scenario, path)
+        for stop in strip.stops:
+            outcome, numbers = alone(base, path, stop.value)
+            if numbers:
+                assert (stop.seconds, stop.joules, stop.dollars) == pytest.approx(numbers, rel=1e-12)
+            else:
+                assert stop.refused == outcome and all(map(isnan, (stop.seconds, stop.joules, stop.dollars)))
+
+
+def test_many_strips_at_once_are_those_of_each_alone():
+    paths = [CAPACITY, LINK, NEAR, BOUND, "machine.gpu", "data.batch_size"]
+    baseline = with_values(BASE, {"system": "dram"})
+    together = strips(BASE, paths, baseline)
+    assert together == tuple(one for path in paths for one in strips(BASE, [path], baseline))
+    assert [strip.path for strip in together] == paths
+    assert together[0].baseline.seconds == pytest.approx(estimate(baseline).results[STEP] / 1e3, rel=1e-12)
+
+
+@each("path", [CAPACITY, LINK, "machine.pcie_bandwidth_GBps", "machine.cxl_latency_ns", BOUND], few=5)
+def test_beyond_enough_no_value_changes_the_step_by_a_hundredth_and_before_it_one_does(path):
+    base = with_values(BASE, {"system": "pcie"}) if "pcie" in path else BASE
+    settled, (strip,) = settle(base).scenario, strips(base, [path])
+    tried = sorted({*useful(settled, KNOBS[path]), in_force(settled, path)})
+    steps = {value: numbers[0] for value in tried if (numbers := alone(base, path, value)[1])}
+
+    def settles(value):
+        return all(abs(other / steps[value] - 1) < CHANGE for at, other in steps.items() if at > value)
+
+    expected = next((value for value in list(steps)[:-1] if settles(value)), None)
+    assert strip.enough == expected
+    if expected is None:
+        assert "the step changes" in strip.sentence
+    else:
+        assert "by less than 1 %" in strip.sentence
+
+
+def test_a_strip_reaches_as_far_as_the_step_changes_and_at_least_a_decade_around_the_value():
+    (link,) = strips(BASE, [LINK], most=100)
+    own, values = link.own.value, [stop.value for stop in link.stops]
+    assert values == sorted(values) and values[0] <= own / 5 and values[-1] >= own * 5
+    settled = settle(BASE).scenario
+    for value in set(useful(settled, KNOBS[LINK])) - set(values):
+        neighbours = sorted(one for one in useful(settled, KNOBS[LINK]) if one / 2 <= value <= one * 2)
+        steps = [alone(BASE, LINK, one)[1][0] for one in neighbours if (one < values[0]) == (value < values[0])]
+        assert max(steps) < (1 + CHANGE) ** 2 * min(steps)
+
+
+@each("most", [5, 7, MOST], few=3)
+def test_a_strip_has_few_stops_and_always_that_of_the_value_in_force(most):
+    for strip in strips(BASE, list(KNOBS), most=most):
+        assert KNOBS[strip.path].kind in ("choice", "switch") or len(strip.stops) <= most
+        assert strip.own.value in [stop.value for stop in strip.stops]
+
+
+def test_capacity_is_stopped_at_whole_modules_doubled():
+    settled = settle(BASE).scenario
+    module = settled.machine.pmem_module_GB or estimate(BASE).scenario.machine.pmem_module_GB or 128
+    counts = [value * MODULE_UNIT / 1e9 / module for value in useful(settled, KNOBS[CAPACITY])]
+    assert counts[:4] == pytest.approx([counts[0] * 2**k for k in range(4)])
+
+
+def test_stops_can_be_given():
+    (strip,) = strips(BASE, [LINK], stops=lambda settled, knob: [1.0, 3.0])
+    assert [stop.value for stop in strip.stops] == sorted({1.0, 3.0, strip.own.value})
+
+
+def test_a_stop_that_cannot_run_says_why():
+    (gpus,) = strips(BASE, ["machine.num_gpus"])
+    two = next(stop for stop in gpus.stops if stop.value == 2)
+    assert isnan(two.seconds) and "trains on one GPU" in two.refused and two.refused in gpus.sentence
+    (dim,) = strips(preset("tiny").scenario, ["model.embedding_dim"])
+    assert any("pairwise dot needs" in stop.refused for stop in dim.stops)
+
+
+def test_links_are_marked_at_what_cards_carry():
+    """A lane of PCIe 5 carries 32 GT/s in 128 of 130 bits, 3.94 GB/s, of which 82 % are payload."""
+    (link,) = strips(BASE, [LINK])
+    assert {"×16 Gen5" in mark.text: mark.value for mark in link.marks}[True] == pytest.approx(
+        16 * 32 / 8 * 128 / 130 * 0.82, rel=1e-3
+    )
+    both = next(mark for mark in link.marks if "×8 Gen5" in mark.text)
+    assert "×16 Gen4" in both.text and "31.5 GB/s raw" in both.text
+
+
+def test_lists_and_what_estimates_do_not_see_have_no_strip():
+    assert strips(BASE, ["model.num_embeddings", "model.learning_rate", "machine.assume", "machine.target_throughput"]) == ()
+
+
+def test_a_knob_without_effect_does_not_act():
+    acts = {strip.path: strip.acts for strip in strips(BASE, ["machine.num_ssds", LINK, NEAR])}
+    assert acts == {"machine.num_ssds": False, LINK: True, NEAR: True}
+
+
+@each("level", ["device", "wall"], few=2)
+def test_running_costs_follow_from_watts_at_the_wall_and_from_the_price(level):
+    result = estimate(with_values(BASE, {"machine.energy_level": level}))
+    found, r = running_costs(result, electricity=0.2, life=4), result.results
+    watts = r[JOULES] / (r[STEP] / 1e3) * (1.3 / 0.93 if level == "device" else 1)
+    hours = 1e9 / r["Throughput [samples/s]"] / 3600
+    assert found.watts == pytest.approx(watts)
+    assert found.kwh_month == pytest.approx(watts * 365.25 * 24 / 12 / 1000)
+    assert found.electricity_month == pytest.approx(0.2 * found.kwh_month)
+    assert found.capital == r[DOLLARS]
+    assert found.billion == pytest.approx(watts / 1000 * hours * 0.2 + r[DOLLARS] * hours / (4 * 365.25 * 24))
+
+
+def test_costs_say_what_they_assume_and_nothing_of_what_cannot_run():
+    assert (
+        f"{ELECTRICITY.value:g} USD/kWh" in assumptions() and f"{LIFE.value:g} years" in assumptions() and "EIA" in assumptions()
+    )
+    assert "EIA" not in assumptions(electricity=0.3)
+    assert running_costs(estimate(with_values(BASE, {"machine.num_gpus": 2}))) is None
