@@ -6,7 +6,7 @@ from pages.bar import glossary, question
 from pages.common import address, charts, estimates, frame, palette, session, tables
 from pages.common.headline import headline
 from pages.common.plain import plain
-from pages.design import constants_panel, details, strips, tiles, training_panel
+from pages.design import constants_panel, details, enough_panel, strips, tiles, training_panel
 from pages.systems import systems_panel
 
 BESIDE = ("chosen and baseline", "all of the family")
@@ -26,6 +26,7 @@ knobs, answer = st.columns((5, 8), gap="medium")
 with knobs:
     strips.draw(scenario, session.refused())
 with answer:
+    enough_panel.draw(scenario)
     if result.ran:
         tiles.of_estimate(result, results)
     whom = st.segmented_control("Beside", BESIDE, default=BESIDE[0], required=True, key="beside", label_visibility="collapsed")

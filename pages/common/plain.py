@@ -9,13 +9,13 @@ MARKUP = re.compile(r"([\\`*_{}\[\]<>()#~|$:!&@])")
 MOST_CHARACTERS = 600
 
 
-def plain(text: str, code: bool = False) -> str:
+def plain(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
     """Return `text` on one line, cut to a readable length, so that Markdown shows it literally.
 
     A knob is called by its field's name, "CXL bandwidth 8" for "machine.cxl_bandwidth_GBps=8"; with `code` as links do.
     """
     line = " ".join((text if code else _paths().sub(lambda found: KNOBS[found[1]].label + " " * bool(found[2]), text)).split())
-    short = line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS // 2]} ... {line[-MOST_CHARACTERS // 2 :]}"
+    short = line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
     return MARKUP.sub(r"\\\1", short)
 
 

@@ -1,0 +1,93 @@
+"""The inverse question: the smallest machine that meets the target, how sure that is, and a press that takes it."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import streamlit as st
+
+from engine.analysis.enough.drawn import bands
+from engine.analysis.enough.question import Target, ask, baseline_of
+from engine.analysis.enough.smallest import Enough, enough
+from engine.analysis.enough.told import NO_BANDS, Told, told
+from engine.errors import EmberpoolError
+from engine.registry import load
+from engine.scenario.scenario import Scenario, with_values
+from pages.bar import question
+from pages.common import session
+from pages.common.plain import plain
+from pages.design import later
+
+REFRESH_SECONDS = 0.4
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw the answer as soon as it is found; its bands follow."""
+    system, within = question.against(scenario), question.within()
+
+    def asked() -> Enough:
+        return enough(ask(scenario, baseline_of(scenario, system), Target(within)))
+
+    key = (scenario, system, within)
+    answer = later.answer("enough", key, asked)
+    sure = later.answer("bands", key, lambda: bands(answer.result()))
+
+    def look() -> None:
+        if waiting and answer.done() and sure.done():
+            st.rerun()
+        with st.container(border=True, key="answer"):
+            _draw(scenario, answer, sure)
+
+    waiting = not (answer.done() and sure.done())
+    st.fragment(look, run_every=REFRESH_SECONDS if waiting else None)()
+
+
+def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None:
+    target = f"within {question.within():.0%} of" if question.within() else "as fast as"
+    base = str(load("systems", question.against(scenario)).title)
+    if not answer.done():
+        st.markdown(f"**Smallest machine {target} {plain(base)}:** searching ...")
+        return
+    if error := answer.exception():
+        st.markdown(f"**Smallest machine {target} {plain(base)}:** {plain(_sentence(error))}")
+        return
+    found = answer.result()
+    known = sure.done() and not sure.exception()
+    says = told(found, sure.result() if known else NO_BANDS)
+    words, button = st.columns((6, 1), vertical_alignment="top")
+    words.markdown(plain(says.both))
+    taken = _taken(scenario, found.both.machine.changes)
+    button.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take", width="stretch")
+    st.caption(" ".join(plain(_first(one)) for one in (says.near_data, says.staleness) if one))
+    follows = "" if sure.done() else " (bands follow)"
+    with st.popover(f"Why, and what else would do{follows}", type="tertiary"):
+        _more(says)
+
+
+def _more(says: Told) -> None:
+    for one in (says.now, says.why, says.capacity, says.bandwidth, says.near_data, says.relaxed_lookup):
+        if one:
+            st.markdown(plain(one, most=2000))
+
+
+def _first(text: str) -> str:
+    """Return the first sentence of a text."""
+    head, dot, _ = text.partition(". ")
+    return head + "." * bool(dot)
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, EmberpoolError):
+        return str(error)
+    raise error
+
+
+def _taken(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario | None:
+    try:
+        return with_values(scenario, dict(changes))
+    except EmberpoolError:
+        return None
+
+
+def _take(taken: Scenario) -> None:
+    session.show(taken)
