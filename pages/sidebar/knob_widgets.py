@@ -1,13 +1,14 @@
 """Draws the widget of any knob from its declaration, and the engine's sentence beside a value it refuses."""
 
-from collections.abc import Mapping
+from bisect import bisect_left
 from functools import cache
-from math import log10
 from typing import Any
 
 import streamlit as st
 
 from engine import registry
+from engine.analysis.in_force import caption, in_force
+from engine.analysis.stops import stop_label, stops
 from engine.errors import BadKnob
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, Knob
@@ -15,11 +16,9 @@ from engine.scenario.scenario import KNOBS, values
 from pages.common import session
 from pages.common.plain import plain
 
-MANTISSAS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), (1, 2, 5)
-
 
 def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
-    """Draw one knob, with `refusal` under it where its last value was refused, else `idle`, why it has no effect."""
+    """Draw one knob, and under it `refusal` of its last value, or `idle`, why it has no effect, or what its auto stands for."""
     if knob.kind == "switch" and not knob.optional:
         st.toggle(knob.title, key=session.widget(knob.path), help=_help(knob))
     elif knob.kind in ("choice", "switch"):
@@ -30,8 +29,8 @@ def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
         st.text_input(knob.title, key=session.widget(knob.path), help=_help(knob) + _extent(knob))
     if refusal:
         st.caption(f":red[{plain(refusal)}]")
-    elif idle:
-        st.caption(plain(idle))
+    elif told := idle or (caption(session.scenario(), knob.path) if knob.optional else ""):
+        st.caption(plain(told))
 
 
 def _choice(knob: Knob) -> None:
@@ -62,14 +61,22 @@ def _slider(knob: Knob) -> None:
     A value changed by anything else gets a fresh slider: the browser may still be sending the old one's place.
     """
     exact, shown = session.widget(knob.path), f"shown {knob.path}"
-    options = with_stop(knob, st.session_state[exact])
-    place = nearest_stop(knob, st.session_state[exact], options)
+    held = _good(knob, st.session_state[exact])
+    place, options = knobs.write(knob, held), places(knob, held)
     turn, before = st.session_state.get(shown, (0, place))
     st.session_state[shown] = turn + (place != before), place
     slide = slider(knob.path)
     st.session_state[slide] = place
     left, right = st.columns((5, 3), vertical_alignment="bottom")
-    left.select_slider(knob.title, options, key=slide, help=_help(knob), on_change=_take_over, args=(knob.path, slide))
+    left.select_slider(
+        knob.title,
+        tuple(options),
+        key=slide,
+        help=_help(knob),
+        on_change=_take_over,
+        args=(knob.path, slide),
+        format_func=options.__getitem__,
+    )
     right.text_input(f"{knob.title}, exact", key=exact, label_visibility="collapsed")
 
 
@@ -84,36 +91,16 @@ def _take_over(path: str, slide: str) -> None:
         st.session_state.update({session.widget(path): place, f"shown {path}": (st.session_state[f"shown {path}"][0], place)})
 
 
-@cache
-def stops(knob: Knob) -> tuple[str, ...]:
-    """Return round values over a numeric knob's range, as texts; "auto" first where it is allowed."""
-    low, high = knob.low or 0.0, knob.high or 1.0
-    mantissas = MANTISSAS[knob.kind == "int"]
-    first = int(log10(low)) - 1 if low > 0 else 0 if knob.kind == "int" else -3
-    ladder = [mantissa * 10.0**power for power in range(first, int(log10(high)) + 1) for mantissa in mantissas]
-    doubling = [
-        base * 2.0**power for power in range(-4, 40) for base in (1.0, 1.5) if knob.kind != "int" or base * 2.0**power % 1 == 0
-    ]
-    rounded = sorted({low, high, *(value for value in (doubling if knob.log else ladder) if low <= value <= high)})
-    texts = (knobs.write(knob, knobs.check(knob, value)) for value in rounded)
-    return (AUTO, *texts) if knob.optional else tuple(texts)
-
-
-def with_stop(knob: Knob, held: str) -> tuple[str, ...]:
-    """Return the stops with the held value among them, in order, where it is a good one."""
-    value = _good(knob, held)
-    ordered: Mapping[Any, str] = {_good(knob, text): text for text in stops(knob)}
-    if value in ordered:
-        return stops(knob)
-    numbers = sorted([value, *(number for number in ordered if number is not None)])
-    texts = tuple(knobs.write(knob, number) for number in numbers)
-    return (AUTO, *texts) if knob.optional else texts
-
-
-def nearest_stop(knob: Knob, held: str, options: tuple[str, ...]) -> str:
-    """Return the option that says the held value, or the last good one where the held one is refused."""
-    value = knobs.write(knob, _good(knob, held))
-    return value if value in options else options[0]
+def places(knob: Knob, held: Any) -> dict[str, str]:
+    """Return the slider's places in order, as texts and as they read: the stops, the held value, auto where its value lies."""
+    scenario = session.scenario()
+    numbers = sorted({*stops(scenario, knob), *(() if held is None else (held,))})
+    found = [(knobs.write(knob, number), stop_label(scenario, knob, number)) for number in numbers]
+    if knob.optional:
+        own = in_force(scenario, knob.path).value
+        label = AUTO if own is None else f"{AUTO}, {stop_label(scenario, knob, own)}"
+        found.insert(0 if own is None else bisect_left(numbers, own), (AUTO, label))
+    return dict(found)
 
 
 def _good(knob: Knob, text: str) -> Any:
