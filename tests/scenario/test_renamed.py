@@ -27,7 +27,7 @@ def modules(scenario, module):
 
 @given(st.floats(1, 1e6), st.sampled_from(sorted(BYTES)))
 def test_an_old_link_has_as_many_modules_as_when_it_was_made(gibibytes, medium):
-    link = f"/explore?preset=tiny&machine.pmem={medium}&{OLD}={gibibytes!r}&v=1&model=0.5"
+    link = f"/design?preset=tiny&machine.pmem={medium}&{OLD}={gibibytes!r}&v=1&model=0.5"
     opened = links.read(link)
     assert modules(opened.scenario, BYTES[medium]) == max(1, ceil(gibibytes * 2**30 / BYTES[medium] - 1e-9))
     assert f"{OLD}={gibibytes!r}" in opened.banner and NEW in opened.banner and "The knobs are the same" not in opened.banner
@@ -43,15 +43,15 @@ def test_old_capacities_that_were_written_are_the_modules_that_they_were(text, c
 
 
 def test_an_automatic_capacity_stays_automatic_and_a_link_without_it_has_no_sentence():
-    opened = links.read(f"/explore?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
+    opened = links.read(f"/design?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
     assert opened.scenario.machine.pmem_capacity_GB is None and OLD in opened.banner
-    assert links.read(f"/explore?preset=tiny&v=1&model={version.MODEL}").banner == ""
+    assert links.read(f"/design?preset=tiny&v=1&model={version.MODEL}").banner == ""
 
 
 def test_old_axes_bounds_and_objectives_of_a_link_are_read_as_todays():
     wanted = ("axis", f"{OLD}:auto,512,2048"), ("axis", f"{OLD}=200:4000:5:log"), ("axis", f"{OLD}:1:1000")
     asked = (*wanted, ("where", f"{OLD}<=512"), ("where", "AUC>=0.7"), ("pareto", f"{OLD}:min,AUC"))
-    opened = links.read("/sweep?v=1&" + "&".join(f"{name}={quote(text)}" for name, text in asked))
+    opened = links.read("/search?v=1&" + "&".join(f"{name}={quote(text)}" for name, text in asked))
     listed, spaced, ends = (axes.parse(text) for text in opened.axes)
     assert {listed.path, spaced.path, ends.path} == {NEW}
     assert listed.values == (None, 512 * 1.073741824, 2048 * 1.073741824)
@@ -84,7 +84,7 @@ def test_a_knob_under_both_names_and_values_that_are_none_are_refused():
         (f"axis={OLD}:1:2:1e9", "COUNT"),
     ):
         with pytest.raises(BadInput, match=named):
-            links.read(f"/explore?{text}&v=1")
+            links.read(f"/design?{text}&v=1")
 
 
 @pytest.mark.parametrize("path", sorted(RENAMED))
