@@ -83,10 +83,15 @@ def _number(value: float) -> str:
     return f"{float(f'{value:.4g}'):,.15g}"
 
 
+def _bytes(nbytes: float) -> str:
+    unit, size = next(((unit, size) for unit, size in (("GB", GB), ("MB", 1e6)) if nbytes >= size), ("kB", 1e3))
+    return f"{_number(nbytes / size)} {unit}"
+
+
 def _capacity(s: Scenario) -> InForce:
     settled = settle(s).scenario
     need = table_bytes(settled) + log_bytes(settled)
-    return InForce(settled.machine.pmem_capacity_GB, f"what {_number(need / GB)} GB of tables and logs take")
+    return InForce(settled.machine.pmem_capacity_GB, f"what {_bytes(need)} of tables and logs take")
 
 
 def _module(s: Scenario) -> InForce:

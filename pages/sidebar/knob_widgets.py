@@ -29,8 +29,15 @@ def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
         st.text_input(knob.title, key=session.widget(knob.path), help=_help(knob) + _extent(knob))
     if refusal:
         st.caption(f":red[{plain(refusal)}]")
-    elif told := idle or (caption(session.scenario(), knob.path) if knob.optional else ""):
+    elif told := " ".join(line for line in (_in_force(knob, idle), idle) if line):
         st.caption(plain(told))
+
+
+def _in_force(knob: Knob, idle: str) -> str:
+    """Return what is in force under an optional knob; nothing where it is idle and has no value at all."""
+    if not knob.optional or (idle and in_force(session.scenario(), knob.path).value is None):
+        return ""
+    return caption(session.scenario(), knob.path)
 
 
 def _choice(knob: Knob) -> None:
