@@ -22,12 +22,11 @@ from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle
 from ..systems.system import cache_policy, log_policy
-from ..units import GB, MS, GiB
+from ..units import GB, MS
 from .decomposition import BOUND
 from .relaxation import LINK
 
-CAPACITY = next(path for path in KNOBS if path.startswith("machine.pmem_capacity"))
-MODULE_UNIT = {"GiB": GiB, "GB": GB}[KNOBS[CAPACITY].unit]
+CAPACITY = "machine.pmem_capacity_GB"
 NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
 CHANGE = 0.01  # of the step: what changes it by less has stopped to matter
 NEAR, FAR = 10**0.5, 1e3  # factors around the value in force: always shown, and looked at
@@ -119,7 +118,7 @@ def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
 def capacity(settled: Scenario, count: int) -> float:
     """Return the value of the capacity's knob that so many whole modules have, as far as it goes."""
     knob = KNOBS[CAPACITY]
-    asked = count * module_bytes(settled.machine) / MODULE_UNIT
+    asked = count * module_bytes(settled.machine) / GB
     return min(max(asked, knob.low or 0.0), knob.high or asked)
 
 
