@@ -131,7 +131,6 @@ def test_every_automatic_knob_on_the_page_says_what_is_in_force(opened):
     for words in (
         "auto: 51.66 GB/s; what 16 lanes",
         "auto: 128 GB; a module of optane-100",
-        "auto: undo; as system cxl",
         "auto: on;",
         "auto: 100 batches;",
         "no target, trains on the 1 GPU",
