@@ -12,7 +12,7 @@ from .amounts.expected import expected_amounts
 from .core import process
 from .core.memo import remembered
 from .registry import load
-from .results.explanation import ESTIMATED, passes, report_result, unscheduled_result
+from .results.explanation import ESTIMATED, passes, report_result, rounded_up, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario
@@ -47,7 +47,7 @@ def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
 def _result(point: DesignPoint, observed: Observed) -> Result:
     scenario, line = point.scenario, observed.whole.line if observed.whole else None
     guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."
-    notes = (*((guessed,) if scenario.data.digest else ()), *passes(scenario))
+    notes = (*((guessed,) if scenario.data.digest else ()), *passes(scenario), *rounded_up(scenario, point.machine))
     batches = scenario.run.batches
     report = undisturbed_report(point, observed, _whole(observed.average, batches), batches)
     return report_result(scenario, report, ESTIMATED, notes, line)

@@ -18,7 +18,7 @@ from tests import ROOT
 
 CEILINGS = Path(__file__).parent / "house.toml"
 PARTS = ("engine", "pages", "tests")
-KNOBS = ("cxl_bandwidth_GBps", "pmem_capacity_GiB", "mlp_staleness_bound_batches")
+KNOBS = ("cxl_bandwidth_GBps", "pmem_capacity_GB", "mlp_staleness_bound_batches")
 CORE = ("core", "scenario", "workload", "hardware", "systems", "caches", "amounts", "schedule", "training", "persistence",
         "faults", "run", "results")  # fmt: skip
 # The engine's rooms from the ground up: each imports only those before it.

@@ -15,7 +15,7 @@ TIME = "Step time [ms]"
 # In the order in which they are taken while there is room: what one buys first, then how it is used.
 WORTH_ASKING = (
     ("machine.pmem", "optane-100,optane-200,battery-dram,cxl-flash"),
-    ("machine.pmem_capacity_GiB", "auto,512,2048"),
+    ("machine.pmem_capacity_GB", "auto,512,2048"),
     ("machine.gpu", "v100,a100-80,h100-sxm"),
     ("machine.num_gpus", "1,2,4,8"),
     ("machine.near_data_compute", "on,off"),

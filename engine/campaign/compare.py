@@ -11,7 +11,7 @@ from ..faults.fault import Hazard
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..units import GB, HOUR, GiB
+from ..units import GB, HOUR
 from ..validation.studies.paired import quantile
 from . import fault_stream
 from .closed_form import daly, effective, young
@@ -164,6 +164,6 @@ def closed_form(terms: Terms, hazards: Mapping[str, Hazard], mtbf: float | None)
 def endurance(site: Site) -> float:
     """Return the bytes that all persistent memory of a site can store in its life."""
     machine = site.scenario.machine
-    capacity = (machine.pmem_capacity_GiB or 0.0) * GiB * site.nodes
+    capacity = (machine.pmem_capacity_GB or 0.0) * GB * site.nodes
     lasts = MEDIA.aside(machine.pmem).get(ENDURANCE.name)
     return lasts.value * capacity if lasts else inf

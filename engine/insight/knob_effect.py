@@ -49,7 +49,7 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
     owners = readers(path)
     if owners and not any(set(owners) & powered(one.system, one.machine).keys() for one in (scenario, *others)):
         near = "near-data" in owners and not scenario.machine.near_data_compute
-        missing = "near-data compute is off" if near else f"system {scenario.system} uses no {_named(owners)}"
+        missing = "near-data compute is off" if near else f"system {scenario.system} uses no {devices_named(owners)}"
         return KnobEffect(False, f"{NOTHING}: {missing}.")
     own, refusals = _outcome(scenario), []
     for other in others:
@@ -96,10 +96,11 @@ def _idle(scenario: Scenario, path: str) -> str:
     owners = readers(path)
     if not owners or set(owners) & set(load("systems", scenario.system).devices):
         return ""
-    return f"{_named(owners)} is powered and paid for, but system {scenario.system} does not use it."
+    return f"{devices_named(owners)} is powered and paid for, but system {scenario.system} does not use it."
 
 
-def _named(devices: tuple[str, ...]) -> str:
+def devices_named(devices: tuple[str, ...]) -> str:
+    """Return the titles of devices as they stand inside a sentence."""
     titles = (load("devices", name).title for name in devices)
     return " or ".join(title if title[1].isupper() else title[0].lower() + title[1:] for title in titles)
 

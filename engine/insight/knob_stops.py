@@ -10,12 +10,11 @@ from ..registry import load
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values
 from ..systems.system import cache_policy, log_policy
-from ..units import GB, GiB
+from ..units import GB
 from .decomposition import BOUND
 from .relaxation import LINK
 
-CAPACITY = next(path for path in KNOBS if path.startswith("machine.pmem_capacity"))
-MODULE_UNIT = {"GiB": GiB, "GB": GB}[KNOBS[CAPACITY].unit]
+CAPACITY = "machine.pmem_capacity_GB"
 NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
 FAR = 1e3  # factor around the value in force within which values are looked at
 TENTHS = 10
@@ -49,7 +48,7 @@ def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
 def capacity(settled: Scenario, count: int) -> float:
     """Return the value of the capacity's knob that so many whole modules have, as far as it goes."""
     knob = KNOBS[CAPACITY]
-    asked = count * module_bytes(settled.machine) / MODULE_UNIT
+    asked = count * module_bytes(settled.machine) / GB
     return min(max(asked, knob.low or 0.0), knob.high or asked)
 
 

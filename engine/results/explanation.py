@@ -6,9 +6,11 @@ from operator import attrgetter
 
 from ..core.arrays import Row
 from ..errors import CannotRun
+from ..hardware.devices.pmem import told_modules
 from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
 from ..schedule.evaluate import NotScheduled
+from ..schedule.machine import Machine
 from ..schedule.timeline import Line
 from . import tables
 from .metrics import measure, metrics
@@ -49,7 +51,8 @@ def report_result(
 
 def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[str, ...]:
     """Return what a reader of a full run must know: that it is short, or that what was asked for never came."""
-    return (*_short(report), *(_missed(asked, report.elapsed) if completed else ()), *passes(asked))
+    missed = _missed(asked, report.elapsed) if completed else ()
+    return (*_short(report), *missed, *passes(asked), *rounded_up(asked, report.machine))
 
 
 def unscheduled_result(one: NotScheduled) -> Result:
@@ -76,6 +79,17 @@ def _missed(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     late = {path: [at for at in listed if at >= elapsed] for path, listed in zip(AT, LISTED(asked), strict=True)}
     told = f"is after the end of the run at {elapsed:.4g} s; it never struck."
     return tuple(f"{path}={min(some):g} {told}" for path, some in late.items() if some)
+
+
+def rounded_up(asked: Scenario, machine: Machine) -> tuple[str, ...]:
+    """Return the sentence that a PMEM capacity is no number of whole modules, and what it became."""
+    wanted, settled = asked.machine.pmem_capacity_GB, machine.scenario.machine
+    if wanted is None or wanted == settled.pmem_capacity_GB or "pmem" not in machine.devices:
+        return ()
+    return (
+        f"machine.pmem_capacity_GB={wanted:.15g} is rounded up to whole modules: {told_modules(settled)}, which are "
+        f"{settled.pmem_capacity_GB:.15g} GB.",
+    )
 
 
 def passes(asked: Scenario) -> tuple[str, ...]:

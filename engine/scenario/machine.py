@@ -49,13 +49,13 @@ class MachineKnobs:
     )
     dram_channels: int = knob(6, "DRAM channels", "DDR4-3200 channels; DRAM bandwidth is linear in them.", low=1, high=64)
     pmem: str = knob("optane-100", "PMEM media", "Persistent memory type.", choices=lambda: names("media"))
-    pmem_capacity_GiB: float | None = knob(
+    pmem_capacity_GB: float | None = knob(
         None,
         "PMEM capacity",
-        "Capacity comes in modules, and bandwidth with it; auto: what tables and logs need.",
-        unit="GiB",
+        "Of a node, in whole modules, each with its bandwidth and its watts; auto: what tables and logs need.",
+        unit="GB",
         low=1,
-        high=1e6,
+        high=1.28e6,
         log=True,
         main=True,
     )

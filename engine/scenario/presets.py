@@ -8,7 +8,9 @@ from typing import Any
 
 from ..errors import BadFile, BadKnob, nearest
 from ..registry import read_toml
-from .scenario import Scenario, with_values
+from . import knobs
+from .renamed import RENAMED, translated
+from .scenario import Scenario, known, with_values
 
 FOLDER = Path(__file__).parent.parent.parent / "presets"
 DEFAULT = "dlrm-kaggle"
@@ -52,4 +54,13 @@ def scenario_file(path: Path) -> Scenario:
     unknown = set(content) - {"preset", "knobs", "title", "description", "paper", "claims"}
     if unknown:
         raise BadFile(f"{path} has an unknown entry {sorted(unknown)[0]!r}; knobs go under [knobs].")
-    return with_values(preset(str(content.get("preset", DEFAULT))).scenario, content["knobs"])
+    return with_values(preset(str(content.get("preset", DEFAULT))).scenario, dict(map(_today, content["knobs"].items())))
+
+
+def _today(given: tuple[str, Any]) -> tuple[str, Any]:
+    """Return a knob of a file under the name that it has today."""
+    path, value = given
+    if path not in RENAMED:
+        return given
+    path, text = translated(path, str(value))
+    return path, knobs.parse(known(path), text)

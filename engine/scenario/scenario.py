@@ -19,6 +19,7 @@ from .fault_knobs import Faults, replay
 from .groups import Model, Policy, RunKnobs
 from .knobs import Knob, knob
 from .machine import MachineKnobs
+from .renamed import RENAMED
 
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
@@ -111,6 +112,8 @@ def values(scenario: Scenario) -> dict[str, Any]:
 
 def known(path: str) -> Knob:
     """Return the declaration of `path`; raises BadKnob naming the nearest known knob."""
+    if path in RENAMED:
+        raise BadKnob(f"{path!r} is no knob any more; {RENAMED[path].remedy}")
     if path not in KNOBS:
         raise BadKnob(f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}")
     return KNOBS[path]

@@ -16,6 +16,7 @@ from ..errors import BadInput, EmberpoolError
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.keys import How
+from ..scenario.renamed import translated
 from ..scenario.scenario import KNOBS, Scenario, known, with_values
 from ..store import kept
 from ..store.database import FAILED, KEPT, OPEN, opened, transaction
@@ -151,8 +152,8 @@ def held(path: Path, request: int) -> Texts:
 def _read(text: object) -> Texts:
     """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
     try:
-        return dict(json.loads(str(text)))
-    except ValueError:
+        return dict(translated(*pair) for pair in json.loads(str(text)).items())
+    except (ValueError, AttributeError, TypeError):
         return {}
 
 

@@ -1,14 +1,15 @@
 """Links: a whole scenario as text, by a preset and what differs, plus the versions it was made with.
 
-`/design?preset=NAME&KNOB=VALUE&v=1&model=0.1`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
+`/design?preset=NAME&KNOB=VALUE&v=2&model=0.6`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
 `sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `pareto=Step time [ms],Capital cost [USD]`, and
 `pins=3,17`, its pinned points counted from 1. `against=dram` is the baseline and `within=10` the target of every answer, in
 percent of the baseline's step time. What Runs compares is `run=estimate:/search?...` once per request: how it
 is computed, and the link that reopens it. A crash state of the log protocol adds its replay line, `crash=v1:...`.
+Knobs that had another name or unit when a link was made are opened as those of today, and the banner says so.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 from urllib.parse import parse_qsl, quote
@@ -19,6 +20,7 @@ from ..registry import names
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.presets import DEFAULT, preset
+from ..scenario.renamed import rewritten, translated
 from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
 from . import axes as sweep_axes
 from .sweep import sampling
@@ -168,9 +170,13 @@ def open_pairs(pairs: Pairs) -> Opened:
     seen: dict[str, str] = {}
     axes: list[str] = []
     several: dict[str, list[str]] = {"where": [], "run": []}
-    for key, value in pairs:
-        if "\ufffd" in key + value or not (key + value).isprintable():
-            raise BadLink(f"The link's parameter {key[:80]!r} has characters that are no printable text; copy it again.")
+    renamed: dict[str, str] = {}
+    for name, written in pairs:
+        if "\ufffd" in name + written or not (name + written).isprintable():
+            raise BadLink(f"The link's parameter {name[:80]!r} has characters that are no printable text; copy it again.")
+        key, value = _today(name, written)
+        if (key, value) != (name, written):
+            renamed[f"{name}={written}"] = f"{key}={value}"
         if key == "axis":
             sweep_axes.parse(value)
             axes.append(value)
@@ -181,7 +187,7 @@ def open_pairs(pairs: Pairs) -> Opened:
         else:
             seen[key] = value
     _check_link_version(seen.pop("v", str(version.LINK)))
-    banner = _banner(seen.pop("model", version.MODEL))
+    banner = _banner(seen.pop("model", version.MODEL), renamed)
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
     where, runs = map(tuple, several.values())
     questions = Questions(seen.pop("sample", ""), where, seen.pop("pareto", ""), seen.pop("pins", ""), runs)
@@ -198,10 +204,20 @@ def _check_link_version(text: str) -> None:
         )
 
 
-def _banner(text: str) -> str:
+def _today(name: str, text: str) -> tuple[str, str]:
+    """Return a parameter as it is written today: a knob, an axis or a bound of one, or an objective."""
+    if name in ("axis", "where"):
+        return name, rewritten(text)
+    if name == "pareto":
+        return name, ",".join(rewritten(part) for part in text.split(","))
+    return translated(name, text)
+
+
+def _banner(text: str, renamed: Mapping[str, str]) -> str:
+    told = " ".join(f"Its {old[:80]} is {new[:80]} now." for old, new in renamed.items())
     if text == version.MODEL:
-        return ""
+        return told
     return (
-        f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. The knobs are the same, "
-        "results may differ: CHANGELOG.md lists what changed."
+        f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. {told or 'The knobs are the same.'} "
+        "Results may differ: CHANGELOG.md lists what changed."
     )

@@ -6,9 +6,10 @@ from math import ceil
 from ..core.memo import remembered
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
-from ..hardware.devices.pmem import module_bytes, modules
+from ..hardware.devices.pmem import module_bytes, modules, modules_for
 from ..hardware.devices.ssd import DRIVES
 from ..registry import load
+from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, per_table, with_values
 from ..units import FLOAT32, GB, GiB
 from ..workload.expected_cache import expected_unique
@@ -16,7 +17,7 @@ from .system import System
 from .traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
-MOST_GIB = 1e6  # of PMEM in one machine, as its knob allows
+MOST_GB = float(KNOBS["machine.pmem_capacity_GB"].high or 0)  # of PMEM in one node
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,13 @@ def log_bytes(s: Scenario) -> float:
 
 
 def fit(scenario: Scenario) -> Fit:
-    """Choose PMEM modules where the capacity is automatic, then check every memory of the system."""
+    """Settle the PMEM capacity on whole modules, automatic or not, then check every memory of the system."""
     system: System = load("systems", scenario.system)
-    automatic = scenario.machine.pmem_capacity_GiB is None
-    if automatic:
-        each = (table_bytes(scenario) + log_bytes(scenario)) / nodes(scenario.machine)
-        count = max(1, ceil(each / module_bytes(scenario.machine)))
-        capacity = max(1.0, count * module_bytes(scenario.machine) / GiB)
-        scenario = with_values(scenario, {"machine.pmem_capacity_GiB": min(capacity, MOST_GIB)})
+    asked, automatic = scenario.machine.pmem_capacity_GB, scenario.machine.pmem_capacity_GB is None
+    each = (table_bytes(scenario) + log_bytes(scenario)) / nodes(scenario.machine) if asked is None else asked * GB
+    capacity = min(max(1.0, whole_modules(scenario.machine, each) / GB), MOST_GB)
+    if capacity != asked:
+        scenario = with_values(scenario, {"machine.pmem_capacity_GB": capacity})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
     problems = [_one_gpu(scenario, system), _linked(scenario)]
     for place, need in _needs(scenario, system).items():
@@ -55,6 +55,11 @@ def fit(scenario: Scenario) -> Fit:
     problems += [_cache(scenario) if system.memory == "ssd" else "", _gpu(scenario, system), _window(scenario, system)]
     problems += [_expanders(scenario, system.memory)] if "cxl" in system.devices else []
     return Fit(scenario, tuple(problem for problem in problems if problem), automatic)
+
+
+def whole_modules(machine: MachineKnobs, nbytes: float) -> float:
+    """Return the bytes of the whole PMEM modules that hold so many."""
+    return modules_for(machine, nbytes) * module_bytes(machine)
 
 
 def _needs(s: Scenario, system: System) -> dict[str, float]:
@@ -100,6 +105,10 @@ def _gib(nbytes: float) -> str:
     return f"{nbytes / GiB:.3g} GiB"
 
 
+def _gb(nbytes: float) -> str:
+    return f"{nbytes / GB:.3g} GB"
+
+
 def _raise(path: str, number: int, then: str) -> str:
     """Return the remedy of a larger value, if the knob can take it."""
     return f"raise it to {number}{then}" if number <= (KNOBS[path].high or 0) else ""
@@ -109,17 +118,17 @@ def _raise(path: str, number: int, then: str) -> str:
 
 
 def _pmem(s: Scenario, need: float) -> tuple[float, str]:
-    have = (s.machine.pmem_capacity_GiB or 0.0) * GiB
+    have, enough = (s.machine.pmem_capacity_GB or 0.0) * GB, whole_modules(s.machine, need / nodes(s.machine))
     return have * nodes(s.machine) * (1 + 1e-9), (
-        f"machine.pmem_capacity_GiB={have / GiB:g} cannot hold {_gib(table_bytes(s))} of embedding tables and "
-        f"{_gib(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GiB', ceil(need / GiB), ', set it to auto, or ')}"
+        f"machine.pmem_capacity_GB={have / GB:g} cannot hold {_gb(table_bytes(s))} of embedding tables and "
+        f"{_gb(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GB', ceil(enough / GB), ', set it to auto, or ')}"
         "lower model.num_embeddings."
     )
 
 
 def _largest(s: Scenario, need: float) -> tuple[float, str]:
-    return MOST_GIB * GiB, (
-        f"machine.pmem_capacity_GiB=auto goes up to {MOST_GIB:g}, but embedding tables and logs need {_gib(need)}; "
+    return MOST_GB * GB * nodes(s.machine), (
+        f"machine.pmem_capacity_GB=auto goes up to {MOST_GB:g}, but embedding tables and logs need {_gb(need)}; "
         "lower model.num_embeddings, model.num_tables or model.embedding_dim."
     )
 
@@ -167,8 +176,8 @@ def _expanders(s: Scenario, memory: str) -> str:
     have, what = (machine.dram_channels, "DRAM channels") if memory == "dram" else (modules(machine), "PMEM modules")
     if asked <= have:
         return ""
-    more = ceil(asked * module_bytes(machine) / GiB)
-    path, number = ("machine.dram_channels", asked) if memory == "dram" else ("machine.pmem_capacity_GiB", more)
+    more = ceil(asked * module_bytes(machine) / GB)
+    path, number = ("machine.dram_channels", asked) if memory == "dram" else ("machine.pmem_capacity_GB", more)
     remedy = f", or raise {path} to {number}" if number <= (KNOBS[path].high or 0) else ""
     return f"machine.num_expanders={asked} needs as many {what}, but there are {have}; lower it to {have}{remedy}."
 

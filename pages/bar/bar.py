@@ -34,6 +34,7 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
             st.selectbox(
                 "Model and machine",
                 preset_names(),
+                session.place(preset_names(), session.PRESET),
                 key=session.PRESET,
                 on_change=session.to_preset,
                 format_func=lambda name: preset(name).title,

@@ -67,6 +67,7 @@ def draw_against(scenario: Scenario) -> None:
     st.selectbox(
         "Against",
         ordered,
+        session.place(ordered, AGAINST),
         key=AGAINST,
         format_func=lambda name: str(load("systems", name).title),
         help="The baseline: every number of the scenario is told against this system with the same knobs.",
@@ -81,6 +82,7 @@ def draw_within() -> None:
     st.selectbox(
         "Target",
         options,
+        session.place(options, WITHIN),
         key=WITHIN,
         format_func=lambda percent: f"within {percent} %" if float(percent) else "as fast",
         help="How much slower than the baseline a machine may be: what Design sizes memory and link for.",

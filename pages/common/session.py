@@ -1,6 +1,6 @@
 """What a session holds: the widgets of the knobs, the preset under them, and the last good scenario."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -68,6 +68,15 @@ def hold(paths: Iterable[str]) -> None:
     """Keep the values of knobs whose widgets are not drawn: Streamlit forgets a widget's value with the widget."""
     for path in paths:
         st.session_state[widget(path)] = st.session_state[widget(path)]
+
+
+def place(options: Sequence[str], key: str) -> int:
+    """Return where among its options the held value of a select box is.
+
+    Every widget gets its held value as its default too: a browser that missed the run which set it would send another one.
+    """
+    held = st.session_state.get(key)
+    return options.index(held) if held in options else 0
 
 
 def read(path: str) -> Any:

@@ -65,7 +65,8 @@ def _drop(path: str) -> None:
 
 def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> None:
     knob = KNOBS[path]
-    knob_widgets.draw(knob, refusal)
+    numbers = [stop.value for stop in strip.stops] if strip and knob.kind in NUMBERS else []
+    knob_widgets.draw(knob, refusal, stops=numbers)
     if strip and knob.kind in NUMBERS:
         says = f"Step time over {knob.label}: {strip.sentence}"
         st.vega_lite_chart(curve(strip), spark(len(strip.stops)), key=f"spark {path}", alt=says)

@@ -5,16 +5,17 @@ from functools import lru_cache
 import streamlit as st
 
 from engine.analysis import suggested_axes
+from engine.analysis.stops import stops
 from engine.errors import BadInput, EmberpoolError
+from engine.scenario import knobs
 from engine.scenario.keys import How
-from engine.scenario.knobs import AUTO, Knob
+from engine.scenario.knobs import Knob
 from engine.scenario.scenario import KNOBS, Scenario, values
 from engine.sweep import axes as engine_axes
 from engine.sweep import sweep as engine_sweep
 from engine.sweep.sweep import Sweep
 from pages.common import palette, session
 from pages.common.plain import plain
-from pages.sidebar import knob_widgets
 
 MOST_AXES = 6
 NONE = ""
@@ -118,7 +119,7 @@ def suggestion(knob: Knob, base: Scenario) -> str:
         return ",".join(knob.allowed or map(str, knob.only))
     if knob.kind not in ("int", "float"):
         return ""
-    numbers = [text for text in knob_widgets.stops(knob) if text != AUTO]
+    numbers = [knobs.write(knob, stop) for stop in stops(base, knob)]
     now = values(base)[knob.path]
     near = [text for text in numbers if now and now / NEAR <= float(text) <= now * NEAR]
     found = near if len(near) > 2 else numbers

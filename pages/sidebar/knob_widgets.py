@@ -1,13 +1,15 @@
 """Draws the widget of any knob from its declaration, and the engine's sentence beside a value it refuses."""
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cache
-from math import log10
 from typing import Any
 
 import streamlit as st
 
 from engine import registry
+from engine.analysis.in_force import caption, in_force
+from engine.analysis.stops import stop_label, stops
 from engine.errors import BadKnob
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, Knob
@@ -15,32 +17,43 @@ from engine.scenario.scenario import KNOBS, values
 from pages.common import session
 from pages.common.plain import plain
 
-MANTISSAS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), (1, 2, 5)
 
+def draw(knob: Knob, refusal: str = "", idle: str = "", stops: Sequence[float] = ()) -> None:
+    """Draw one knob, and under it `refusal` of its last value, or `idle`, why it has no effect, or what its auto stands for.
 
-def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
-    """Draw one knob, with `refusal` under it where its last value was refused, else `idle`, why it has no effect."""
+    A number slides over `stops`, where they are given: auto then takes the place of its value among them.
+    """
     if knob.kind == "switch" and not knob.optional:
-        st.toggle(knob.title, key=session.widget(knob.path), help=_help(knob))
+        st.toggle(knob.title, bool(st.session_state[session.widget(knob.path)]), key=session.widget(knob.path), help=_help(knob))
     elif knob.kind in ("choice", "switch"):
         _choice(knob)
-    elif knob.main:
-        _slider(knob)
+    elif knob.main or stops:
+        _slider(knob, stops)
     else:
-        st.text_input(knob.title, key=session.widget(knob.path), help=_help(knob) + _extent(knob))
+        key = session.widget(knob.path)
+        st.text_input(knob.title, st.session_state[key], key=key, help=_help(knob) + _extent(knob))
     if refusal:
         st.caption(f":red[{plain(refusal)}]")
-    elif idle:
-        st.caption(plain(idle))
+    elif told := " ".join(line for line in (_in_force(knob, idle), idle) if line):
+        st.caption(plain(told))
+
+
+def _in_force(knob: Knob, idle: str) -> str:
+    """Return what is in force under an optional knob; nothing where it is idle and has no value at all."""
+    if not knob.optional or (idle and in_force(session.scenario(), knob.path).value is None):
+        return ""
+    return caption(session.scenario(), knob.path)
 
 
 def _choice(knob: Knob) -> None:
     words = knob.allowed if knob.kind == "choice" else ("on", "off")
     changed = session.to_model if knob.path == "model.name" else None
+    options, key = (AUTO, *words) if knob.optional else words, session.widget(knob.path)
     st.selectbox(
         knob.title,
-        (AUTO, *words) if knob.optional else words,
-        key=session.widget(knob.path),
+        options,
+        session.place(options, key),
+        key=key,
         help=_help(knob),
         on_change=changed,
         format_func=title if knob.path == "system" else str,
@@ -56,21 +69,30 @@ def title(system: str) -> str:
     return (f"{system}: {own}" if own and own.lower() != system else system) + doubt
 
 
-def _slider(knob: Knob) -> None:
+def _slider(knob: Knob, stops: Sequence[float]) -> None:
     """Draw round values to slide over, and beside them the exact one to type.
 
     A value changed by anything else gets a fresh slider: the browser may still be sending the old one's place.
     """
     exact, shown = session.widget(knob.path), f"shown {knob.path}"
-    options = with_stop(knob, st.session_state[exact])
-    place = nearest_stop(knob, st.session_state[exact], options)
+    held = _good(knob, st.session_state[exact])
+    place, options = knobs.write(knob, held), places(knob, held, stops)
     turn, before = st.session_state.get(shown, (0, place))
     st.session_state[shown] = turn + (place != before), place
     slide = slider(knob.path)
     st.session_state[slide] = place
     left, right = st.columns((5, 3), vertical_alignment="bottom")
-    left.select_slider(knob.title, options, key=slide, help=_help(knob), on_change=_take_over, args=(knob.path, slide))
-    right.text_input(f"{knob.title}, exact", key=exact, label_visibility="collapsed")
+    left.select_slider(
+        knob.title,
+        tuple(options),
+        place,
+        key=slide,
+        help=_help(knob),
+        on_change=_take_over,
+        args=(knob.path, slide),
+        format_func=options.__getitem__,
+    )
+    right.text_input(f"{knob.title}, exact", st.session_state[exact], key=exact, label_visibility="collapsed")
 
 
 def slider(path: str) -> str:
@@ -84,36 +106,28 @@ def _take_over(path: str, slide: str) -> None:
         st.session_state.update({session.widget(path): place, f"shown {path}": (st.session_state[f"shown {path}"][0], place)})
 
 
-@cache
-def stops(knob: Knob) -> tuple[str, ...]:
-    """Return round values over a numeric knob's range, as texts; "auto" first where it is allowed."""
-    low, high = knob.low or 0.0, knob.high or 1.0
-    mantissas = MANTISSAS[knob.kind == "int"]
-    first = int(log10(low)) - 1 if low > 0 else 0 if knob.kind == "int" else -3
-    ladder = [mantissa * 10.0**power for power in range(first, int(log10(high)) + 1) for mantissa in mantissas]
-    doubling = [
-        base * 2.0**power for power in range(-4, 40) for base in (1.0, 1.5) if knob.kind != "int" or base * 2.0**power % 1 == 0
-    ]
-    rounded = sorted({low, high, *(value for value in (doubling if knob.log else ladder) if low <= value <= high)})
-    texts = (knobs.write(knob, knobs.check(knob, value)) for value in rounded)
-    return (AUTO, *texts) if knob.optional else tuple(texts)
+def places(knob: Knob, held: Any, given: Sequence[float] = ()) -> dict[str, str]:
+    """Return the slider's places in order, as texts and as they read: the stops, the held value, auto where its value lies."""
+    scenario = session.scenario()
+    if given:
+        return _aligned(knob, held, given)
+    numbers = sorted({*stops(scenario, knob), *(() if held is None else (held,))})
+    found = [(knobs.write(knob, number), stop_label(scenario, knob, number)) for number in numbers]
+    if knob.optional:
+        own = in_force(scenario, knob.path).value
+        label = AUTO if own is None else f"{AUTO}, {stop_label(scenario, knob, own)}"
+        found.insert(0 if own is None else bisect_left(numbers, own), (AUTO, label))
+    return dict(found)
 
 
-def with_stop(knob: Knob, held: str) -> tuple[str, ...]:
-    """Return the stops with the held value among them, in order, where it is a good one."""
-    value = _good(knob, held)
-    ordered: Mapping[Any, str] = {_good(knob, text): text for text in stops(knob)}
-    if value in ordered:
-        return stops(knob)
-    numbers = sorted([value, *(number for number in ordered if number is not None)])
-    texts = tuple(knobs.write(knob, number) for number in numbers)
-    return (AUTO, *texts) if knob.optional else texts
-
-
-def nearest_stop(knob: Knob, held: str, options: tuple[str, ...]) -> str:
-    """Return the option that says the held value, or the last good one where the held one is refused."""
-    value = knobs.write(knob, _good(knob, held))
-    return value if value in options else options[0]
+def _aligned(knob: Knob, held: Any, given: Sequence[float]) -> dict[str, str]:
+    """Return one place for each given number; of an automatic knob auto is the one at its value."""
+    scenario = session.scenario()
+    own = in_force(scenario, knob.path).value if held is None else None
+    nearest = min(given, key=lambda number: abs(number - own)) if own is not None else None
+    labels = {number: stop_label(scenario, knob, number) for number in given}
+    found = {AUTO if number == nearest else knobs.write(knob, number): label for number, label in labels.items()}
+    return {text: f"{AUTO}, {label}" if text == AUTO else label for text, label in found.items()}
 
 
 def _good(knob: Knob, text: str) -> Any:

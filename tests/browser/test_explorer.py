@@ -80,7 +80,7 @@ def test_an_old_deep_link_to_a_cold_server_opens_its_new_place_in_its_frame(star
 def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, visit):
     page = visit(f"{server}/design?preset=tiny&data.seed=4711")
     before = finding(page)
-    write(page, "PMEM capacity [GiB], exact", "512")
+    write(page, "PMEM capacity [GB], exact", "512")
     write(page, "CXL bandwidth [GB/s], exact", "16")
     page.get_by_text("Near-data compute", exact=True).click()
     settled(page)
@@ -94,7 +94,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     numbers, link = tiles(page), shared_link(page)
 
     scenario = links.read(link).scenario
-    assert (scenario.machine.pmem_capacity_GiB, scenario.machine.cxl_bandwidth_GBps) == (512, 16)
+    assert (scenario.machine.pmem_capacity_GB, scenario.machine.cxl_bandwidth_GBps) == (512, 16)
     assert (scenario.machine.near_data_compute, scenario.policy.mlp_staleness_bound_batches) == (False, 3)
     assert scenario.faults.power_loss_at_seconds == (0.002,) and scenario.data.seed == 4711
 
@@ -164,10 +164,10 @@ def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
     for number in range(1, 3):
         bandwidth, capacity = 10 + number, 300 + number
         page.get_by_label("CXL bandwidth [GB/s], exact").fill(str(bandwidth))
-        page.get_by_label("PMEM capacity [GiB], exact").fill(str(capacity))
-        page.get_by_label("PMEM capacity [GiB], exact").press("Enter")
+        page.get_by_label("PMEM capacity [GB], exact").fill(str(capacity))
+        page.get_by_label("PMEM capacity [GB], exact").press("Enter")
         settled(page)
-        expect(page).to_have_url(re.compile(f"capacity_GiB={capacity}.0&.*bandwidth_GBps={bandwidth}.0&"), timeout=ANSWER_MS)
+        expect(page).to_have_url(re.compile(f"capacity_GB={capacity}.0&.*bandwidth_GBps={bandwidth}.0&"), timeout=ANSWER_MS)
         page.wait_for_timeout(100 * number)
 
 

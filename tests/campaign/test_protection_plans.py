@@ -116,8 +116,8 @@ def test_useful_is_a_batch_without_its_log():
 
 def test_optane_bears_so_many_full_writes():
     _, site = terms_of(KAGGLE, "undo", None)
-    assert endurance(site) == pytest.approx(1.4e6 * site.scenario.machine.pmem_capacity_GiB * GiB)
-    assert site.scenario.machine.pmem_capacity_GiB * GiB == pytest.approx(128 * GB)
+    assert endurance(site) == pytest.approx(1.4e6 * site.scenario.machine.pmem_capacity_GB * GB)
+    assert site.scenario.machine.pmem_capacity_GB * GB == pytest.approx(128 * GB)
 
 
 def test_the_chance_of_an_unrecoverable_run_has_wilson_s_interval():

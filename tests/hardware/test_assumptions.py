@@ -56,6 +56,6 @@ def test_every_constant_can_be_assumed(name):
                 where = {f"machine.{'framework' if part in ('lean', 'pytorch') else knob}": part} if knob else {}
                 where |= {"machine.near_data_clock_MHz": 1000.0 if part == "asic" else 250.0} if device == "near-data" else {}
                 machine = with_values(
-                    BASE, {**where, "machine.pmem_capacity_GiB": 100, "machine.assume": ((name, 2 * one.value),)}
+                    BASE, {**where, "machine.pmem_capacity_GB": 100, "machine.assume": ((name, 2 * one.value),)}
                 )
                 assert 2 * one.value in [c.value for c in kind.build(machine.machine).constants if name_of(device, c) == name]

@@ -32,7 +32,7 @@ def exactly(value):
     ],
 )
 def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of_four(name, work, share):
-    one = load("devices", name).build(MachineKnobs(pmem_capacity_GiB=100.0))
+    one = load("devices", name).build(MachineKnobs(pmem_capacity_GB=100.0))
     four = folded(one, 4)
     assert seconds(four, work) == exactly(seconds(one, share))
     assert joules(four, work) == exactly(4 * joules(one, share))
@@ -42,7 +42,7 @@ def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of
 
 
 def test_what_a_memory_stores_does_not_depend_on_how_many_share_it():
-    one = load("devices", "pmem").build(MachineKnobs(pmem_capacity_GiB=100.0))
+    one = load("devices", "pmem").build(MachineKnobs(pmem_capacity_GB=100.0))
     work = RowUpdates(4e6, 64)
     assert folded(one, 4).stored[RowUpdates](work) == exactly(one.stored[RowUpdates](work))
 

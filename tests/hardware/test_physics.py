@@ -25,12 +25,12 @@ from engine.scenario.machine import MachineKnobs
 from tests.cases import each
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
-MODULE = 128e9 / GiB  # GiB of one Optane module
+MODULE = 128.0  # GB of one Optane module
 
 
 def device(name, **knobs):
     """Return a device of the default machine with some knobs changed."""
-    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GiB": MODULE, **knobs}))
+    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, **knobs}))
 
 
 def exactly(value):
@@ -65,7 +65,7 @@ def test_pmem_streams_at_its_sequential_rates_and_persists_word_by_word():
 
 @pytest.mark.parametrize("modules", [1, 2, 6, 100])
 def test_pmem_bandwidth_power_and_price_are_linear_in_modules(modules):
-    one, many = device("pmem"), device("pmem", pmem_capacity_GiB=modules * MODULE)
+    one, many = device("pmem"), device("pmem", pmem_capacity_GB=modules * MODULE)
     for work in (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), Stream(1e9, write=False), HomeWrites(1e6, 64)):
         assert seconds(many, work) == exactly(seconds(one, work) / modules)
     assert (many.modules, many.idle_watts, many.price) == (modules, exactly(5.2 * modules), exactly(6 * 128 * modules))

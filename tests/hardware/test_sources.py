@@ -17,7 +17,7 @@ from engine.sweep.links import link, read
 from tests.cases import each
 from tests.machines import scenario
 
-GB, MODULE = 1e9, 128e9 / 2**30
+GB, MODULE = 1e9, 128.0
 DISPUTED = [
     (device, part, one)
     for device, kind in every("devices").items()
@@ -30,7 +30,7 @@ SWITCHES = sorted({one.switch for *_, one in DISPUTED})
 
 def device(name, **knobs):
     """Return a device of the default machine with one PMEM module and some knobs changed."""
-    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GiB": MODULE, **knobs}))
+    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, **knobs}))
 
 
 @each("switch", SWITCHES)

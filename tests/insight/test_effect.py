@@ -195,5 +195,5 @@ def test_a_knob_that_can_only_move_with_others_is_not_called_idle():
 
 
 def test_a_knob_that_decides_whether_the_run_fits_has_an_effect():
-    small = with_values(preset("tiny").scenario, {"system": "pmem", "machine.pmem_capacity_GiB": 1e6})
+    small = with_values(preset("tiny").scenario, {"system": "pmem", "machine.pmem_capacity_GB": 1e6})
     assert effect(small, "model.num_embeddings") == KnobEffect(True)

@@ -92,7 +92,7 @@ def test_without_near_data_logic_the_first_step_pools_on_the_gpu_and_has_no_othe
 
 
 def test_tables_that_do_not_fit_leave_nothing_to_take_apart():
-    small = scenario("dlrm-kaggle", "cxl", **{"machine.pmem_capacity_GiB": 1.0})
+    small = scenario("dlrm-kaggle", "cxl", **{"machine.pmem_capacity_GB": 1.0, "machine.pmem_module_GB": 1.0})
     for insight in (decomposition, relaxation, saturation):
         with pytest.raises(CannotRun, match="cannot hold"):
             insight(small)

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.insight.knob_stops import CAPACITY, MODULE_UNIT, in_force, useful
+from engine.insight.knob_stops import CAPACITY, in_force, useful
 from engine.insight.knob_strips import CHANGE, MOST, strips
 from engine.insight.relaxation import LINK
 from engine.insight.running_costs import ELECTRICITY, LIFE, assumptions, running_costs
@@ -91,7 +91,7 @@ def test_a_strip_has_few_stops_and_always_that_of_the_value_in_force(most):
 def test_capacity_is_stopped_at_whole_modules_doubled():
     settled = settle(BASE).scenario
     module = settled.machine.pmem_module_GB or estimate(BASE).scenario.machine.pmem_module_GB or 128
-    counts = [value * MODULE_UNIT / 1e9 / module for value in useful(settled, KNOBS[CAPACITY])]
+    counts = [value / module for value in useful(settled, KNOBS[CAPACITY])]
     assert counts[:4] == pytest.approx([counts[0] * 2**k for k in range(4)])
 
 

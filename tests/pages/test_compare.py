@@ -82,7 +82,7 @@ def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn(
     app = opened(preset="hotline-kaggle", axis="system:cxl,hotline")
     assert "Cannot run: cxl. GPUs 4 is not possible: system=cxl trains on one GPU; set it to 1." in text(app.caption)
     assert tuple(app.dataframe[0].value["Training system"]) == ("hotline",) and "the only one of 2 that can" in text(app.markdown)
-    none = opened(preset="dlrm-kaggle", machine__pmem_capacity_GiB="1", axis="system:pmem,cxl")
+    none = opened(preset="dlrm-kaggle", machine__pmem_capacity_GB="1", machine__pmem_module_GB="1", axis="system:pmem,cxl")
     assert (
         "None of these 2 systems can train dlrm-kaggle here" in text(none.markdown) and not none.dataframe and not none.exception
     )

@@ -46,7 +46,7 @@ def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_th
     ("query", "sentence"),
     [
         ({"faults__power_loss_mtbf_hours": "0.01"}, "72,000 faults are to be expected in 30 days"),
-        ({"machine__pmem_capacity_GiB": "1"}, "cannot hold"),
+        ({"machine__pmem_capacity_GB": "1", "machine__pmem_module_GB": "1"}, "cannot hold"),
     ],
 )
 def test_what_cannot_be_drawn_is_told_in_a_sentence(query, sentence):

@@ -108,6 +108,37 @@ def test_a_moved_slider_changes_the_finding_and_the_link(opened):
     assert headers(app) != before and (BANDWIDTH, "4.0") in address(app) and app.text_input(key=EXACT).value == "4.0"
 
 
+def test_an_automatic_capacity_stands_at_its_modules_and_moves_from_there(opened):
+    """RM2's 61.9 GB of tables and logs take four of the prototype's modules of 16 GB, at 11.3 GB/s and 5 W each."""
+    path, module = "machine.pmem_capacity_GB", 16
+    app = opened("preset=trainingcxl-rm2")
+    slider = app.select_slider(key=f"slide {path} 0")
+    assert slider.value == "auto" and slider.options[:4] == ["1 × 16 GB", "2 × 16 GB", "auto, 4 × 16 GB", "8 × 16 GB"]
+    assert "auto: 4 × 16 GB = 64 GB, 45.2 GB/s read, 20 W idle; what 61.88 GB of tables" in apps.text(app.caption)
+    slider.set_value(str(8.0 * module)).run()
+    assert (path, "128.0") in address(app) and "8 × 16 GB = 128 GB, 90.4 GB/s read, 40 W idle" in apps.text(app.caption)
+    app.text_input(key=f"knob {path}").set_value("auto").run()
+    assert not any(name == path for name, _ in address(app)) and app.text_input(key=f"knob {path}").value == "auto"
+    app.text_input(key=f"knob {path}").set_value("100").run()
+    assert "100 GB rounded up to 7 × 16 GB = 112 GB" in apps.text(app.caption) and (path, "100.0") in address(app)
+    unfold(app, "machine").selectbox(key="knob machine.pmem").set_value("battery-dram").run()
+    assert "100 GB rounded up to 4 × 32 GB = 128 GB" in apps.text(app.caption) and not app.exception
+
+
+def test_every_automatic_knob_on_the_page_says_what_is_in_force(opened):
+    app = opened("preset=dlrm-kaggle&faults.rates=llama3")
+    told = " ".join(apps.text(unfold(app, group).caption) for group in ("machine", "policy", "faults"))
+    for words in (
+        "auto: 51.66 GB/s; what 16 lanes",
+        "auto: 128 GB; a module of optane-100",
+        "auto: on;",
+        "auto: 100 batches;",
+        "no target, trains on the 1 GPU",
+        "81,040 h; published rate",
+    ):
+        assert words in told, words
+
+
 def test_a_refused_value_shows_its_sentence_and_the_last_good_scenario_stays(opened):
     app = opened()
     app.text_input(key=EXACT).set_value("8").run()

@@ -43,7 +43,7 @@ def test_a_knob_of_the_sidebar_moves_the_page_but_the_training_system_does_not()
     before = whole_way(app)
     app.selectbox(key="knob system").set_value("ssd").run()
     assert whole_way(app) == before
-    app.text_input(key="knob machine.pmem_capacity_GiB").set_value("512").run()
+    app.text_input(key="knob machine.pmem_capacity_GB").set_value("512").run()
     assert not app.exception and whole_way(app) != before
 
 
@@ -68,7 +68,7 @@ def test_a_step_that_cannot_be_taken_is_told_in_a_sentence():
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({"machine__pmem_capacity_GiB": "1"}, "cannot hold 2.01 GiB of embedding tables"),
+        ({"machine__pmem_capacity_GB": "1", "machine__pmem_module_GB": "1"}, "cannot hold 2.16 GB of embedding tables"),
         ({"machine__assume": "foo.bar=3"}, "is no constant of any device"),
     ],
 )

@@ -28,7 +28,7 @@ POINTS = [
 ]
 STRUCK = with_values(CALM, {"faults.power_loss_at_seconds": (1e-4,)})
 REFUSED = with_values(CALM, {"model.optimizer": "adagrad"})
-FULL = with_values(CALM, {"system": "pmem", "machine.pmem_capacity_GiB": 1.0, "model.num_embeddings": (10**9,)})
+FULL = with_values(CALM, {"system": "pmem", "machine.pmem_capacity_GB": 1.0, "model.num_embeddings": (4 * 10**9,)})
 
 
 def chunk_of(path: Path, asked: Sequence[Scenario]) -> worker.Chunk:

@@ -160,7 +160,7 @@ def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alo
     assert len(tallied) == 3, "no machine, system or policy changes a batch's rows"
     assert 0 < calls[0] == calls[1] < calls[2], "a link's bandwidth moves no row"
     wide = {"model.num_embeddings": (10**8, 8 * 10**8, 2 * 10**9), "model.embedding_dim": 64, "model.bottom_mlp": (5, 8, 64)}
-    mixed = [tiny("mtrains", **short, **{"machine.pmem_capacity_GiB": room, **wide}) for room in (None, 1.0)]
+    mixed = [tiny("mtrains", **short, **{"machine.pmem_capacity_GB": room, **wide}) for room in (None, 1.0)]
     found += [result_text(simulate(one)) for one in mixed]
     for one, wanted in zip([*asked, *mixed], found, strict=True):
         memo.forget()

@@ -164,7 +164,7 @@ def test_every_group_has_knobs_and_four_main_ones_are_those_of_the_machine_quest
     main = {path for path, knob in KNOBS.items() if knob.main}
     assert main == {
         "system",
-        "machine.pmem_capacity_GiB",
+        "machine.pmem_capacity_GB",
         "machine.cxl_bandwidth_GBps",
         "machine.near_data_compute",
         "policy.mlp_staleness_bound_batches",

@@ -128,7 +128,7 @@ def test_random_graphs_of_equal_batches_leap_to_where_they_would_have_come(graph
 
 POINTS = [with_values(preset("tiny").scenario, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(5)]
 REFUSED = with_values(POINTS[0], {"model.optimizer": "adagrad"})
-FULL = with_values(POINTS[0], {"system": "pmem", "machine.pmem_capacity_GiB": 1.0, "model.num_embeddings": (10**9,)})
+FULL = with_values(POINTS[0], {"system": "pmem", "machine.pmem_capacity_GB": 1.0, "model.num_embeddings": (4 * 10**9,)})
 
 
 def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_way(tmp_path, monkeypatch):

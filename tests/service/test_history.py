@@ -74,6 +74,19 @@ def test_a_request_reopens_by_its_own_link_or_that_of_its_first_point(path: Path
     assert history.link(path, other) == "" == history.link(path, 99)
 
 
+def test_a_request_from_before_a_knob_was_renamed_reopens_with_the_same_modules(path: Path) -> None:
+    request = fill(path, range(2))
+    ask(path, 'UPDATE requests SET base = \'{"machine.pmem_capacity_GiB":"512.0"}\' WHERE id = ?', request)
+    changes = '{"machine.pmem_capacity_GiB":"1024.0"}'
+    ask(path, f"UPDATE points SET changes = '{changes}' WHERE request = ? AND position = 1", request)
+    assert links.read(history.link(path, request)).scenario.machine.pmem_capacity_GB == 549.755813888
+    (entry,) = history.entries(path)
+    assert "over PMEM capacity [GB]" in entry.title
+    assert history.places(path, request) == {"machine.pmem_capacity_GB": ["549.755813888", "1099.511627776"]}
+    ask(path, "UPDATE requests SET link = '/explore?machine.pmem_capacity_GiB=512&v=1' WHERE id = ?", request)
+    assert links.read(history.link(path, request)).scenario.machine.pmem_capacity_GB == 549.755813888
+
+
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling("random", 4)])
 def test_a_sweep_of_the_command_line_reopens_on_its_page(sampling: Sampling) -> None:
     axes = (parse("machine.cxl_bandwidth_GBps=16:64:3"), parse("system=cxl,pmem"))

@@ -130,7 +130,7 @@ def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) ->
     own = with_values(Scenario(), {"model.name": "rm1", "model.learning_rate": 0.125})
     like_tiny = with_values(own, {"model.learning_rate": tiny.model.learning_rate})  # which rm1 itself does not have
     assert like_tiny.model.learning_rate != with_values(Scenario(), {"model.name": "rm1"}).model.learning_rate
-    asked = (tiny, like_tiny, Scenario(), scenario(5), own, with_values(own, {"machine.pmem_capacity_GiB": 10.0}))
+    asked = (tiny, like_tiny, Scenario(), scenario(5), own, with_values(own, {"machine.pmem_capacity_GB": 10.0}))
     for order in (asked, asked[::-1]):
         request = requests.submit(path, order, "full")
         rows = ask(

@@ -90,7 +90,7 @@ def test_shares_of_an_axis_reach_its_ends_and_give_each_level_equal_room() -> No
         (f"{BANDWIDTH}=0:5:3", "out of range"),
         (f"{BANDWIDTH}=1,x", "is not a number"),
         ("machine.cxl_latency_ns=0:5:3:log", "starts at 0"),
-        ("machine.pmem_capacity_GiB=auto:5:3", "must each be one number"),
+        ("machine.pmem_capacity_GB=auto:5:3", "must each be one number"),
         ("model.num_embeddings=1;2:5:3", "must each be one number"),
         ("system=cxl:pmem:2", "not known"),
         ("system=cxl,nope", "not known"),

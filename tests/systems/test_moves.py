@@ -90,7 +90,7 @@ def test_every_task_of_every_system_says_what_it_moves(system):
 
 
 def test_nothing_moves_in_what_does_not_fit():
-    assert data_moves(scenario("dlrm-kaggle", "pmem", **{"machine.pmem_capacity_GiB": 1.0})) == ()
+    assert data_moves(scenario("dlrm-kaggle", "pmem", **{"machine.pmem_capacity_GB": 1.0, "machine.pmem_module_GB": 1.0})) == ()
 
 
 @each("system", SYSTEMS)

@@ -35,7 +35,8 @@ SMALL = {
     "machine.num_gpus": 2,
     "machine.gpus_per_node": 1,
     "machine.dram_capacity_GiB": 1.0,
-    "machine.pmem_capacity_GiB": 1.0,
+    "machine.pmem_capacity_GB": 1.0,
+    "machine.pmem_module_GB": 1.0,
     "machine.assume": (("gpu.memory", 0.06),),
     "policy.cache_load_factor": 0.02,
 }

@@ -23,7 +23,7 @@ FIGURE = ROOT / "scripts" / "trainingcxl_figure.py"
 DIGITISED = runpy.run_path(str(FIGURE))["DIGITISED"]
 MODULES = {"rm1": 1, "rm2": 4, "rm3": 1, "rm4": 1}
 MODELS = tuple(MODULES)
-MODULE_GiB = 16e9 / 2**30
+MODULE_GB = 16.0
 LEAST_PART = 0.5  # ms; what is smaller cannot be read off the figure
 
 
@@ -53,7 +53,7 @@ def test_a_batch_takes_what_the_configurations_formula_says(model, system):
 @each("modules", [2, 3, 16])
 @each("system", ["pcie", "cxl-d", "cxl-b", "cxl"])
 def test_more_modules_shorten_a_batch_as_the_formula_says(system, modules):
-    asked = with_values(published("rm1", system), {"machine.pmem_capacity_GiB": modules * MODULE_GiB})
+    asked = with_values(published("rm1", system), {"machine.pmem_capacity_GB": modules * MODULE_GB})
     measured, amounts = steady_step(asked)
     parts = Parts(asked, amounts.rows[0], amounts.raw_share[0], modules)
     assert measured == pytest.approx(step(system, parts), rel=1e-9)

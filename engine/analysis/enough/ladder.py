@@ -7,7 +7,7 @@ import numpy as np
 
 from ...hardware.devices.cxl import payload_rate, products
 from ...hardware.devices.pmem import module_bytes
-from ...insight.knob_stops import CAPACITY, MODULE_UNIT
+from ...insight.knob_stops import CAPACITY
 from ...insight.relaxation import LINK
 from ...registry import load
 from ...scenario.scenario import KNOBS, Scenario
@@ -70,7 +70,7 @@ def modules_of(s: Scenario) -> int:
     """Return how many modules a settled scenario can have at most on each node; 0 where its system uses none."""
     if not _uses(s, CAPACITY):
         return 0
-    return max(1, int((KNOBS[CAPACITY].high or 1) * MODULE_UNIT / module_bytes(s.machine)))
+    return max(1, int((KNOBS[CAPACITY].high or 1) * GB / module_bytes(s.machine)))
 
 
 def links_of(s: Scenario) -> tuple[float, ...]:

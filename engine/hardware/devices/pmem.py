@@ -11,7 +11,7 @@ from ...core.catalog import Catalogue, Quantity, quantity
 from ...core.constants import Constant
 from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
-from ...units import GB, NS, GiB
+from ...units import GB, NS
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes, some
 
 CROWD = 12  # writers per module, the most that were measured
@@ -56,10 +56,24 @@ def module_bytes(machine: MachineKnobs) -> float:
     return (machine.pmem_module_GB or assumed_value(machine, "pmem", MEDIA[machine.pmem].module)) * GB
 
 
+def modules_for(machine: MachineKnobs, nbytes: float) -> int:
+    """Return how many whole modules hold so many bytes; at least one."""
+    return max(1, ceil(nbytes / module_bytes(machine) - 1e-9))
+
+
 def modules(machine: MachineKnobs) -> int:
     """Return how many modules the machine's PMEM capacity takes; capacity must have been settled."""
-    capacity = (machine.pmem_capacity_GiB or 0.0) * GiB
-    return max(1, ceil(capacity / module_bytes(machine) - 1e-9))
+    return modules_for(machine, (machine.pmem_capacity_GB or 0.0) * GB)
+
+
+def told_modules(machine: MachineKnobs) -> str:
+    """Return a node's settled modules in words: 4 × 128 GB."""
+    return f"{modules(machine):,} × {module_bytes(machine) / GB:g} GB"
+
+
+def read_rate(machine: MachineKnobs) -> float:
+    """Return the bytes per second that a node's modules read together; capacity must have been settled."""
+    return modules(machine) * assumed_value(machine, "pmem", MEDIA[machine.pmem].read) * GB
 
 
 def build(machine: MachineKnobs) -> Device:
@@ -146,7 +160,7 @@ DEVICE = DeviceKind(
     lambda: {name: fields_of(media) for name, media in MEDIA.items()},
     reads=(
         "pmem",
-        "pmem_capacity_GiB",
+        "pmem_capacity_GB",
         "pmem_module_GB",
         "pmem_writers_per_module",
         "pmem_bandwidth_source",

@@ -5,7 +5,7 @@ from ...core.graph import Demand, Names, Task, TaskGraph
 from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
-from ...units import GiB
+from ...units import GB
 from ..placement import USABLE, Levels, nbytes, placement
 from ..steps import far_memory, gpu
 from ..system import LogPolicy, System
@@ -16,7 +16,7 @@ COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced",
 
 def scm_rows(s: Scenario) -> float:
     """Return how many rows the byte-addressable SCM of all nodes caches."""
-    return (s.machine.pmem_capacity_GiB or 0.0) * GiB * nodes(s.machine) / row_bytes(s)
+    return (s.machine.pmem_capacity_GB or 0.0) * GB * nodes(s.machine) / row_bytes(s)
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.core.graph import STAGES
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, with_values
+from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.validation.studies import kept
 from pages.common import charts, numbers, palette, tables
 from pages.evidence import study_panel
@@ -107,14 +107,13 @@ def test_text_from_outside_keeps_no_markup_and_stays_short(text):
 
 @pytest.mark.parametrize("path", [path for path, knob in KNOBS.items() if knob.main and knob.kind in ("int", "float")])
 def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
+    from engine.analysis.stops import CAPACITY, stops
     from engine.scenario import knobs
-    from pages.sidebar import knob_widgets
 
     knob = KNOBS[path]
-    values = [knobs.parse(knob, text) for text in knob_widgets.stops(knob)]
-    found = [value for value in values if value is not None]
-    assert found == sorted(set(found)) and found[0] == knob.low and found[-1] == knob.high and 8 <= len(found) <= 80
-    assert (None in values) == knob.optional and knobs.write(knob, knob.default) in knob_widgets.stops(knob)
+    found = stops(Scenario(), knob)
+    assert list(found) == sorted(set(found)) and 8 <= len(found) <= 80 and all(knobs.check(knob, one) == one for one in found)
+    assert path == CAPACITY or (found[0], found[-1]) == (knob.low, knob.high)
 
 
 def test_systems_that_cannot_run_are_named_together_under_their_sentence():

@@ -1,0 +1,173 @@
+"""What "auto" stands for: the value in force under every knob that can be automatic, and why it is that one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..campaign import fault_stream
+from ..campaign.simulate import terms_of
+from ..errors import BadKnob, EmberpoolError
+from ..faults.fault import mtbf
+from ..hardware.device import nodes
+from ..hardware.devices.cxl import payload_rate
+from ..hardware.devices.pmem import module_bytes, read_rate, told_modules
+from ..insight.knob_effect import devices_named
+from ..registry import load
+from ..scenario import knobs
+from ..scenario.machine import MachineKnobs
+from ..scenario.scenario import KNOBS, Scenario, values, with_values
+from ..schedule.machine import settle
+from ..systems.capacity import log_bytes
+from ..systems.system import KEEPS, LogPolicy, System, log_policy, named, readers
+from ..systems.traffic import table_bytes
+from ..units import GB, HOUR, MINUTE
+from .stops import CAPACITY
+
+RATES = "_mtbf_hours"
+
+
+@dataclass(frozen=True)
+class InForce:
+    """A value that could be given to the knob itself with the same result, None where there is none, and why, a clause."""
+
+    value: Any
+    why: str
+
+
+def in_force(scenario: Scenario, path: str) -> InForce:
+    """Return what the automatic value of a knob is in a scenario, whatever the knob is set to."""
+    automatic, knob = with_values(scenario, {path: None}), KNOBS[path]
+    owners = readers(path)
+    if owners and not set(owners) & set(named(scenario.system, scenario.machine)):
+        return InForce(None, f"system {scenario.system} uses no {devices_named(owners)}")
+    try:
+        found = _fault(automatic, path) if path.endswith(RATES) else OF[path](automatic)
+    except EmberpoolError as error:
+        return InForce(None, f"none, since {str(error).rstrip('.')}")
+    try:
+        return InForce(knobs.check(knob, found.value), found.why)
+    except BadKnob:
+        return InForce(None, f"{_told(knob, found.value)}, which the knob itself cannot be given: {found.why}")
+
+
+def caption(scenario: Scenario, path: str) -> str:
+    """Return a line to stand beside an optional knob: what is in force under auto, and what modules it brings; may be ""."""
+    knob, own = KNOBS[path], values(scenario)[path]
+    if own is not None:
+        return brought(scenario) if path == CAPACITY else ""
+    found = in_force(scenario, path)
+    if found.value is None:
+        return f"auto: {found.why}."
+    told = brought(scenario) if path == CAPACITY else _told(knob, found.value)
+    return f"auto: {told}; {found.why}."
+
+
+def brought(scenario: Scenario) -> str:
+    """Return how many PMEM modules a node has, their capacity, bandwidth and idle power; "" for a system without PMEM."""
+    if "pmem" not in named(scenario.system, scenario.machine):
+        return ""
+    settled, asked = settle(scenario).scenario.machine, scenario.machine.pmem_capacity_GB
+    capacity, watts = settled.pmem_capacity_GB or 0.0, load("devices", "pmem").build(settled).idle_watts
+    rounded = f"{asked:,.15g} GB rounded up to " if asked not in (None, capacity) else ""
+    where = f" in each of {nodes(settled)} nodes" if nodes(settled) > 1 else ""
+    rate = f"{read_rate(settled) / GB:.3g} GB/s read, {watts:.3g} W idle"
+    return f"{rounded}{told_modules(settled)} = {capacity:,.15g} GB{where}, {rate}"
+
+
+def _told(knob: knobs.Knob, value: Any) -> str:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{_number(value)} {knob.unit}".strip() if number else knobs.write(knob, value)
+
+
+def _number(value: float) -> str:
+    return f"{float(f'{value:.4g}'):,.15g}"
+
+
+def _bytes(nbytes: float) -> str:
+    unit, size = next(((unit, size) for unit, size in (("GB", GB), ("MB", 1e6)) if nbytes >= size), ("kB", 1e3))
+    return f"{_number(nbytes / size)} {unit}"
+
+
+def _capacity(s: Scenario) -> InForce:
+    settled = settle(s).scenario
+    need = table_bytes(settled) + log_bytes(settled)
+    return InForce(settled.machine.pmem_capacity_GB, f"what {_bytes(need)} of tables and logs take")
+
+
+def _module(s: Scenario) -> InForce:
+    return InForce(module_bytes(s.machine) / GB, f"a module of {s.machine.pmem}")
+
+
+def _link(s: Scenario) -> InForce:
+    return InForce(
+        payload_rate(s.machine) / GB, f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
+    )
+
+
+def _no_target(s: Scenario) -> InForce:
+    machine: MachineKnobs = s.machine
+    return InForce(None, f"no target, trains on the {machine.num_gpus} GPU{'s' if machine.num_gpus > 1 else ''} given")
+
+
+def _policy(of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], InForce]:
+    """Return what finds a policy of the log; a system without a log has none but its relaxed lookup."""
+
+    def found(s: Scenario) -> InForce:
+        system: System = load("systems", s.system)
+        own = log_policy(s, system)
+        value = of(own)
+        if not own.log and not isinstance(value, bool):
+            return InForce(None, f"system {s.system} {KEEPS['']}")
+        return InForce(value, f"as system {s.system} has it")
+
+    return found
+
+
+def _cache(s: Scenario) -> InForce:
+    cache = load("systems", s.system).cache
+    return (
+        InForce(cache.policy, f"as system {s.system} has it")
+        if cache
+        else InForce(None, f"system {s.system} has no cache of this kind")
+    )
+
+
+def _period(s: Scenario) -> InForce:
+    if not load("protections", s.policy.protection).periodic:
+        return InForce(None, f"protection {s.policy.protection} has no period")
+    mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(s))
+    plan = terms_of(s, s.policy.protection, mean)[0].plan
+    why = (
+        f"best where a fault undoes work every {_number(mean / HOUR)} h"
+        if mean
+        else "customary, since no fault strikes at random"
+    )
+    return InForce(plan.every * plan.step / MINUTE, why)
+
+
+def _passes(s: Scenario) -> InForce:
+    return InForce(None, f"the run is counted in batches, {s.run.batches:,}")
+
+
+def _fault(s: Scenario, path: str) -> InForce:
+    name = path.removeprefix("faults.").removesuffix(RATES).replace("_", "-")
+    mean = mtbf(s, name)
+    if mean is None:
+        return InForce(
+            None, "never, unless at listed times" if s.faults.rates == "none" else f"{s.faults.rates} has no rate of it"
+        )
+    return InForce(mean / HOUR, f"published rate {s.faults.rates}")
+
+
+OF: Mapping[str, Callable[[Scenario], InForce]] = {
+    CAPACITY: _capacity,
+    "machine.pmem_module_GB": _module,
+    "machine.cxl_bandwidth_GBps": _link,
+    "machine.target_throughput": _no_target,
+    "policy.log": _policy(lambda policy: policy.log),
+    "policy.mlp_staleness_bound_batches": _policy(lambda policy: policy.mlp_staleness_bound),
+    "policy.relaxed_lookup": _policy(lambda policy: policy.relaxed_lookup),
+    "policy.cache_policy": _cache,
+    "policy.checkpoint_minutes": _period,
+    "run.passes": _passes,
+}

@@ -1,0 +1,101 @@
+"""In force: does every automatic knob say its value and why, and does giving that value change nothing?"""
+
+import pytest
+
+from engine.analysis.in_force import brought, caption, in_force
+from engine.analysis.stops import CAPACITY, stop_label, stops
+from engine.campaign import fault_stream
+from engine.campaign.simulate import terms_of
+from engine.errors import EmberpoolError
+from engine.estimate import estimate
+from engine.estimates import estimates
+from engine.faults.fault import mtbf
+from engine.insight.knob_effect import same
+from engine.registry import names
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS, Scenario, with_values
+from tests.cases import each
+
+OPTIONAL = tuple(path for path, knob in KNOBS.items() if knob.optional)
+PLACES = (
+    ("dlrm-kaggle", {}),
+    ("optane-rm2", {"machine.pmem": "optane-200", "machine.cxl_lanes": 4, "model.optimizer": "adagrad"}),
+    ("optane-rm4", {"faults.rates": "llama3", "faults.machines": 512, "policy.protection": "check-n-run"}),
+)
+
+
+def outcome(scenario):
+    """Return what follows from a scenario: its estimate or refusal, its faults, and its campaign's checkpoints."""
+    (found,) = estimates([scenario])
+    try:
+        every = terms_of(scenario, scenario.policy.protection, None)[0].plan.step
+    except EmberpoolError:
+        every = None
+    return found.results, found.outcome, every
+
+
+@each("system", names("systems"), few=6)
+@each(("name", "knobs"), PLACES)
+def test_every_automatic_knob_says_what_is_in_force_and_giving_it_changes_nothing(system, name, knobs):
+    base = with_values(preset(name).scenario, {**knobs, "system": system, **dict.fromkeys(OPTIONAL)})
+    before = outcome(base)
+    for path in OPTIONAL:
+        found, told = in_force(base, path), caption(base, path)
+        assert len(found.why) > 5 and told.startswith("auto: ") and told.endswith(f"{found.why}."), path
+        if found.value is None:
+            continue
+        given = with_values(base, {path: found.value})
+        assert in_force(given, path) == found, path
+        after = outcome(given)
+        assert same(before[0], after[0]) and (before[1].split("=")[0], before[2]) == (after[1].split("=")[0], after[2]), path
+
+
+def test_a_rate_and_a_checkpoint_period_in_force_are_those_of_faults_and_campaigns():
+    base = with_values(Scenario(), {"faults.rates": "llama3", "faults.machines": 2048})
+    hours = in_force(base, "faults.gpu_crash_mtbf_hours").value
+    assert hours == pytest.approx(16384 * 1296 / 262)
+    assert mtbf(with_values(base, {"faults.gpu_crash_mtbf_hours": hours}), "gpu-crash") == pytest.approx(hours * 3600)
+    mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(base))
+    best, _ = terms_of(base, "periodic-full", mean)
+    given, _ = terms_of(base, "periodic-full", mean, 60 * in_force(base, "policy.checkpoint_minutes").value)
+    assert given.plan == best.plan
+    none = in_force(with_values(base, {"policy.protection": "undo"}), "policy.checkpoint_minutes")
+    assert none.value is None and "no period" in none.why
+
+
+def test_a_system_without_the_part_has_no_value_and_says_so():
+    assert in_force(with_values(Scenario(), {"system": "dram"}), CAPACITY).value is None
+    assert "uses no persistent memory" in caption(with_values(Scenario(), {"system": "dram"}), CAPACITY)
+    assert brought(with_values(Scenario(), {"system": "dram", CAPACITY: 512.0})) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "modules", "told"),
+    [
+        (128.0, 1, "1 × 128 GB = 128 GB"),
+        (500.0, 4, "500 GB rounded up to 4 × 128 GB = 512 GB"),
+        (512.0, 4, "4 × 128 GB = 512 GB"),
+    ],
+)
+def test_capacity_is_whole_modules_and_what_they_bring_stands_beside_it(asked, modules, told):
+    """A module of Optane's first series reads 6.6 GB/s and idles at 5.2 W."""
+    scenario = with_values(Scenario(), {CAPACITY: asked})
+    assert caption(scenario, CAPACITY) == f"{told}, {6.6 * modules:.3g} GB/s read, {5.2 * modules:.3g} W idle"
+    found = estimate(scenario)
+    assert found.results["PMEM modules"] == modules
+    whole = asked == 128 * modules
+    assert found.warnings == (
+        () if whole else ("machine.pmem_capacity_GB=500 is rounded up to whole modules: 4 × 128 GB, which are 512 GB.",)
+    )
+    assert same(found.results, estimate(with_values(scenario, {CAPACITY: 128.0 * modules})).results)
+
+
+@each(("medium", "module"), [("optane-100", 128), ("battery-dram", 32), ("cxl-flash", 1000), ("optane-100", 512)])
+def test_the_capacitys_stops_are_doublings_of_a_module_and_each_costs_just_its_modules(medium, module):
+    base = with_values(Scenario(), {"machine.pmem": medium, "machine.pmem_module_GB": float(module)})
+    found = stops(base, KNOBS[CAPACITY])
+    assert found[:4] == (module, 2 * module, 4 * module, 8 * module) and found[-1] <= KNOBS[CAPACITY].high < 2 * found[-1]
+    assert stop_label(base, KNOBS[CAPACITY], found[2]) == f"4 × {module} GB"
+    assert stop_label(base, KNOBS[CAPACITY], found[2] - 1) == f"{4 * module - 1:,} GB"
+    for power, capacity in enumerate(found[:6]):
+        assert estimate(with_values(base, {CAPACITY: capacity})).results["PMEM modules"] == 2**power

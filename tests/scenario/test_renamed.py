@@ -1,0 +1,96 @@
+"""Renamed knobs: does what was written with an old name or unit still mean the machine that it meant?"""
+
+from math import ceil
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import version
+from engine.__main__ import main
+from engine.errors import BadInput, BadKnob
+from engine.scenario.presets import scenario_file
+from engine.scenario.renamed import RENAMED
+from engine.scenario.scenario import KNOBS, known, with_values
+from engine.schedule.machine import settle
+from engine.sweep import axes, links
+
+OLD, NEW = "machine.pmem_capacity_GiB", "machine.pmem_capacity_GB"
+BYTES = {"optane-100": 128e9, "battery-dram": 32e9, "cxl-flash": 1000e9, "trainingcxl": 16e9}
+
+
+def modules(scenario, module):
+    """Return how many modules a scenario's settled machine has."""
+    return round(settle(scenario).scenario.machine.pmem_capacity_GB * 1e9 / module)
+
+
+@given(st.floats(1, 1e6), st.sampled_from(sorted(BYTES)))
+def test_an_old_link_has_as_many_modules_as_when_it_was_made(gibibytes, medium):
+    link = f"/design?preset=tiny&machine.pmem={medium}&{OLD}={gibibytes!r}&v=1&model=0.5"
+    opened = links.read(link)
+    assert modules(opened.scenario, BYTES[medium]) == max(1, ceil(gibibytes * 2**30 / BYTES[medium] - 1e-9))
+    assert f"{OLD}={gibibytes!r}" in opened.banner and NEW in opened.banner and "The knobs are the same" not in opened.banner
+    assert links.read(links.link(opened.scenario)).scenario == opened.scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("512", 5), ("128", 2), ("119.20928955078125", 1), ("476.837158203125", 4), ("1", 1)]
+)
+def test_old_capacities_that_were_written_are_the_modules_that_they_were(text, count):
+    for query in (f"?{OLD}={text}&v=1", f"?{OLD}={text}"):
+        assert modules(links.read(query).scenario, 128e9) == count
+
+
+def test_an_automatic_capacity_stays_automatic_and_a_link_without_it_has_no_sentence():
+    opened = links.read(f"/design?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
+    assert opened.scenario.machine.pmem_capacity_GB is None and OLD in opened.banner
+    assert links.read(f"/design?preset=tiny&v=1&model={version.MODEL}").banner == ""
+
+
+def test_old_axes_bounds_and_objectives_of_a_link_are_read_as_todays():
+    wanted = ("axis", f"{OLD}:auto,512,2048"), ("axis", f"{OLD}=200:4000:5:log"), ("axis", f"{OLD}:1:1000")
+    asked = (*wanted, ("where", f"{OLD}<=512"), ("where", "AUC>=0.7"), ("pareto", f"{OLD}:min,AUC"))
+    opened = links.read("/search?v=1&" + "&".join(f"{name}={quote(text)}" for name, text in asked))
+    listed, spaced, ends = (axes.parse(text) for text in opened.axes)
+    assert {listed.path, spaced.path, ends.path} == {NEW}
+    assert listed.values == (None, 512 * 1.073741824, 2048 * 1.073741824)
+    assert len(spaced.values) == 5 and spaced.span.log and (ends.span.high, ends.span.count) == (1073.741824, None)
+    before = [200 * 20 ** (step / 4) for step in range(5)]
+    assert spaced.values == pytest.approx([value * 1.073741824 for value in before])
+    assert opened.questions.where == (f"{NEW}<=549.755813888", "AUC>=0.7") and opened.questions.pareto == f"{NEW}:min,AUC"
+
+
+def test_a_file_of_before_means_the_machine_of_before(tmp_path):
+    file = tmp_path / "old.toml"
+    file.write_text('preset = "tiny"\n[knobs]\nmachine.pmem_capacity_GiB = 512\ndata.seed = 3\n', encoding="utf-8")
+    read = scenario_file(file)
+    assert (modules(read, 128e9), read.data.seed) == (5, 3)
+    file.write_text('[knobs]\nmachine.pmem_capacity_GiB = "auto"\n', encoding="utf-8")
+    assert scenario_file(file).machine.pmem_capacity_GB is None
+
+
+@pytest.mark.parametrize("asked", [["run", "--estimate", "--set", f"{OLD}=512"], ["sweep", "--csv", "-", "--axis", f"{OLD}=1,2"]])
+def test_the_command_line_names_the_knob_of_today_instead_of_guessing(asked, capsys):
+    assert main(asked) != 0
+    assert f"'{OLD}' is no knob any more; write {NEW}, with numbers 1.073741824 times as large." in capsys.readouterr().err
+
+
+def test_a_knob_under_both_names_and_values_that_are_none_are_refused():
+    for text, named in (
+        (f"{OLD}=512&{NEW}=512", "twice"),
+        (f"{OLD}=nan", NEW),
+        (f"{OLD}=big", NEW),
+        (f"axis={OLD}:1:2:1e9", "COUNT"),
+    ):
+        with pytest.raises(BadInput, match=named):
+            links.read(f"/design?{text}&v=1")
+
+
+@pytest.mark.parametrize("path", sorted(RENAMED))
+def test_a_renamed_knob_is_one_no_more_and_leads_to_one_that_is(path):
+    assert path not in KNOBS and RENAMED[path].path in KNOBS
+    with pytest.raises(BadKnob, match=RENAMED[path].path):
+        known(path)
+    with pytest.raises(BadKnob, match="no knob any more"):
+        with_values(links.read("").scenario, {path: 1.0})
