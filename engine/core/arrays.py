@@ -22,7 +22,7 @@ Number = Any  # of one design point; or an array of P points' numbers, on which 
 
 
 @dataclass(frozen=True)
-class Columns:
+class InColumns:
     """Numbers of one design point, or of P: each is then an array (P,)."""
 
     def at(self, i: int) -> Self:
@@ -37,4 +37,4 @@ def _at(value: Any, i: int) -> Any:
         return {name: _at(one, i) for name, one in value.items()}
     if isinstance(value, tuple):
         return tuple([_at(one, i) for one in value])
-    return value.at(i) if isinstance(value, Columns) else value
+    return value.at(i) if isinstance(value, InColumns) else value

@@ -102,14 +102,8 @@ def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> 
     """Return a result as a row of the table; `answers` are what a sweep found out about it among the others."""
     groups = written(result.scenario)
     address = {"scenario key": key_of(groups, how), "model version": version.MODEL}
-    return (
-        *(group.texts for group in groups),
-        result.results,
-        answers or {},
-        address,
-        in_use(result.scenario),
-        {"outcome": result.outcome},
-    )
+    beside = answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+    return *(group.texts for group in groups), result.results, *beside
 
 
 def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.arrays import Columns, Floats, Ints, Number, Row
+from ..core.arrays import Floats, InColumns, Ints, Number, Row
 from ..run.run import Run
 from ..run.segment import Segment
 from ..schedule.timeline import Timeline, fraction_done, worked
@@ -21,7 +21,7 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class RunLedger(Columns):
+class RunLedger(InColumns):
     """Seconds and joules by account; both sum to the run's."""
 
     seconds: Mapping[str, Number]

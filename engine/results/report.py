@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Any
 
-from ..core.arrays import Columns, Ints, Number
+from ..core.arrays import InColumns, Ints, Number
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.evaluate import DesignPoint, Observed, Whole
@@ -20,7 +20,7 @@ DIGEST = "newest log speaks of"  # as recovery says that the table does not have
 
 
 @dataclass(frozen=True)
-class Report(Columns):
+class Report(InColumns):
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
     `amounts` are what batches asked for, `stale` the largest age of an MLP log at a commit, in batches; `ledger` says what
@@ -63,7 +63,8 @@ class Report(Columns):
 
 def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     """Close the books of a run."""
-    work = Worked(*(sum(some) for some in zip(*starmap(worked, _worked(run)), strict=True)))
+    busy, joules, *stored = (sum(some) for some in zip(*starmap(worked, _worked(run)), strict=True))
+    work = Worked(busy.tolist(), joules.tolist(), *stored)
     batches = amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch
     return Report(
         **_accounts([run.machine], run.elapsed, [device.idle_watts for device in run.machine.devices.values()], work),

@@ -34,11 +34,8 @@ def undisturbed_results(points: Sequence[DesignPoint], seen: Observed, notes: tu
     """Yield runs as results, with tables if their timelines were observed; None if a fault strikes before one is over."""
     if seen.whole is None:
         raise ValueError("whole runs have to be observed.")
-    scenarios, elapsed, batches = (
-        [point.scenario for point in points],
-        seen.whole.elapsed.tolist(),
-        points[0].plan.amounts.batches,
-    )
+    scenarios, batches = [point.scenario for point in points], points[0].plan.amounts.batches
+    elapsed = seen.whole.elapsed.tolist()
     report = undisturbed_report(points, seen, seen.whole, batches)
     told = [(*notes, *warnings(one, batches, seconds)) for one, seconds in zip(scenarios, elapsed, strict=True)]
     found = report_results(scenarios, report, UNDISTURBED, told, seen.whole.lines)

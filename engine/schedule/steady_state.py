@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..core.arrays import Columns, Number, Row
+from ..core.arrays import InColumns, Number, Row
 from .kernels.template import Averages
 
 Cell = tuple[str, str, Number, Number, Number]
 
 
 @dataclass(frozen=True)
-class Steady(Columns):
+class Steady(InColumns):
     """Averages over the batches after the first two, in seconds, joules and bytes per batch.
 
     `exposed` is by task, `busy`, `dynamic` (amounts and power swing) and `static` by device; `written` is what

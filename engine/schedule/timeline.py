@@ -94,8 +94,8 @@ class Timeline(Line):
 class Worked(NamedTuple):
     """What was done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
 
-    busy: Floats
-    joules: Floats
+    busy: Number
+    joules: Number
     written: Number
     media: Number
 
