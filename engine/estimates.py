@@ -5,14 +5,16 @@ points with the same plan are then scheduled and averaged together. One point al
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 
 from .amounts.expected import expected_amounts
 from .core import process
+from .core.arrays import Number
 from .core.memo import remembered
 from .registry import load
-from .results.explanation import ESTIMATED, passes, report_result, rounded_up, unscheduled_result
+from .results.explanation import ESTIMATED, passes, report_results, rounded_up, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario
@@ -36,21 +38,27 @@ def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
 
 def results(scenarios: Iterable[Scenario], what: int) -> list[Result | NotScheduled]:
     """Return each scenario's steady state as a result, with tables if timelines are observed, or why there is none."""
-    return evaluate((design_point(scenario, _planned) for scenario in scenarios), _result, what)
+    return evaluate((design_point(scenario, _planned) for scenario in scenarios), _results, what)
 
 
 def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
     """Return each scenario's averages alone, or why there are none."""
-    return evaluate((design_point(scenario, _planned) for scenario in scenarios), lambda _, seen: seen.average)
+    found = (design_point(scenario, _planned) for scenario in scenarios)
+    return evaluate(found, lambda points, seen: [seen.average.at(i) for i in range(len(points))])
 
 
-def _result(point: DesignPoint, observed: Observed) -> Result:
-    scenario, line = point.scenario, observed.whole.line if observed.whole else None
-    guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."
-    notes = (*((guessed,) if scenario.data.digest else ()), *passes(scenario), *rounded_up(scenario, point.machine))
-    batches = scenario.run.batches
-    report = undisturbed_report(point, observed, _whole(observed.average, batches), batches)
-    return report_result(scenario, report, ESTIMATED, notes, line)
+def _results(points: Sequence[DesignPoint], seen: Observed) -> list[Result]:
+    scenarios = [point.scenario for point in points]
+    batches = np.array([scenario.run.batches for scenario in scenarios])
+    report = undisturbed_report(points, seen, _scaled(seen.average, batches), batches)
+    lines = seen.whole.lines if seen.whole else repeat(None)
+    return report_results(scenarios, report, ESTIMATED, map(_notes, points), lines)
+
+
+def _notes(point: DesignPoint) -> tuple[str, ...]:
+    s = point.scenario
+    guessed = f"Estimated with the generator's popularity {s.data.popularity!r}; a full run counts the file's own ids."
+    return (*((guessed,) if s.data.digest else ()), *passes(s), *rounded_up(s, point.machine))
 
 
 @remembered(most=256)
@@ -60,8 +68,8 @@ def _planned(s: Scenario, system: str) -> PlannedBatches:
     return plan(s, system, amounts, repeated(amounts, batches))
 
 
-def _whole(average: Steady, batches: int) -> Whole:
-    """Scale the steady state to so many batches."""
+def _scaled(average: Steady, batches: Number) -> Whole:
+    """Scale steady states to so many batches."""
     busy, joules = (np.array([*some.values()]) * batches for some in (average.busy, average.dynamic))
     work = Worked(busy, joules, average.written * batches, average.media_written * batches)
     logs = sum([joules for stage, _, _, _, joules in average.cells if stage == "Checkpoint"])

@@ -4,13 +4,13 @@ What their batches touch is counted once for all points with the same data, what
 point then costs one schedule. A point that trains, is struck, or reads a file runs by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .core.process import single_thread
 from .errors import Cancelled, EmberpoolError
 from .results.explanation import unscheduled_result
 from .results.result import Result
-from .results.undisturbed import planned, undisturbed_result
+from .results.undisturbed import planned, undisturbed_results
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
 from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, design_point, evaluate
@@ -35,8 +35,9 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
         except EmberpoolError as error:
             return NotScheduled(scenario, error=error)
 
-    def render(point: DesignPoint, observed: Observed) -> Result:
-        return undisturbed_result(point, observed) or simulate(point.scenario, progress=progress)
+    def render(points: Sequence[DesignPoint], observed: Observed) -> Iterator[Result]:
+        for point, found in zip(points, undisturbed_results(points, observed), strict=True):
+            yield found or simulate(point.scenario, progress=progress)
 
     with single_thread():
         what = TIMELINES if tables else RUNS

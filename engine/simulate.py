@@ -12,7 +12,7 @@ from .errors import CannotRun
 from .results.explanation import infeasible_result, run_result
 from .results.report import report
 from .results.result import Result
-from .results.undisturbed import planned, undisturbed_result
+from .results.undisturbed import planned, undisturbed_results
 from .run.progress import Meter, Watcher
 from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
@@ -61,7 +61,7 @@ def _simulate(
         plan = planned(settled, scenario.system, file=file, on_progress=on_progress)
         notes = (note,) if note else ()
         points = [DesignPoint(scenario, machine, plan)]
-        (found,) = evaluate(points, lambda point, seen: undisturbed_result(point, seen, notes), TIMELINES)
+        (found,) = evaluate(points, lambda points, seen: undisturbed_results(points, seen, notes), TIMELINES)
         if isinstance(found, Result):
             return found
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch

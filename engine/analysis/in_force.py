@@ -12,6 +12,7 @@ from ..hardware.device import nodes
 from ..hardware.devices.cxl import payload_rate
 from ..hardware.devices.pmem import module_bytes, read_rate, told_modules
 from ..insight.knob_effect import devices_named
+from ..insight.knob_stops import CAPACITY
 from ..registry import load
 from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
@@ -21,7 +22,6 @@ from ..systems.capacity import log_bytes
 from ..systems.system import KEEPS, LogPolicy, System, log_policy, named, readers
 from ..systems.traffic import table_bytes
 from ..units import GB, HOUR, MINUTE
-from .stops import CAPACITY
 
 RATES = "_mtbf_hours"
 

@@ -1,6 +1,7 @@
 """The task graph: what happens in one batch, where, and after what; `check` is its grammar."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, get_args
 
 import numpy as np
@@ -102,8 +103,8 @@ def _check_task(task: Task, known: set[str], devices: set[str] | frozenset[str])
                 f"{task.name} runs on {demand.device!r}, which the system does not have; add it to the system's devices."
             )
         for name, amount in amounts(demand.work).items():
-            values = np.asarray(amount, dtype=np.float64)
-            if not np.all(np.isfinite(values)) or np.any(values < 0):
+            least, most = (amount, amount) if isinstance(amount, int | float) else (np.min(amount), np.max(amount))
+            if not 0 <= least <= most < inf:
                 raise ValueError(f"{task.name}: {name} on {demand.device} is negative or not finite.")
 
 

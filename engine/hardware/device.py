@@ -6,6 +6,7 @@ says by name. A name is the device and the constant, as in `pmem.read-rate`; it 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil
 from typing import Any, TypeVar
 
@@ -46,6 +47,11 @@ class Device:
     drawn_per_joule: float = 1.0
     constants: tuple[Constant, ...] = ()
     helps: str = "a faster one would shorten it"
+
+    @cached_property
+    def stated(self) -> Mapping[str, float]:
+        """The values of its constants by name with the unit, as in `pmem.read-rate [GB/s]`."""
+        return {f"{name_of(self.name, one)} [{one.unit}]": one.value for one in self.constants}
 
 
 @dataclass(frozen=True)

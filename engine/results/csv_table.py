@@ -1,32 +1,40 @@
 """The CSV table of results: a row per scenario, the same bytes whoever computed them and in whatever order."""
 
-import csv
-import io
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
-from operator import itemgetter
+from itertools import chain, groupby, repeat
+from operator import is_
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import IO
+from typing import NamedTuple
 
 from .. import version
+from ..core.memo import UNKNOWN
 from ..errors import BadFile
-from ..scenario.keys import How, key, written
+from ..scenario.keys import How, key_of, written
 from ..scenario.scenario import GROUPS, Scenario
-from ..systems.system import constants
+from ..systems.system import powered
 from .result import Result
 
+SPECIAL = {",", '"', "\n"}  # what a cell cannot have without quotes
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 BETWEEN = "\x1f"  # cells of rows that wait
-MOST_IN_MEMORY = 2**24  # bytes of rows that wait for the header
 Cell = str | float | None
 Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs by group, results, answers, address, constants, outcome
 SECTIONS = 1 + len(GROUPS) + 5
+Waiting = tuple[tuple[str, ...], str]  # a section's names and its cells, between them BETWEEN
 Shape = tuple[tuple[str, ...], ...]  # the names of its sections' cells
 Header = tuple[dict[str, None], ...]
+
+
+class SectionText(NamedTuple):
+    """A section as it was written last: itself, its cells' values and texts, and what waits: their names, and all texts."""
+
+    of: Mapping[str, Cell]
+    values: Sequence[object]
+    cells: Sequence[str]
+    waits: Waiting
 
 
 def csv_text(results: Iterable[Result], how: How) -> str:
@@ -40,42 +48,62 @@ def csv_text(results: Iterable[Result], how: How) -> str:
 
 
 def csv_of(rows: Iterable[Row]) -> str:
-    """Write rows of the table as CSV. They are taken one by one and wait in a file, as the header is known after the last."""
-    shapes: dict[Shape, int] = {}
-    before: list[tuple[Mapping[str, Cell], str]] = [({}, "")] * SECTIONS  # rows share many sections with the one before
-    with SpooledTemporaryFile(MOST_IN_MEMORY, "w+", encoding="utf-8", newline="") as waiting:
-        for one in rows:
-            pairs = zip(one, before, strict=True)
-            before = [
-                last if section is last[0] else (section, BETWEEN.join(_cells(section.values()))) for section, last in pairs
-            ]
-            cells = BETWEEN.join([text for section, text in before if section])
-            waiting.write(f"{shapes.setdefault(tuple(map(tuple, one)), len(shapes))} {len(cells)}\n{cells}")
-        columns = header(shapes)
-        waiting.seek(0)
-        out = io.StringIO()
-        table = csv.writer(out, lineterminator="\n")
-        table.writerow(_cells([name for names in columns for name in names]))
-        table.writerows(_in_columns(waiting, shapes, columns))
-        return out.getvalue()
+    """Write rows of the table as CSV. They are taken one by one and wait as text, as the header is known after the last."""
+    waiting = [*_texts(rows)]
+    shapes = groupby(tuple([names for names, _ in sections]) for sections in waiting)
+    return "".join(_lines(header(shape for shape, _ in shapes), waiting))
 
 
-def _in_columns(waiting: IO[str], shapes: Iterable[Shape], columns: Header) -> Iterator[Sequence[str]]:
-    """Yield the rows that wait, each cell in the place of its name; what a row lacks is the empty cell behind its last."""
-    wanted = [(part, name) for part, names in enumerate(columns) for name in names]
-    own = ([(part, name) for part, names in enumerate(shape) for name in names] for shape in shapes)
-    places = [{name: place for place, name in enumerate(names)} for names in own]
-    chosen = [itemgetter(*(found.get(name, -1) for name in wanted)) for found in places]
-    while start := waiting.readline():
-        shape, length = map(int, start.split())
-        yield chosen[shape]([*waiting.read(length).split(BETWEEN), ""])
+def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the table as CSV, line by line, so that a long one need not be held."""
+    return _lines(columns, _texts(rows))
+
+
+def _lines(columns: Header, rows: Iterable[Sequence[Waiting]]) -> Iterator[str]:
+    wanted = [(part, tuple(names)) for part, names in enumerate(columns) if names]
+    yield _line([name for _, names in wanted for name in names])
+    placed: list[tuple[Waiting | None, str]] = [(None, "")] * len(wanted)
+    for sections in rows:
+        now = [(sections[part], names) for part, names in wanted]
+        placed = [last if one is last[0] else (one, _placed(one, names)) for (one, names), last in zip(now, placed, strict=True)]
+        yield ",".join([text for _, text in placed]) + "\n"
+
+
+def _texts(rows: Iterable[Row]) -> Iterator[list[Waiting]]:
+    """Yield what waits of each row: the names and texts of its sections, those of the row before where they are the same."""
+    before = [SectionText({}, (), (), ((), ""))] * SECTIONS
+    for one in rows:
+        before = [last if section is last.of else _text(section, last) for section, last in zip(one, before, strict=True)]
+        yield [section.waits for section in before]
+
+
+def _text(section: Mapping[str, Cell], last: SectionText) -> SectionText:
+    """Write a section; often most cells are the very ones of the row before, or all of them."""
+    names, values = tuple(section), tuple(section.values())
+    if names != last.waits[0]:
+        last = SectionText(section, (UNKNOWN,) * len(names), names, (names, ""))
+    elif all(map(is_, values, last.values)):
+        return last
+    each = zip(values, last.values, last.cells, strict=True)
+    cells = [cell if value is old else _cell(value) for value, old, cell in each]
+    return SectionText(section, values, cells, (last.waits[0], BETWEEN.join(cells)))
+
+
+def _placed(waits: Waiting, wanted: tuple[str, ...]) -> str:
+    """Return a section's cells, each in the place of its name; a cell that it lacks is empty."""
+    names, text = waits
+    if names == wanted:
+        return text.replace(BETWEEN, ",")
+    cells = dict(zip(names, text.split(BETWEEN), strict=False))
+    return ",".join([cells.get(name, "") for name in wanted])
 
 
 def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> Row:
     """Return a result as a row of the table; `answers` are what a sweep found out about it among the others."""
-    address = {"scenario key": key(result.scenario, how), "model version": version.MODEL}
-    knobs = (group.texts for group in written(result.scenario))
-    return *knobs, result.results, answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+    groups = written(result.scenario)
+    address = {"scenario key": key_of(groups, how), "model version": version.MODEL}
+    beside = answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+    return *(group.texts for group in groups), result.results, *beside
 
 
 def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:
@@ -93,16 +121,12 @@ def header(rows: Iterable[Row | Shape]) -> Header:
     return found
 
 
-def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
-    """Yield the table as CSV, line by line, so that a long one need not be held."""
-    yield rows_text([name for names in columns for name in names], ())
-    for one in rows:
-        yield _line([section.get(name) for section, names in zip(one, columns, strict=True) for name in names])
-
-
 def in_use(scenario: Scenario) -> dict[str, float]:
     """Return the value of every constant in use, by its name with its unit, as in `pmem.read-rate [GB/s]`."""
-    return {f"{name} [{one.unit}]": one.value for name, one in constants(scenario).items()}
+    found: dict[str, float] = {}
+    for device in powered(scenario.system, scenario.machine).values():
+        found |= device.stated
+    return found
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
@@ -111,20 +135,19 @@ def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
 
 def _line(cells: Iterable[Cell]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow(_cells(cells))
-    return out.getvalue()
+    return (",".join(map(_cell, cells)) or '""') + "\n"
 
 
-def _cells(values: Iterable[Cell]) -> list[str]:
-    return [safe(value) if isinstance(value, str) else "" if value is None else repr(value) for value in values]
+def _cell(value: Cell) -> str:
+    return _quoted(value) if isinstance(value, str) else "" if value is None else repr(value)
 
 
 @lru_cache(maxsize=2**14)
-def safe(text: str) -> str:
-    """Disarm text that begins like a formula; a number, signed or not, stays as it is. Lines end in LF alone."""
+def _quoted(text: str) -> str:
+    """Return text as a cell: disarmed where it begins like a formula, which a number does not; lines end in LF alone."""
     disarmed = "'" + text if text.startswith(FORMULA) and not _is_number(text) else text
-    return disarmed.replace("\r", " ").replace(BETWEEN, " ")
+    cell = disarmed.replace("\r", " ").replace(BETWEEN, " ")
+    return '"' + cell.replace('"', '""') + '"' if SPECIAL.intersection(cell) else cell
 
 
 def _is_number(text: str) -> bool:

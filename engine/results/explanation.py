@@ -1,8 +1,10 @@
 """A run's result: metrics, tables, warnings, and the finding, which says what sets the pace of a batch and what would help."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
+
+import numpy as np
 
 from ..core.arrays import Row
 from ..errors import CannotRun
@@ -26,33 +28,35 @@ LISTED = attrgetter(*AT)
 
 def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
     """Return the result of a full run of the scenario as it was asked for."""
-    told = (*notes, *warnings(asked, report, run.completed))
-    found = report_result(asked, report, run.outcome, told, run.planned, run.completed)
-    return replace(found, training=tables.thinned(list(curve)), events=tables.event_rows(run))
+    told = (*notes, *warnings(asked, report.machine, report.batches, report.elapsed, run.completed))
+    (found,) = report_results([asked], report, run.outcome, [told], [run.planned])
+    return replace(found, ran=run.completed, training=tables.thinned(list(curve)), events=tables.event_rows(run))
 
 
-def report_result(
-    asked: Scenario, report: Report, outcome: str, told: tuple[str, ...], line: Line | None, ran: bool = True
-) -> Result:
-    """Return a report as a result; it has tables if there is a timeline to draw."""
-    return Result(
-        scenario=asked,
-        ran=ran,
-        outcome=outcome,
-        results=measure(report),
-        breakdown=report.steady.rows if line else (),
-        devices=tables.device_rows(report) if line else (),
-        ledger=report.ledger.rows if line else (),
-        timeline=tables.timeline_rows(line) if line else (),
-        warnings=told,
-        finding=finding(report),
-    )
+def report_results(
+    asked: Sequence[Scenario], report: Report, outcome: str, told: Iterable[tuple[str, ...]], lines: Iterable[Line | None]
+) -> list[Result]:
+    """Return a report as each scenario's result; it has tables if there is a timeline to draw."""
+    found = zip(asked, measure(report), told, findings(report), strict=True)
+    results = [Result(one, True, outcome, numbers, warnings=notes, finding=said) for one, numbers, notes, said in found]
+    for i, line in zip(range(len(asked)), lines, strict=False):
+        if not line:
+            return results
+        mine = report.at(i) if isinstance(report.elapsed, np.ndarray) else report
+        results[i] = replace(
+            results[i],
+            breakdown=mine.steady.rows,
+            devices=tables.device_rows(mine),
+            ledger=mine.ledger.rows,
+            timeline=tables.timeline_rows(line),
+        )
+    return results
 
 
-def warnings(asked: Scenario, report: Report, completed: bool = True) -> tuple[str, ...]:
+def warnings(asked: Scenario, machine: Machine, batches: int, elapsed: float, completed: bool = True) -> tuple[str, ...]:
     """Return what a reader of a full run must know: that it is short, or that what was asked for never came."""
-    missed = _missed(asked, report.elapsed) if completed else ()
-    return (*_short(report), *missed, *passes(asked), *rounded_up(asked, report.machine))
+    missed = _missed(asked, elapsed) if completed else ()
+    return (*_short(batches), *missed, *passes(asked), *rounded_up(asked, machine))
 
 
 def unscheduled_result(one: NotScheduled) -> Result:
@@ -68,10 +72,10 @@ def infeasible_result(asked: Scenario, problems: tuple[str, ...]) -> Result:
     return Result(scenario=asked, ran=False, outcome=problems[0], results=nothing, warnings=problems[1:])
 
 
-def _short(report: Report) -> tuple[str, ...]:
-    if report.batches >= SHORT_RUN:
+def _short(batches: int) -> tuple[str, ...]:
+    if batches >= SHORT_RUN:
         return ()
-    return (f"run.batches={report.batches} is too short for a steady state; step time is the mean from the start.",)
+    return (f"run.batches={batches} is too short for a steady state; step time is the mean from the start.",)
 
 
 def _missed(asked: Scenario, elapsed: float) -> tuple[str, ...]:
@@ -101,22 +105,26 @@ def passes(asked: Scenario) -> tuple[str, ...]:
     )
 
 
-def finding(report: Report) -> str:
-    """Return two sentences: the largest exposed part of a step, and how busy the CXL link is, if there is one."""
-    steady = report.steady
-    stage, name, _, exposed, _ = max(steady.cells, key=lambda cell: cell[3])
-    device = report.machine.devices[name]
-    first = (
-        f"{stage} on {device.title} is exposed for {_milliseconds(exposed)} of the "
-        f"{_milliseconds(steady.step)} step ({exposed / steady.step:.0%}); {device.helps}."
+def findings(report: Report) -> Iterator[str]:
+    """Yield two sentences for each machine: the largest exposed part of a step, and how busy the CXL link is, if there is one."""
+    cells, points = report.steady.cells, len(report.machines)
+    exposed, step, link = (
+        np.reshape(some, (-1, points))
+        for some in ([cell[3] for cell in cells], report.steady.step, report.steady.busy.get("cxl", np.full(points, np.nan)))
     )
-    return f"{first} {_link(steady.busy, steady.step, name)}".strip()
+    largest = exposed.argmax(axis=0)
+    numbers = (largest, exposed[largest, range(points)], step[0], link[0])
+    for machine, place, longest, seconds, busy in zip(report.machines, *(one.tolist() for one in numbers), strict=True):
+        stage, name, *_ = cells[place]
+        device = machine.devices[name]
+        first = (
+            f"{stage} on {device.title} is exposed for {_milliseconds(longest)} of the "
+            f"{_milliseconds(seconds)} step ({longest / seconds:.0%}); {device.helps}."
+        )
+        yield f"{first} {_link(busy / seconds)}" if "cxl" in machine.devices and name != "cxl" else first
 
 
-def _link(busy: Mapping[str, float], step: float, largest: str) -> str:
-    if "cxl" not in busy or largest == "cxl":
-        return ""
-    share = busy["cxl"] / step
+def _link(share: float) -> str:
     hint = "more CXL bandwidth would change little" if share < 0.3 else "a slower link would soon show"
     return f"The CXL link carries data for {share:.0%} of the time: {hint}."
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.arrays import Floats, Ints, Row
+from ..core.arrays import Floats, InColumns, Ints, Number, Row
 from ..run.run import Run
 from ..run.segment import Segment
 from ..schedule.timeline import Timeline, fraction_done, worked
@@ -21,11 +21,11 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class RunLedger:
+class RunLedger(InColumns):
     """Seconds and joules by account; both sum to the run's."""
 
-    seconds: Mapping[str, float]
-    joules: Mapping[str, float]
+    seconds: Mapping[str, Number]
+    joules: Mapping[str, Number]
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -33,8 +33,8 @@ class RunLedger:
         return tuple({"Account": name, "Time [s]": self.seconds[name], "Energy [J]": self.joules[name]} for name in ACCOUNTS)
 
 
-def undisturbed_ledger(elapsed: float, checkpoint: float, joules: float, checkpoint_joules: float) -> RunLedger:
-    """Return the books of a run without a fault, from its totals and the checkpoints' share of them."""
+def undisturbed_ledger(elapsed: Number, checkpoint: Number, joules: Number, checkpoint_joules: Number) -> RunLedger:
+    """Return the books of runs without a fault, from their totals and the checkpoints' share of them."""
     nothing = dict.fromkeys(ACCOUNTS, 0.0)
     seconds = {"useful": elapsed - checkpoint, "checkpoint": checkpoint}
     return RunLedger(nothing | seconds, nothing | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})

@@ -1,10 +1,14 @@
 """The table of metrics, a row each: one number of a report, with its unit and the direction in which it is better."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Literal
 
+import numpy as np
+
+from ..core.arrays import Number
 from ..hardware.device import nodes
 from ..systems.capacity import gpu_bytes
 from ..units import GB, MS, GiB
@@ -14,13 +18,16 @@ from .report import Report
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the table of metrics: `of` returns the number in `unit`, or None where it does not apply."""
+    """A row of the table of metrics: `of` returns the number in `unit`, or None where it does not apply.
+
+    Of a report of many machines that is a column, or a list of a number or None for each.
+    """
 
     title: str
     unit: str
     better: Literal["lower", "higher", "neither"]
     help: str
-    of: Callable[[Report], float | None]
+    of: Callable[[Report], Number]
 
     @cached_property
     def name(self) -> str:
@@ -28,15 +35,21 @@ class Metric:
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
 
-def _mean_of_faults(*phases: str) -> Callable[[Report], float | None]:
+def _mean_of_faults(*phases: str) -> Callable[[Report], Number]:
     """Return the metric that is the seconds of some accounts, a fault; none without a fault."""
     return lambda r: sum(r.ledger.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
 
 
-def _checkpoint_overhead(r: Report) -> float | None:
+def _share(part: Number, whole: Number) -> Number:
+    """Return what a part is of the whole, or None where there is nothing; in columns, for each point."""
+    if isinstance(whole, np.ndarray):
+        return [*map(_share, np.broadcast_to(part, whole.shape).tolist(), whole.tolist())]
+    return part / whole if whole > 0 else None
+
+
+def _checkpoint_overhead(r: Report) -> Number:
     exposed = r.steady.stage("Checkpoint")
-    rest = r.steady.step - exposed
-    return 100 * exposed / rest if rest > 0 else None
+    return _share(100 * exposed, r.steady.step - exposed)
 
 
 # What stands in a row stays together: name, unit and direction, help, computation.
@@ -62,15 +75,15 @@ METRICS: Mapping[str, Metric] = {
     "energy-per-batch": Metric("Energy per batch", "J", "lower",
         "Energy of a steady-state batch, all powered devices, at machine.energy_level.", lambda r: r.steady.energy),
     "average-power": Metric("Average power", "W", "lower",
-        "Energy over elapsed time.", lambda r: r.joules / r.elapsed if r.elapsed else None),
+        "Energy over elapsed time.", lambda r: _share(r.joules, r.elapsed)),
     "checkpoint-overhead": Metric("Checkpoint overhead", "%", "lower",
         "Exposed checkpoint time over the rest of the step.", _checkpoint_overhead),
     "effective-training-time-ratio": Metric("Effective training time ratio", "", "higher",
         "Share of the elapsed time that trained for good: without exposed checkpoints, lost work, recovery and replay.",
-        lambda r: max(r.ledger.seconds["useful"], 0.0) / r.elapsed if r.elapsed else None),
+        lambda r: _share(np.maximum(r.ledger.seconds["useful"], 0.0), r.elapsed)),
     "goodput": Metric("Goodput", "samples/s", "higher",
         "Samples trained for good per second of the whole run, faults included.",
-        lambda r: r.batches * r.machine.scenario.data.batch_size / r.elapsed if r.elapsed else None),
+        lambda r: _share(r.batches * r.machine.scenario.data.batch_size, r.elapsed)),
     "faults": Metric("Faults", "", "lower", "Faults that struck, in recoveries too.", lambda r: float(r.strikes)),
     "lost-batches": Metric("Lost batches", "", "lower",
         "Batches that had begun and were run again after a fault.", lambda r: float(sum(crash.lost for crash in r.crashes))),
@@ -102,7 +115,7 @@ METRICS: Mapping[str, Metric] = {
         "Batches that had ended and are run again, mean over faults.", _mean_of_faults("replay")),
     "mlp-staleness": Metric("MLP staleness", "batches", "lower",
         "Largest age of the newest complete MLP log at a commit.",
-        lambda r: float(r.stale) if r.machine.log_policy.log else None),
+        lambda r: 1.0 * r.stale if r.machine.log_policy.log else None),
     "pmem-written": Metric("PMEM written", "GB", "lower",
         "Bytes stored into persistent memory: updates and logs.",
         lambda r: r.pmem_written / GB if "pmem" in r.machine.devices else None),
@@ -111,13 +124,13 @@ METRICS: Mapping[str, Metric] = {
         lambda r: r.pmem_media_written / GB if "pmem" in r.machine.devices else None),
     "pmem-modules": Metric("PMEM modules", "", "lower",
         "Modules that the PMEM capacity takes; they set bandwidth, idle power and price.",
-        lambda r: float(r.machine.devices["pmem"].modules) if "pmem" in r.machine.devices else None),
+        lambda r: [float(m.devices["pmem"].modules) for m in r.machines] if "pmem" in r.machine.devices else None),
     "nodes": Metric("Nodes", "", "lower",
         "Hosts with their GPUs; with a target throughput, as many as the system needs.",
-        lambda r: float(nodes(r.machine.scenario.machine))),
+        lambda r: [float(nodes(m.scenario.machine)) for m in r.machines]),
     "gpu-memory": Metric("GPU memory", "GiB", "lower",
         "What one GPU holds between batches: rows, index maps and parameters.",
-        lambda r: gpu_bytes(r.machine.scenario, r.machine.scenario.system) / GiB),
+        lambda r: [gpu_bytes(m.scenario, m.scenario.system) / GiB for m in r.machines]),
     "cache-hit-rate": Metric("Cache hit rate", "%", "higher",
         "Lookups whose row the cache held when their batch began.",
         lambda r: 100 * r.amounts.hit_rate if r.machine.system.cache else None),
@@ -126,7 +139,7 @@ METRICS: Mapping[str, Metric] = {
         lambda r: 100 * r.amounts.drives_share if r.machine.system.caches else None),
     "capital-cost": Metric("Capital cost", "USD", "lower",
         "Price of every device, at the year its source gives.",
-        lambda r: sum(device.price for device in r.machine.devices.values())),
+        lambda r: [sum([device.price for device in m.devices.values()]) for m in r.machines]),
     "loss": Metric("Loss", "", "lower", "Binary cross-entropy on held-out samples after the run.", lambda r: r.scores.loss),
     "auc": Metric("AUC", "", "higher", "Area under the ROC curve on held-out samples after the run.", lambda r: r.scores.auc),
     "accuracy": Metric("Accuracy", "%", "higher",
@@ -145,6 +158,9 @@ def metrics() -> tuple[Metric, ...]:
     return tuple(METRICS.values())
 
 
-def measure(report: Report) -> dict[str, float | None]:
-    """Return every metric of a report by name."""
-    return {metric.name: metric.of(report) for metric in metrics()}
+def measure(report: Report) -> Iterator[dict[str, float | None]]:
+    """Yield every metric by name for each machine of a report."""
+    found = ((metric.name, metric.of(report)) for metric in metrics())
+    columns = {name: one.tolist() if isinstance(one, np.ndarray | np.generic) else one for name, one in found}
+    each = zip(*(one if isinstance(one, list) else repeat(one, len(report.machines)) for one in columns.values()), strict=True)
+    return (dict(zip(columns, numbers, strict=True)) for numbers in each)

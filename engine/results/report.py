@@ -1,10 +1,11 @@
 """The report, from which metrics are computed: the accounts of a run or of an estimate, in SI units."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Any
 
+from ..core.arrays import InColumns, Ints, Number
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.evaluate import DesignPoint, Observed, Whole
@@ -19,24 +20,25 @@ DIGEST = "newest log speaks of"  # as recovery says that the table does not have
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(InColumns):
     """Accounts in seconds, joules and bytes; `static` and `dynamic` joules by device, `batches` trained for good.
 
     `amounts` are what batches asked for, `stale` the largest age of an MLP log at a commit, in batches; `ledger` says what
-    time and energy went into. `unnoticed` bits flipped and no checksum saw them.
+    time and energy went into. `unnoticed` bits flipped and no checksum saw them. Of many machines that share a plan,
+    numbers are columns; they have the same system, devices by name, and log policy.
     """
 
-    machine: Machine
+    machines: tuple[Machine, ...]
     amounts: Traffic
     steady: Steady
-    stale: int
-    batches: int
-    elapsed: float
-    static: Mapping[str, float]
-    dynamic: Mapping[str, float]
-    busy: Mapping[str, float]
-    pmem_written: float
-    pmem_media_written: float
+    stale: Number
+    batches: Number
+    elapsed: Number
+    static: Mapping[str, Number]
+    dynamic: Mapping[str, Number]
+    busy: Mapping[str, Number]
+    pmem_written: Number
+    pmem_media_written: Number
     ledger: RunLedger
     crashes: tuple[Crash, ...] = ()
     strikes: int = 0
@@ -45,17 +47,27 @@ class Report:
     scores: Scores = field(default_factory=Scores)
 
     @property
-    def joules(self) -> float:
+    def machine(self) -> Machine:
+        """The machine, or one of many, of which only what they share is looked at."""
+        return self.machines[0]
+
+    @property
+    def joules(self) -> Number:
         """All joules of the run."""
         return sum(self.static.values()) + sum(self.dynamic.values())
+
+    def at(self, i: int) -> "Report":
+        """Return the report of one machine."""
+        return replace(super().at(i), machines=self.machines[i : i + 1])
 
 
 def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     """Close the books of a run."""
-    work = Worked(*(sum(some) for some in zip(*starmap(worked, _worked(run)), strict=True)))
+    busy, joules, *stored = (sum(some) for some in zip(*starmap(worked, _worked(run)), strict=True))
+    work = Worked(busy.tolist(), joules.tolist(), *stored)
     batches = amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch
     return Report(
-        **_accounts(run.machine, run.elapsed, work),
+        **_accounts([run.machine], run.elapsed, [device.idle_watts for device in run.machine.devices.values()], work),
         amounts=amounts,
         steady=run.planned.steady,
         stale=_stale(run),
@@ -70,13 +82,13 @@ def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     )
 
 
-def undisturbed_report(point: DesignPoint, seen: Observed, whole: Whole, batches: int) -> Report:
+def undisturbed_report(points: Sequence[DesignPoint], seen: Observed, whole: Whole, batches: Ints | int) -> Report:
     """Return the accounts of so many batches that nothing disturbed: as they were counted, or as an estimate scales them."""
-    watts = sum([device.idle_watts for device in point.machine.devices.values()])
-    every, logs = watts * whole.elapsed + sum(whole.work.joules.tolist()), watts * whole.waits + whole.logs
+    watts = sum(seen.idle_watts)
+    every, logs = watts * whole.elapsed + sum(whole.work.joules), watts * whole.waits + whole.logs
     return Report(
-        **_accounts(point.machine, whole.elapsed, whole.work),
-        amounts=point.plan.amounts,
+        **_accounts([point.machine for point in points], whole.elapsed, seen.idle_watts, whole.work),
+        amounts=points[0].plan.amounts,
         steady=seen.average,
         stale=seen.stale,
         batches=batches,
@@ -84,13 +96,14 @@ def undisturbed_report(point: DesignPoint, seen: Observed, whole: Whole, batches
     )
 
 
-def _accounts(m: Machine, elapsed: float, work: Worked) -> dict[str, Any]:
+def _accounts(machines: Sequence[Machine], elapsed: Number, idle_watts: Iterable[Number], work: Worked) -> dict[str, Any]:
+    names = machines[0].devices
     return {
-        "machine": m,
+        "machines": tuple(machines),
         "elapsed": elapsed,
-        "static": {name: device.idle_watts * elapsed for name, device in m.devices.items()},
-        "dynamic": dict(zip(m.devices, work.joules.tolist(), strict=True)),
-        "busy": dict(zip(m.devices, work.busy.tolist(), strict=True)),
+        "static": {name: watts * elapsed for name, watts in zip(names, idle_watts, strict=True)},
+        "dynamic": dict(zip(names, work.joules, strict=True)),
+        "busy": dict(zip(names, work.busy, strict=True)),
         "pmem_written": work.written,
         "pmem_media_written": work.media,
     }

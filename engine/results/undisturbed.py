@@ -1,5 +1,6 @@
 """Undisturbed runs, in which nothing trains and nothing strikes: counted, scheduled, and made results, alone or together."""
 
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from ..amounts.counted import OnProgress, counted_traffic, ignore_progress
@@ -9,7 +10,7 @@ from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, plan
 from ..workload.readers.criteo import CriteoFile
-from .explanation import report_result, warnings
+from .explanation import report_results, warnings
 from .report import undisturbed_report
 from .result import Result
 
@@ -29,9 +30,16 @@ def planned(
     return plan(s, system, amounts, amounts)
 
 
-def undisturbed_result(point: DesignPoint, seen: Observed, notes: tuple[str, ...] = ()) -> Result | None:
-    """Return a run as a result, with tables if its timeline was observed; None if a fault strikes before it is over."""
-    if seen.whole is None or _first_strike(point.machine.scenario) < seen.whole.elapsed:
-        return None
-    report = undisturbed_report(point, seen, seen.whole, point.plan.amounts.batches)
-    return report_result(point.scenario, report, UNDISTURBED, (*notes, *warnings(point.scenario, report)), seen.whole.line)
+def undisturbed_results(points: Sequence[DesignPoint], seen: Observed, notes: tuple[str, ...] = ()) -> Iterator[Result | None]:
+    """Yield runs as results, with tables if their timelines were observed; None if a fault strikes before one is over."""
+    if seen.whole is None:
+        raise ValueError("whole runs have to be observed.")
+    scenarios, batches = [point.scenario for point in points], points[0].plan.amounts.batches
+    elapsed = seen.whole.elapsed.tolist()
+    report = undisturbed_report(points, seen, seen.whole, batches)
+    told = [
+        (*notes, *warnings(one.scenario, one.machine, batches, seconds)) for one, seconds in zip(points, elapsed, strict=True)
+    ]
+    found = report_results(scenarios, report, UNDISTURBED, told, seen.whole.lines)
+    for point, seconds, result in zip(points, elapsed, found, strict=True):
+        yield None if _first_strike(point.machine.scenario) < seconds else result

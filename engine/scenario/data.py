@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .knobs import knob
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Data:
     """What the model is trained on: the calibrated generator, or a Criteo file known by its digest."""
 

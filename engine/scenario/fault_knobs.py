@@ -30,7 +30,7 @@ def _number(default: float, label: str, help: str, low: float, high: float, need
     return knob(default, label, help, low=low, high=high, acts="outages", needs=needs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Faults:
     """When what fails, and how long it takes to notice and to start again; docs/faults.md explains each."""
 

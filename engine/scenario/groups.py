@@ -7,7 +7,7 @@ from ..registry import names
 from .knobs import knob
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Model:
     """The recommendation model: embedding tables, two MLPs, their interaction, and the optimizer."""
 
@@ -37,7 +37,7 @@ class Model:
     learning_rate: float = knob(0.05, "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Policy:
     """How the system keeps its promises; "auto" is the system's own way."""
 
@@ -116,7 +116,7 @@ class Policy:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunKnobs:
     """How much is run, and within what budget of this computer."""
 

@@ -7,7 +7,7 @@ from ..registry import domain_names
 from .knobs import knob
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MachineKnobs:
     """The hardware: which parts, how many, how fast."""
 

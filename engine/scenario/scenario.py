@@ -24,7 +24,7 @@ from .renamed import RENAMED
 NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only make others worse; a trace cannot have them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scenario:
     """One run, wholly described: equal scenarios give equal results."""
 
@@ -146,8 +146,7 @@ def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
 def _copy(value: Any, changes: Mapping[str, Any]) -> Any:
     """Return a copy with some fields changed, as `replace` does but without the check that a whole scenario makes of itself."""
     copy = object.__new__(type(value))
-    for name in type(value).__dataclass_fields__:
-        object.__setattr__(copy, name, changes[name] if name in changes else getattr(value, name))
+    object.__setattr__(copy, "__dict__", {**vars(value), **changes})
     return copy
 
 

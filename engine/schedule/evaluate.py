@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat, starmap
+from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..core.arrays import Floats, Ints, Number
 from ..core.graph import check
 from ..errors import Cancelled, EmberpoolError
 from ..hardware.device import Device
@@ -20,7 +21,7 @@ from .kernels.template import Averages
 from .kernels.totals import Totals, empty_totals
 from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
 from .machine import Machine, machine_of, settle
-from .steady_state import Steady, steadies
+from .steady_state import Steady, steady_of
 from .timeline import Line, Worked
 
 MOST_AMOUNTS = 5_000_000  # of devices that differ, at once
@@ -53,23 +54,27 @@ class DesignPoint:
 
 
 class Whole(NamedTuple):
-    """A run that nothing cuts: its seconds, its work, of which checkpoints expose `waits` seconds and take `logs` joules.
+    """Runs that nothing cuts: their seconds, work, of which checkpoints expose `waits` seconds and take `logs` joules.
 
-    Its `line` is there if it was asked for.
+    All are columns, of work those of each device; `lines` are there if they were asked for.
     """
 
-    elapsed: float
+    elapsed: Floats
     work: Worked
-    waits: float
-    logs: float
-    line: Line | None = None
+    waits: Number
+    logs: Number
+    lines: Iterable[Line | None] = repeat(None)
 
 
 class Observed(NamedTuple):
-    """A point's averages over its window, the oldest log at a commit in batches, and its whole run if that was asked for."""
+    """Averages of points over their windows, their oldest logs at a commit in batches, and whole runs if these were asked for.
+
+    All are columns; `idle_watts` (V, P) are by device.
+    """
 
     average: Steady
-    stale: int
+    stale: Ints
+    idle_watts: Floats
     whole: Whole | None
 
 
@@ -103,61 +108,65 @@ def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> Planne
 
 def evaluate(
     points: Iterable[DesignPoint | Rendered | NotScheduled],
-    render: Callable[[DesignPoint, Observed], Rendered],
+    render: Callable[[Sequence[DesignPoint], Observed], Iterable[Rendered]],
     what: int = AVERAGES,
     on_progress: Callable[[], None] = lambda: None,
 ) -> list[Rendered | NotScheduled]:
-    """Schedule all points and return what `render` makes of each, or what was already known of it; `on_progress` may end it.
-
-    Each is rendered as soon as it is known: all reports at once would keep Python's garbage collector busy.
-    """
+    """Schedule all points and return what `render` makes of some, or what was already known; `on_progress` may end it."""
     found: list[Any] = list(points)
-    groups: dict[PlannedBatches, dict[int, DesignPoint]] = {}
+    groups: dict[PlannedBatches, list[int]] = {}
     for i, point in enumerate(found):
         if isinstance(point, DesignPoint):
-            groups.setdefault(point.plan, {})[i] = point
-    for plan, alike in groups.items():
-        numbers = list(alike)
+            groups.setdefault(point.plan, []).append(i)
+    for plan, numbers in groups.items():
         batches = plan.layout.kinds if what == AVERAGES else len(plan.layout.kind)
         step = max(1, MOST_AMOUNTS // (len(plan.layout.demands) * batches))
         for first in range(0, len(numbers), step):
             on_progress()
-            some = numbers[first : first + step]
-            for i, seen in _observed(plan.layout, [alike[number].machine.devices for number in some], what):
-                found[some[i]] = render(alike[some[i]], seen)
+            some = [found[i] for i in numbers[first : first + step]]
+            for mine, seen in _observed(plan.layout, [point.machine.devices for point in some], what):
+                for i, one in zip(mine, render([some[i] for i in mine], seen), strict=True):
+                    found[numbers[first + i]] = one
     return found
 
 
-def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[int, Observed]]:
-    taken = layout.taken(machines)
+def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what: int) -> Iterator[tuple[list[int], Observed]]:
+    """Yield some of the machines, by number, and what was observed of them; those with the very same devices are one."""
+    devices = [tuple(map(id, machine.values())) for machine in machines]
+    different = dict(zip(devices, machines, strict=True))
+    place = {one: i for i, one in enumerate(different)}
+    same = np.array([place[one] for one in devices])
+    taken = layout.taken([*different.values()])
     queued = layout.log_queues_at(taken)
     for demand in np.unique(queued):
-        mine = np.flatnonzero(queued == demand)
+        some, mine = np.flatnonzero(queued == demand), np.flatnonzero(queued[same] == demand)
         shape = len(layout.kind), len(layout.graph.tasks)
         graph = with_log_queued_at(layout.graph, int(demand))
         template = template_of(graph, np.zeros(shape))
-        room = empty_totals(len(mine) if what else 0, shape, len(layout.cells), what == TIMELINES)
-        part = taken._replace(row=taken.row[mine], busy_watts=taken.busy_watts[mine], idle_watts=taken.idle_watts[mine])
-        seen = observe(template, layout.kind, layout.accounts, part, room)
-        averages = steadies(seen, layout.devices, layout.cells)
-        lines: Iterable[Line | None] = starmap(partial(Line, graph, template), zip(room.start, room.end, strict=True))
-        runs = _wholes(layout, seen, room, lines if what == TIMELINES else repeat(None)) if what else repeat(None)
-        for i, stale, average, run in zip(mine.tolist(), seen.stale.tolist(), averages, runs, strict=False):
-            yield i, Observed(average, stale, run)
+        room = empty_totals(len(some) if what else 0, shape, len(layout.cells), what == TIMELINES)
+        part = taken._replace(row=taken.row[some], busy_watts=taken.busy_watts[some], idle_watts=taken.idle_watts[some])
+        back = np.searchsorted(some, same[mine])
+        seen = Averages._make(each[back] for each in observe(template, layout.kind, layout.accounts, part, room))
+        whole = None
+        if what:
+            room = Totals._make(each[back] if len(each) else each for each in room)
+            whole = _whole(layout, seen, room, map(partial(Line, graph, template), room.start, room.end))
+        average = steady_of(seen, layout.devices, layout.cells)
+        yield mine.tolist(), Observed(average, seen.stale, part.idle_watts[back].T, whole)
 
 
-def _wholes(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Line | None]) -> Iterator[Whole]:
+def _whole(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Line]) -> Whole:
     """Return whole runs: of each batch's time, its checkpoint is what checkpoints expose of a mean one, if it is that long."""
     logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
     exposed = seen.cells[:, logs, EXPOSED].sum(axis=1)
     ends = room.ends.copy()
     ends[:, -1] = room.makespan
     waits = np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)).sum(axis=1)
-    busy, joules = np.zeros((2, len(ends), len(layout.devices)))
+    busy, joules = np.zeros((2, len(layout.devices), len(ends)))
     kept = np.zeros(len(ends))
     for c, (stage, name) in enumerate(layout.cells):
-        busy[:, layout.devices.index(name)] += room.cells[:, c, 0]
-        joules[:, layout.devices.index(name)] += room.cells[:, c, 1]
+        busy[layout.devices.index(name)] += room.cells[:, c, 0]
+        joules[layout.devices.index(name)] += room.cells[:, c, 1]
         kept += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
-    works = map(Worked, busy, joules, room.written.tolist(), room.media.tolist())
-    return map(Whole, room.makespan.tolist(), works, waits.tolist(), kept.tolist(), lines)
+    work = Worked(busy, joules, room.written, room.media)
+    return Whole(room.makespan, work, waits, kept, lines if len(room.start) else repeat(None))

@@ -45,7 +45,11 @@ def machine_of(scenario: Scenario) -> Machine:
     behind_link = chosen.memory == "dram" and "cxl" in chosen.devices
     factor = prod([device.drawn_per_joule for device in parts.values()])
     in_host = {"dram"} if not behind_link and "host" in parts else set()
-    devices = {name: _powered(scenario.machine, name, name in in_host, factor) for name in parts}
+    same = factor == 1 and not scenario.machine.constant_power
+    devices = {
+        name: part if same and name not in in_host else _powered(scenario.machine, name, name in in_host, factor)
+        for name, part in parts.items()
+    }
     return Machine(scenario, chosen, system.log_policy(scenario, chosen), devices)
 
 
@@ -136,7 +140,7 @@ def _sized(scenario: Scenario) -> Fit:
 
     def reached(count: int) -> float:
         m = machine_of(fit(on(scenario, count)).scenario)
-        return scenario.data.batch_size / expected_line(m).steady.step
+        return float(scenario.data.batch_size / expected_line(m).steady.step)
 
     low, high, best, fastest = first - 1, first, first, 0.0
     while high <= min(most, PATIENCE * best + 1):

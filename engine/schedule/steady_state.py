@@ -1,16 +1,16 @@
 """A steady state: step time, exposed and busy seconds, and joules, per batch and device."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..core.arrays import Row
+from ..core.arrays import InColumns, Number, Row
 from .kernels.template import Averages
 
-Cell = tuple[str, str, float, float, float]
+Cell = tuple[str, str, Number, Number, Number]
 
 
 @dataclass(frozen=True)
-class Steady:
+class Steady(InColumns):
     """Averages over the batches after the first two, in seconds, joules and bytes per batch.
 
     `exposed` is by task, `busy`, `dynamic` (amounts and power swing) and `static` by device; `written` is what
@@ -18,17 +18,17 @@ class Steady:
     stage, device, busy seconds, exposed seconds, joules.
     """
 
-    step: float
-    exposed: tuple[float, ...]
-    busy: Mapping[str, float]
-    dynamic: Mapping[str, float]
-    static: Mapping[str, float]
-    written: float
-    media_written: float
+    step: Number
+    exposed: tuple[Number, ...]
+    busy: Mapping[str, Number]
+    dynamic: Mapping[str, Number]
+    static: Mapping[str, Number]
+    written: Number
+    media_written: Number
     cells: tuple[Cell, ...]
 
     @property
-    def energy(self) -> float:
+    def energy(self) -> Number:
         """Joules of a batch, all powered devices."""
         return sum(self.dynamic.values()) + sum(self.static.values())
 
@@ -40,24 +40,13 @@ class Steady:
             for stage, name, busy, exposed, joules in self.cells
         )
 
-    def stage(self, name: str) -> float:
+    def stage(self, name: str) -> Number:
         """Exposed seconds of a stage."""
         return sum([cell[3] for cell in self.cells if cell[0] == name])
 
 
-def steadies(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Iterator[Steady]:
-    """Return the averages of each machine by the names of their devices and cells."""
-    columns = (found.step, found.exposed, found.busy, found.dynamic, found.static, found.cells, found.written, found.media)
-    return (
-        Steady(
-            step,
-            tuple(exposed),
-            dict(zip(devices, busy, strict=True)),
-            dict(zip(devices, dynamic, strict=True)),
-            dict(zip(devices, static, strict=True)),
-            user,
-            media,
-            tuple([(*cell, *amounts) for cell, amounts in zip(cells, each, strict=True)]),
-        )
-        for step, exposed, busy, dynamic, static, each, user, media in zip(*(column.tolist() for column in columns), strict=True)
-    )
+def steady_of(found: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Steady:
+    """Return the averages of machines, in columns, by the names of their devices and cells."""
+    busy, dynamic, static = (dict(zip(devices, each.T, strict=True)) for each in (found.busy, found.dynamic, found.static))
+    rows = tuple([(*cell, *each.T) for cell, each in zip(cells, found.cells.swapaxes(0, 1), strict=True)])
+    return Steady(found.step, tuple(found.exposed.T), busy, dynamic, static, found.written, found.media, rows)

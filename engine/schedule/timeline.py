@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Flags, Floats, Ints
+from ..core.arrays import Flags, Floats, Ints, Number
 from ..core.graph import TaskGraph
 from ..hardware.device import Device
 from .averages import schedule_alone
 from .kernels.template import Averages, ScheduleState, Taken, Template
 from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
-from .steady_state import Steady, steadies
+from .steady_state import Steady, steady_of
 
 BY_KIND = ("seconds", "joules", "stored", "written")
 Until = float | Floats  # an instant of a timeline in seconds, or those at which several runs of it ended
@@ -75,7 +75,7 @@ class Timeline(Line):
     @cached_property
     def steady(self) -> Steady:
         """Its averages over the batches after the first two."""
-        return next(steadies(self.averages, self.layout.devices, self.layout.cells))
+        return steady_of(self.averages, self.layout.devices, self.layout.cells).at(0)
 
     @cached_property
     def busy(self) -> Floats:
@@ -94,10 +94,10 @@ class Timeline(Line):
 class Worked(NamedTuple):
     """What was done of a timeline: seconds and joules by device, (V,), bytes stored into persistent memory and its media."""
 
-    busy: Floats
-    joules: Floats
-    written: float
-    media: float
+    busy: Number
+    joules: Number
+    written: Number
+    media: Number
 
 
 class Slow(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from ..core.constants import Constant
@@ -153,9 +153,13 @@ def powered(system: str, machine: MachineKnobs) -> dict[str, Device]:
 
 def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:
     """Return the names of the devices that a system powers."""
-    chosen = load("systems", system)
-    wanted = {"near-data": machine.near_data_compute, "wall": machine.energy_level == "wall"}
-    names = _bench(chosen) if machine.all_powered else (*chosen.devices, "wall")
+    return _named(system, machine.all_powered, machine.near_data_compute, machine.energy_level == "wall")
+
+
+@cache
+def _named(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
+    chosen, wanted = load("systems", system), {"near-data": near_data, "wall": wall}
+    names = _bench(chosen) if all_powered else (*chosen.devices, "wall")
     return tuple(name for name in names if wanted.get(name, True))
 
 

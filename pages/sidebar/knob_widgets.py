@@ -121,12 +121,11 @@ def places(knob: Knob, held: Any, given: Sequence[float] = ()) -> dict[str, str]
 
 
 def _aligned(knob: Knob, held: Any, given: Sequence[float]) -> dict[str, str]:
-    """Return one place for each given number; of an automatic knob auto is the one at its value."""
+    """Return one place for each given number; the held value, or auto, has the place nearest to what is in force."""
     scenario = session.scenario()
-    own = in_force(scenario, knob.path).value if held is None else None
-    nearest = min(given, key=lambda number: abs(number - own)) if own is not None else None
-    labels = {number: stop_label(scenario, knob, number) for number in given}
-    found = {AUTO if number == nearest else knobs.write(knob, number): label for number, label in labels.items()}
+    own = in_force(scenario, knob.path).value if held is None else held
+    nearest = given[0] if own is None else min(given, key=lambda number: abs(number - own))
+    found = {knobs.write(knob, held if one == nearest else one): stop_label(scenario, knob, one) for one in given}
     return {text: f"{AUTO}, {label}" if text == AUTO else label for text, label in found.items()}
 
 

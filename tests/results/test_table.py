@@ -11,7 +11,6 @@ from weakref import ref
 import pytest
 
 from engine.errors import BadFile
-from engine.results import csv_table
 from engine.results.csv_table import check_writable, csv_text, write_atomically
 from engine.results.perfetto import chrome_trace
 from engine.results.result import Result
@@ -54,8 +53,7 @@ def test_rows_with_different_parts_have_the_columns_of_both_and_empty_cells_wher
     assert [second[name] for name in cells] == ["", "40", "", "1.194"]
 
 
-def test_results_are_taken_one_by_one_so_that_memory_holds_the_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_table, "MOST_IN_MEMORY", 1)
+def test_results_are_taken_one_by_one_so_that_memory_holds_the_text_alone() -> None:
     made: list[ref[Result]] = []
 
     def taken() -> Iterator[Result]:
