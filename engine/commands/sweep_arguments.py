@@ -75,7 +75,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
-    """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set."""
+    """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set.
+
+    Raises BadInput, also for a link that keeps words (only=), which the page filters by.
+    """
+    if kept_words := chosen.start.questions.only:
+        raise BadInput(
+            f"The link keeps the points with {kept_words[0][:80]} (only=); leave that out and give --axis these values."
+        )
     given = tuple(parse(text) for text in (*chosen.start.axes, *arguments.axis))
     return given or tuple(axis for axis in suggested_axes.axes(chosen.scenario) if axis.path not in chosen.settings)
 
