@@ -12,7 +12,7 @@ from .amounts.expected import expected_amounts
 from .core import process
 from .core.memo import remembered
 from .registry import load
-from .results.explanation import ESTIMATED, passes, report_result, unscheduled_result
+from .results.explanation import ESTIMATED, passes, report_result, too_late, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario
@@ -47,8 +47,9 @@ def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
 def _result(point: DesignPoint, observed: Observed) -> Result:
     scenario, line = point.scenario, observed.whole.line if observed.whole else None
     guessed = f"Estimated with the generator's popularity {scenario.data.popularity!r}; a full run counts the file's own ids."
-    notes = (*((guessed,) if scenario.data.digest else ()), *passes(scenario))
-    batches = scenario.run.batches
+    batches, step = scenario.run.batches, observed.average.step
+    late = too_late(scenario, batches * step, step)
+    notes = (*((guessed,) if scenario.data.digest else ()), *passes(scenario), *late)
     report = undisturbed_report(point, observed, _whole(observed.average, batches), batches)
     return report_result(scenario, report, ESTIMATED, notes, line)
 

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from ..core.arrays import Row
 from ..errors import CannotRun
+from ..faults.fault import strikes
 from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
 from ..schedule.evaluate import NotScheduled
@@ -20,6 +21,7 @@ ESTIMATED = "estimated from expected accesses, without faults"
 IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not from the start
 AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN_RECOVERY)
 LISTED = attrgetter(*AT)
+LATEST, FILL, MOST_STRIKES = 1.05, 2, 1000  # an estimate may be short by 5 % and by filling the pipeline, in batches
 
 
 def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
@@ -76,6 +78,26 @@ def _missed(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     late = {path: [at for at in listed if at >= elapsed] for path, listed in zip(AT, LISTED(asked), strict=True)}
     told = f"is after the end of the run at {elapsed:.4g} s; it never struck."
     return tuple(f"{path}={min(some):g} {told}" for path, some in late.items() if some)
+
+
+def too_late(asked: Scenario, elapsed: float, step: float) -> tuple[str, ...]:
+    """Return a sentence for each list of instants that an estimate of these seconds shows to be after the run's end.
+
+    The end is taken late: an estimate can be short, and what a stop costs beside its outage is at most known.
+    """
+    if not any(LISTED(asked)):
+        return ()
+    end = LATEST * (elapsed + FILL * step)
+    for count, strike in enumerate(strikes(asked)):
+        if strike.at >= end:
+            break
+        if count == MOST_STRIKES:
+            return ()
+        end += (2 * (strike.detect + strike.repair + asked.faults.restart_seconds) + elapsed) * strike.kind.stops
+    late = {path: [at for at in listed if at >= end] for path, listed in zip(AT, LISTED(asked), strict=True)}
+    told = f"cannot strike, since the run ends before, after about {elapsed:.3g} s without faults"
+    remedy = "choose an earlier instant, or more batches."
+    return tuple(f"{KNOBS[path].label} {min(some):g} s {told}; {remedy}" for path, some in late.items() if some)
 
 
 def passes(asked: Scenario) -> tuple[str, ...]:
