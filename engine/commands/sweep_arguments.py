@@ -122,9 +122,11 @@ def print_answers(one: SweepQuestions, sweep: Sweep, columns: Columns, rank: Arr
     if one.objectives:
         best = knee(columns, one.objectives, rank)
         print(finding(columns, one.objectives, rank) + _at(sweep, best, fine), file=sys.stderr)
+    keeps = kept(columns, one.bounds)
+    among = f"among the {int(keeps.sum()):,} points that keep the bounds" if one.bounds else ""
     for name in one.matters:
-        for share in shares(sweep, np.asarray(columns[name], dtype=float)[fine]):
-            print(share.sentence(name), file=sys.stderr)
+        for share in shares(sweep, np.where(keeps, np.asarray(columns[name], dtype=float), np.nan)[fine]):
+            print(share.sentence(name, among), file=sys.stderr)
 
 
 def _at(sweep: Sweep, row: int | None, fine: Array) -> str:

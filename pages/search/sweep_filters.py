@@ -9,8 +9,10 @@ import streamlit as st
 from engine.analysis.objective import Constraint, column, constraint
 from engine.analysis.over_weeks import WEEKS
 from engine.errors import nearest
+from engine.scenario import knobs
 from engine.scenario.keys import How
-from engine.sweep.axes import parse
+from engine.scenario.scenario import KNOBS
+from engine.sweep.axes import Axis, parse
 from engine.sweep.links import MOST_BOUNDS, Questions
 from pages.common import session
 from pages.search import sweep_table
@@ -43,6 +45,16 @@ def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
 def held() -> tuple[Limit, ...]:
     """Return the filters that are set."""
     return tuple(st.session_state.get(FILTERS, ()))
+
+
+def axes(swept: Iterable[Axis]) -> tuple[Axis, ...]:
+    """Return the axes with the words alone that the filters keep."""
+    only = {limit.name: limit.words for limit in held() if isinstance(limit, Words)}
+    return tuple(_kept(axis, only[axis.path]) if axis.path in only else axis for axis in swept)
+
+
+def _kept(axis: Axis, words: Sequence[str]) -> Axis:
+    return Axis(axis.path, tuple(value for value in axis.values if knobs.write(KNOBS[axis.path], value) in words))
 
 
 def add(limits: Iterable[Limit]) -> None:

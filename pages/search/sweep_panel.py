@@ -49,8 +49,9 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
 
 def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, base: Result | None, ended: bool) -> str:
     found = sweep_findings.finding(rows, sweep.axes, metric, base)
-    shares = sweep_findings.shares(sweep, table, metric) if ended and len(sweep.axes) > 1 else ()
-    return f"{found} {shares[0].sentence(metric)}" if shares and shares[0].alone else found
+    shares = sweep_findings.shares(sweep, rows, metric) if ended and len(sweep.axes) > 1 else ()
+    among = sweep_findings.among(rows, table)
+    return f"{found} {shares[0].sentence(metric, among)}" if shares and shares[0].alone else found
 
 
 def _views(view: View) -> Figure | None:

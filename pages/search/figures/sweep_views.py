@@ -174,14 +174,14 @@ def parallel(view: View) -> Figure | None:
 
 def matters(view: View) -> Figure | None:
     """Draw how much of the metric's variance each knob explains."""
-    shares = sweep_findings.shares(view.sweep, view.table, view.metric)
+    shares, among = sweep_findings.shares(view.sweep, view.rows, view.metric), sweep_findings.among(view.rows, view.table)
     if not shares or not shares[0].high:
-        st.caption("This result is the same everywhere, so no knob matters.")
+        st.caption(f"This result is the same {among or 'everywhere'}, so no knob matters.")
         return None
-    st.markdown(plain(" ".join(share.sentence(view.metric) for share in shares[:2])))
+    st.markdown(plain(" ".join(share.sentence(view.metric, among) for share in shares[:2])))
     figure = sweep_figures.matters(shares, view.metric)
     st.vega_lite_chart(figure.marks, figure.spec, key="matters", alt=figure.alt)
-    st.caption(f"{figure.note} Filters do not act here.")
+    st.caption(figure.note)
     return figure
 
 

@@ -1,7 +1,9 @@
 """The page Sweep: does it answer first, draw each view, filter, find the cheapest, pin, and keep its question in the link?"""
 
+import numpy as np
 import pytest
 
+from engine.analysis import importance
 from engine.analysis.over_weeks import over_weeks
 from engine.estimates import estimates
 from engine.scenario.presets import preset
@@ -114,6 +116,27 @@ def test_a_running_full_sweep_is_found_by_a_link_that_any_preset_began(opened, m
 )
 def test_a_link_that_shows_what_its_sweep_has_not_is_refused(opened, more, says):
     assert says in opened(f"{QUERY}&{more}", "search").error[0].value.replace("\\", "")
+
+
+def test_a_filtered_answer_is_filtered_whole(opened, page):
+    assert "among the" not in words(page), "over all points nothing is left out"
+    step = "Step time [ms]"
+    app = opened(f"{QUERY}&only=system:cxl&view=what-matters", "sweep")
+    rows = [one for one in SWEEP if one.system == "cxl"]
+    values = np.array([fakes.estimate(one).results[step] if one in rows else np.nan for one in SWEEP])
+    first, second, *_ = importance.shares(SWEEP, values)
+    among = "among the 6 points that pass the filters"
+    assert f"Best Step time: {np.nanmin(values):.3g} ms" in words(app)
+    assert first.alone > 0.5 and all(share.sentence(step, among) in words(app) for share in (first, second))
+    assert importance.shares(SWEEP, [fakes.estimate(one).results[step] for one in SWEEP]) != importance.shares(SWEEP, values)
+    app.segmented_control(key="view").set_value("Pareto").run()
+    assert "on the front" in words(app) and len(rows) == 6
+    app.selectbox(key="evaluations").set_value(200)
+    app.button(key="search axes").click().run()
+    (front,) = [held.value for held in app.dataframe if "Open" in held.value.columns]
+    assert {links.read(row).scenario.system for row in front["Open"]} == {"cxl"}, "a search keeps to words, too"
+    pmem = opened(f"{QUERY}&only=system:pmem&view=what-matters", "sweep")
+    assert f"This result is the same {among}, so no knob matters." in words(pmem), "though it is not the same everywhere"
 
 
 LOST = "Lost work over weeks [h]"
