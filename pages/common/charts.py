@@ -23,6 +23,7 @@ AGAINST = {
 EVENTS = {"fault": "#c23b3b", "fault in recovery": "#7a1f1f", "recovered": "#4fa64a", "other event": "#b7791f"}
 HEIGHT, TEETH, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a break; rows for the numbers of faults
 Break = tuple[float, float, float]
+FIT: Spec = {"autosize": {"type": "fit-x", "contains": "padding"}}  # the width is the page's, the height that of the plot itself
 CURVE = "#d9622b"
 SMOOTH = 20  # batches on either side of the mean loss
 
@@ -34,7 +35,7 @@ def axis(title: str, **more: Any) -> Spec:
 
 def rows(pixels: int) -> Spec:
     """Return a height that grows with the number of rows; the width is the page's."""
-    return {"height": {"step": pixels}, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return {**FIT, "height": {"step": pixels}}
 
 
 @cache
@@ -170,7 +171,8 @@ def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = ()) 
         {"field": field, "title": title, "type": "quantitative", "format": ".5f"},
     ]
     layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
-    return {"height": HEIGHT, "layer": [*layers, *_outages(time), *(_break(*one, n) for n, one in enumerate(cut))]}
+    broken = [_break(*one, n) for n, one in enumerate(cut)]
+    return {**FIT, "height": HEIGHT, "layer": [*layers, *_outages(time), *broken]}
 
 
 def _elapsed(breaks: tuple[Break, ...]) -> str:
@@ -231,20 +233,12 @@ def _outages(x: Spec) -> list[Spec]:
             {"calculate": f"indexof({list(EVENTS)}, datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
         ],
         "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
-        "encoding": {
-            "x": x,
-            "color": {"field": "sort", **colour, "legend": {"orient": "top", "title": None}},
-            "tooltip": tip,
-        },
+        "encoding": {"x": x, "color": {"field": "sort", **colour, "legend": {"orient": "top", "title": None}}, "tooltip": tip},
     }
+    row = {"field": "row", "type": "quantitative", "scale": None}
     number = {
         "transform": [{"filter": "isValid(datum.number)"}, {"calculate": f"8 + 13 * ((datum.number - 1) % {ROWS})", "as": "row"}],
         "mark": {"type": "text", "align": "left", "dx": 3, "fontSize": 11, "fontWeight": 600, "color": EVENTS["fault"]},
-        "encoding": {
-            "x": x,
-            "y": {"field": "row", "type": "quantitative", "scale": None},
-            "text": {"field": "number"},
-            "tooltip": tip,
-        },
+        "encoding": {"x": x, "y": row, "text": {"field": "number"}, "tooltip": tip},
     }
     return [rule, number]

@@ -21,7 +21,7 @@ from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.common import session
-from pages.common.charts import EVENTS, INK, ROWS, Spec, axis
+from pages.common.charts import EVENTS, FIT, INK, ROWS, Spec, axis
 from pages.common.plain import plain
 
 STEP = "Step time [ms]"
@@ -178,4 +178,4 @@ def spec() -> Spec:
     y = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [ROWS, -0.7]}}
     text = {"type": "text", "align": "left", "dx": 4, "fontWeight": 600, "color": EVENTS["fault"]}
     number = {**only, "mark": text, "encoding": {"x": x, "y": y, "text": {"field": "number"}, "tooltip": tip}}
-    return {"height": 84, "layer": [place, rule, number]}
+    return {**FIT, "height": 84, "layer": [place, rule, number]}
