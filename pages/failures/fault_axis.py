@@ -55,8 +55,8 @@ def draw(scenario: Scenario, result: Result) -> None:
 
     def clicked() -> None:
         found = st.session_state[key].selection.get("drop") or []
-        st.session_state[TURN] += 1  # a fresh chart, without the choice
         if found:
+            st.session_state[TURN] += 1  # a fresh chart, without the choice
             _drop(scenario, step, int(found[0]["batch"]))
 
     alt = "Faults over the progress of the run; the number beside it drops one, too"
