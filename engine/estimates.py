@@ -14,7 +14,7 @@ from .core import process
 from .core.arrays import Number
 from .core.memo import remembered
 from .registry import load
-from .results.explanation import ESTIMATED, passes, report_results, rounded_up, unscheduled_result
+from .results.explanation import ESTIMATED, passes, report_results, rounded_up, too_late, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario
@@ -52,13 +52,19 @@ def _results(points: Sequence[DesignPoint], seen: Observed) -> list[Result]:
     batches = np.array([scenario.run.batches for scenario in scenarios])
     report = undisturbed_report(points, seen, _scaled(seen.average, batches), batches)
     lines = seen.whole.lines if seen.whole else repeat(None)
-    return report_results(scenarios, report, ESTIMATED, map(_notes, points), lines)
+    notes = [_notes(point, step) for point, step in zip(points, np.atleast_1d(seen.average.step).tolist(), strict=True)]
+    return report_results(scenarios, report, ESTIMATED, notes, lines)
 
 
-def _notes(point: DesignPoint) -> tuple[str, ...]:
+def _notes(point: DesignPoint, step: float) -> tuple[str, ...]:
     s = point.scenario
     guessed = f"Estimated with the generator's popularity {s.data.popularity!r}; a full run counts the file's own ids."
-    return (*((guessed,) if s.data.digest else ()), *passes(s), *rounded_up(s, point.machine))
+    return (
+        *((guessed,) if s.data.digest else ()),
+        *passes(s),
+        *rounded_up(s, point.machine),
+        *too_late(s, s.run.batches * step, step),
+    )
 
 
 @remembered(most=256)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.errors import EmberpoolError
-from pages.common import address, downloads, frame, session
+from pages.common import address, downloads, estimates, frame, session
 from pages.common.plain import plain
 from pages.failures import campaigns, close_up_panel, crash_viewer, effects_panel, fault_charts, fault_settings, fault_tables
 
@@ -23,6 +23,8 @@ if found is None or not any(one.runs for one in found.protected):
 
 st.header(plain(fault_tables.finding(found, scenario)), anchor=False)
 st.caption(plain(fault_tables.setting(found, scenario)))
+ratio = estimates.of(scenario).results.get("Effective training time ratio")
+st.caption(plain(fault_tables.under_own_log(found, scenario, ratio)))
 fault_settings.draw(scenario)
 chosen = found.of(scenario.policy.protection)
 if chosen.refused:

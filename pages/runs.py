@@ -14,7 +14,8 @@ REFRESH_SECONDS = 2.0
 
 frame.guard()
 history_runs.find()
-address.share("runs", history_runs.SHARED, links.Questions(runs=st.session_state.get(history_runs.SAID, ())))
+questions = history_runs.asked()
+address.share("runs", history_runs.SHARED, questions)
 st.header("What did I run?", anchor=False)
 history_runs.draw_missing()
 known = history.count(runs.STORE)
@@ -29,11 +30,13 @@ if not known:
     st.stop()
 st.caption(fullness(quota.usage(runs.STORE)), help="python -m engine serve --quota-GiB sets how much it may use.")
 hint = "words of a title; done, running, failed or pinned; #7 #12"
-words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS)
+words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=links.MOST_WORDS)
 
 
 def draw() -> None:
-    """Draw the requests and what was chosen of them; another choice changes the link above, too."""
+    """Draw the requests and what was chosen of them; another choice or metric changes the link above, too."""
+    if history_runs.asked() != questions:
+        st.rerun()
     entries = history.entries(runs.STORE, words, MOST)
     if not entries and not words:
         st.rerun()  # the last one has just been deleted

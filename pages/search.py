@@ -11,6 +11,7 @@ from pages.common import address, estimates, frame, runs, session
 from pages.common.numbers import duration
 from pages.common.plain import plain
 from pages.search import axes_panel, pinned, sweep_filters, sweep_panel, sweep_runs
+from pages.search.figures import sweep_views
 
 frame.guard()
 scenario = session.scenario()
@@ -18,7 +19,7 @@ address_bar = st.container()
 st.header("Which design?", anchor=False)
 axes, sample = axes_panel.asked()
 sweep = axes_panel.swept_or_error(scenario, axes, sample)
-how = st.session_state.get(axes_panel.EXACT) or "estimate"
+how = axes_panel.how()
 good = not isinstance(sweep, EmberpoolError)
 link = links.link(scenario, session.base(), "search", axes, questions=links.Questions(sample)) if good else ""
 st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how, link) is None)
@@ -26,7 +27,14 @@ label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
     axes_panel.draw(axes)
-questions = sweep_filters.questions(sample, pinned.text(sweep.digest)) if good else links.Questions()
+
+
+def asked() -> links.Questions:
+    """Return what the page is asked now, as its link says it."""
+    return sweep_filters.questions(sample, pinned.text(sweep.digest), how, sweep_views.first(sweep.axes))
+
+
+questions = asked() if good else links.Questions()
 with address_bar:
     address.bar("search", axes if good else (), questions=questions)
 if not good:
@@ -61,11 +69,12 @@ def progress(status: Status | None) -> None:
 
 
 def results(status: Status | None) -> None:
-    """Draw what is finished; a filter or a pin that was changed here changes the link above, too."""
-    if sweep_filters.questions(sample, pinned.text(sweep.digest)) != questions:
+    """Draw what is finished; a filter, a pin, a metric or a view that was changed here changes the link above, too."""
+    if asked() != questions:
         st.rerun()
     table = sweep_runs.table(sweep, how, status)
-    sweep_panel.draw(sweep, table, how, link, base(), ended=status is None or status.ended)
+    seen = links.link(scenario, session.base(), "search", axes, questions=questions)
+    sweep_panel.draw(sweep, table, how, seen, base(), ended=status is None or status.ended)
 
 
 sweep_runs.follow(lambda: sweep_runs.status(sweep, how, link), len(sweep), progress, results)

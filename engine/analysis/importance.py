@@ -29,11 +29,12 @@ class Share:
     high: float
     total: float | None = None
 
-    def sentence(self, metric: str) -> str:
-        """Say what the knob explains, and whether it does so alone."""
+    def sentence(self, metric: str, among: str = "") -> str:
+        """Say what the knob explains, `among` which points if not all, and whether it does so alone."""
         total = self.alone if self.total is None else self.total
         more = f", and with other knobs together {_percent(total)}" if total >= self.alone + 0.05 else ""
-        return f"{known(self.path).label} explains {_percent(self.alone)} of the variance of {short(metric).lower()}{more}."
+        of = f"of the variance of {short(metric).lower()}{' ' * bool(among)}{among}"
+        return f"{known(self.path).label} explains {_percent(self.alone)} {of}{more}."
 
 
 def shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[Share, ...]:

@@ -4,8 +4,9 @@ from itertools import chain
 
 from ..crashcheck.view import view
 from ..errors import BadInput
+from ..scenario.scenario import KNOBS
 from ..sweep import links
-from .objective import constraint, objectives
+from .objective import column, constraint, objectives
 
 
 def read(url: str) -> links.Opened:
@@ -21,9 +22,16 @@ def checked(opened: links.Opened) -> links.Opened:
             objectives(questions.pareto)
         for bound in questions.where:
             constraint(bound)
+        if questions.metric:
+            _shown(questions.metric)
     if opened.crash:
         view(opened.crash)
     return opened
+
+
+def _shown(metric: str) -> None:
+    if column(metric) in KNOBS:
+        raise BadInput(f"The link shows metric={metric[:80]!r}, which is a knob; write a result, such as metric=Step time [ms].")
 
 
 def opened_or_error(pairs: links.Pairs) -> links.Opened | BadInput:

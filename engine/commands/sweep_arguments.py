@@ -75,7 +75,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
-    """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set."""
+    """Return the axes asked for, a link's first; without any, those of the grid to begin with, but for knobs that were set.
+
+    Raises BadInput, also for a link that keeps words (only=), which the page filters by.
+    """
+    if kept_words := chosen.start.questions.only:
+        raise BadInput(
+            f"The link keeps the points with {kept_words[0][:80]} (only=); leave that out and give --axis these values."
+        )
     given = tuple(parse(text) for text in (*chosen.start.axes, *arguments.axis))
     return given or tuple(axis for axis in suggested_axes.axes(chosen.scenario) if axis.path not in chosen.settings)
 
@@ -115,9 +122,11 @@ def print_answers(one: SweepQuestions, sweep: Sweep, columns: Columns, rank: Arr
     if one.objectives:
         best = knee(columns, one.objectives, rank)
         print(finding(columns, one.objectives, rank) + _at(sweep, best, fine), file=sys.stderr)
+    keeps = kept(columns, one.bounds)
+    among = f"among the {int(keeps.sum()):,} points that keep the bounds" if one.bounds else ""
     for name in one.matters:
-        for share in shares(sweep, np.asarray(columns[name], dtype=float)[fine]):
-            print(share.sentence(name), file=sys.stderr)
+        for share in shares(sweep, np.where(keeps, np.asarray(columns[name], dtype=float), np.nan)[fine]):
+            print(share.sentence(name, among), file=sys.stderr)
 
 
 def _at(sweep: Sweep, row: int | None, fine: Array) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.arrays import Row
 from ..errors import CannotRun
+from ..faults.fault import strikes
 from ..hardware.devices.pmem import told_modules
 from ..run.run import Run
 from ..scenario.scenario import KNOBS, Scenario
@@ -24,6 +25,7 @@ ESTIMATED = "estimated from expected accesses, without faults"
 IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not from the start
 AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN_RECOVERY)
 LISTED = attrgetter(*AT)
+LATEST, FILL, MOST_STRIKES = 1.05, 2, 1000  # an estimate may be short by 5 % and by filling the pipeline, in batches
 
 
 def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
@@ -94,6 +96,26 @@ def rounded_up(asked: Scenario, machine: Machine) -> tuple[str, ...]:
         f"machine.pmem_capacity_GB={wanted:.15g} is rounded up to whole modules: {told_modules(settled)}, which are "
         f"{settled.pmem_capacity_GB:.15g} GB.",
     )
+
+
+def too_late(asked: Scenario, elapsed: float, step: float) -> tuple[str, ...]:
+    """Return a sentence for each list of instants that an estimate of these seconds shows to be after the run's end.
+
+    The end is taken late: an estimate can be short, and what a stop costs beside its outage is at most known.
+    """
+    if not any(LISTED(asked)):
+        return ()
+    end = LATEST * (elapsed + FILL * step)
+    for count, strike in enumerate(strikes(asked)):
+        if strike.at >= end:
+            break
+        if count == MOST_STRIKES:
+            return ()
+        end += (2 * (strike.detect + strike.repair + asked.faults.restart_seconds) + elapsed) * strike.kind.stops
+    late = {path: [at for at in listed if at >= end] for path, listed in zip(AT, LISTED(asked), strict=True)}
+    told = f"cannot strike, since the run ends before, after about {elapsed:.3g} s without faults"
+    remedy = "choose an earlier instant, or more batches."
+    return tuple(f"{KNOBS[path].label} {min(some):g} s {told}; {remedy}" for path, some in late.items() if some)
 
 
 def passes(asked: Scenario) -> tuple[str, ...]:

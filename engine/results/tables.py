@@ -18,6 +18,7 @@ from .report import Report
 SHOWN_BATCHES = 3
 FROM_BATCH = 4
 MOST_POINTS = 2000
+AGAIN, MOST_AGAIN = "fault in recovery", 20  # further faults of one outage that are listed one by one
 SEEN = {
     "table": "no checksum covers a row that is used, and the table's digest is verified only after a dirty shutdown",
     "mlp": "no checksum covers the MLPs",
@@ -90,6 +91,8 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
     again = f" ({crash.outage.again} more during the recovery)" if crash.outage.again else ""
     what = f"{_where(crash.outage.strikes[0])} in batch {crash.batch}{again}"
     yield {"Elapsed [s]": crash.outage.at, "Kind": "fault", "Batch": crash.batch, "What": what}
+    for strike in crash.outage.strikes[1 : MOST_AGAIN + 1]:
+        yield {"Elapsed [s]": strike.at, "Kind": AGAIN, "Batch": crash.batch, "What": f"{_where(strike)}; recovery starts over"}
     if found.fatal:
         yield {"Elapsed [s]": crash.outage.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": found.fatal}
         return

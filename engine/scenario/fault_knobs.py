@@ -147,11 +147,11 @@ class Faults:
         acts="full run",
     )
     weibull_shape: float = _number(1.0, "Weibull shape", "Of random intervals; 1: exponential, below: infant mortality.", 0.2, 10)
-    repair_median_seconds: float = _seconds(0.0, "Repair time", "Median, from the notice to the restart.")
+    repair_median_seconds: float = _seconds(0.0, "Repair median", "From the notice to the restart.")
     repair_sigma: float = _number(0.0, "Repair spread", "Deviation of its logarithm.", 0, 3, "faults.repair_median_seconds")
-    detect_seconds: float = _seconds(30.0, "Detection time", "Median, from the fault to its notice.")
+    detect_seconds: float = _seconds(30.0, "Detection median", "From the fault to its notice.")
     detect_sigma: float = _number(0.0, "Detection spread", "Deviation of its logarithm.", 0, 3, "faults.detect_seconds")
-    restart_seconds: float = _seconds(120.0, "Restart time", "Process start, before the restore.")
+    restart_seconds: float = _seconds(120.0, "Process start", "How long it takes, before the restore.")
     seed: int = knob(1, "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
 
 

@@ -1,16 +1,17 @@
 """Links: a whole scenario as text, by a preset and what differs, plus the versions it was made with.
 
 `/design?preset=NAME&KNOB=VALUE&v=2&model=0.6`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
-`sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `pareto=Step time [ms],Capital cost [USD]`, and
-`pins=3,17`, its pinned points counted from 1. `against=dram` is the baseline and `within=10` the target of every answer, in
-percent of the baseline's step time. What Runs compares is `run=estimate:/search?...` once per request: how it
-is computed, and the link that reopens it. A crash state of the log protocol adds its replay line, `crash=v1:...`.
-Knobs that had another name or unit when a link was made are opened as those of today, and the banner says so.
+`sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `only=KNOB:V1,V2` once per list of words,
+`pareto=Step time [ms],Capital cost [USD]`, `mode=full`, and `pins=3,17`, its pinned points counted from 1. What a page shows
+of it is `metric=AUC` and `view=pareto`. `against=dram` is the baseline and `within=10` the target of every answer, in
+percent of the baseline's step time. What Runs looks for is `find=WORDS`, and what it compares is `run=estimate:/search?...`
+once per request: how it is computed, and the link that reopens it. A crash state of the log protocol adds its replay line,
+`crash=v1:...`. Knobs that had another name or unit when a link was made are opened as those of today, and the banner says so.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import get_args
 from urllib.parse import parse_qsl, quote
 
@@ -26,9 +27,12 @@ from . import axes as sweep_axes
 from .sweep import sampling
 
 MOST_CHARACTERS = 8000
-MOST_BOUNDS, MOST_PINS, MOST_RUNS = 20, 8, 8
+MOST_BOUNDS, MOST_PINS, MOST_RUNS, MOST_WORDS = 20, 8, 8, 200
 MOST_WITHIN = 1000
 NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
+ONE = ("sample", "pareto", "pins", "against", "within", "mode", "view", "metric", "find")
+SEVERAL = {"where": "where", "only": "only", "run": "runs"}  # parameters that come once each, by the field that holds them
+VIEW = re.compile("[a-z0-9-]{1,40}")
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 Pairs = list[tuple[str, str]]
 
@@ -37,8 +41,10 @@ Pairs = list[tuple[str, str]]
 class Questions:
     """What a sweep is asked, as written: which points, the bounds that they must keep, the objectives of a Pareto front.
 
-    `pins` are the points that were pinned, counted from 1, and `runs` the requests that Runs compares. `against` is the
-    system that answers are told against, and `within` the percent by which a machine may be slower: "" where left open.
+    `only` are the words that knobs must have, `mode` is how points are computed, `pins` are the points that were pinned,
+    counted from 1; `view` and `metric` are what a page shows. `against` is the system that answers are told against, and
+    `within` the percent by which a machine may be slower. `runs` are the requests that Runs compares, and `find` the words
+    that it looks for. All are "" or empty where left open.
     """
 
     sample: str = ""
@@ -48,14 +54,29 @@ class Questions:
     runs: tuple[str, ...] = ()
     against: str = ""
     within: str = ""
+    only: tuple[str, ...] = ()
+    mode: str = ""
+    view: str = ""
+    metric: str = ""
+    find: str = ""
 
     @property
     def pairs(self) -> Pairs:
         """The parameters that say so."""
-        one = {"pareto": self.pareto, "pins": self.pins, "against": self.against, "within": self.within}
-        once = {name: (value,) for name, value in one.items()}
-        said = {"sample": (self.sample,), "where": self.where, **once, "run": self.runs}
-        return [(name, value) for name, values in said.items() for value in values if value]
+        several = [(name, value) for name, field in SEVERAL.items() for value in getattr(self, field)]
+        return [(name, value) for name in ONE if (value := getattr(self, name))] + several
+
+    @property
+    def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The knobs that must have one of some words, as links write them; raises BadKnob or BadLink."""
+        listed = tuple(map(sweep_axes.parse, self.only))
+        wrong = next((text for text, axis in zip(self.only, listed, strict=True) if axis.span), None)
+        if wrong or len(listed) > MOST_BOUNDS or len({axis.path for axis in listed}) < len(listed):
+            raise BadLink(
+                f"The link's only={(wrong or self.only[0])[:80]!r} cannot be read; "
+                f"write only=KNOB:V1,V2 once per knob, for at most {MOST_BOUNDS}."
+            )
+        return tuple((axis.path, tuple(knobs.write(KNOBS[axis.path], value) for value in axis.values)) for axis in listed)
 
     @property
     def pinned(self) -> tuple[int, ...]:
@@ -90,7 +111,13 @@ class Questions:
             raise BadLink(
                 f"The link's target within={self.within[:20]!r} cannot be read; write a percentage from 0 to {MOST_WITHIN}."
             )
-        _ = self.pinned, self.compared  # reading them is their check
+        if self.mode and self.mode not in get_args(How):
+            raise BadLink(f"The link's mode={self.mode[:40]!r} is not known; write mode=estimate or mode=full.")
+        if self.view and not VIEW.fullmatch(self.view):
+            raise BadLink(f"The link's view={self.view[:80]!r} cannot be read; write a view's name, such as view=heat-map.")
+        if len(self.find) > MOST_WORDS:
+            raise BadLink(f"The link looks for words (find=) of {len(self.find)} characters; at most {MOST_WORDS} are allowed.")
+        _ = self.pinned, self.compared, self.words  # reading them is their check
 
 
 def _compared(text: str) -> tuple[How, str]:
@@ -147,6 +174,11 @@ def link(
     return f"/{page}?" + "&".join(parts)
 
 
+def in_mode(link: str, how: How) -> str:
+    """Return the link of a sweep so that it opens as its points were computed; any other link as it is."""
+    return f"{link}&mode=full" if how == "full" and "&axis=" in link and "&mode=" not in link else link
+
+
 def read(url: str) -> Opened:
     """Open a whole link, or the part behind its question mark; raises BadLink or BadKnob."""
     return open_pairs(_pairs(url))
@@ -169,7 +201,7 @@ def open_pairs(pairs: Pairs) -> Opened:
     """Open decoded parameters; nothing is ever dropped or replaced silently."""
     seen: dict[str, str] = {}
     axes: list[str] = []
-    several: dict[str, list[str]] = {"where": [], "run": []}
+    several: dict[str, list[str]] = {name: [] for name in SEVERAL}
     renamed: dict[str, str] = {}
     for name, written in pairs:
         if "\ufffd" in name + written or not (name + written).isprintable():
@@ -189,9 +221,8 @@ def open_pairs(pairs: Pairs) -> Opened:
     _check_link_version(seen.pop("v", str(version.LINK)))
     banner = _banner(seen.pop("model", version.MODEL), renamed)
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
-    where, runs = map(tuple, several.values())
-    questions = Questions(seen.pop("sample", ""), where, seen.pop("pareto", ""), seen.pop("pins", ""), runs)
-    questions = replace(questions, against=seen.pop("against", ""), within=seen.pop("within", ""))
+    one = {name: seen.pop(name, "") for name in ONE}
+    questions = Questions(**one, **{SEVERAL[name]: tuple(held) for name, held in several.items()})  # type: ignore[arg-type]
     questions.check()
     changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
     return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash, questions)
@@ -206,7 +237,7 @@ def _check_link_version(text: str) -> None:
 
 def _today(name: str, text: str) -> tuple[str, str]:
     """Return a parameter as it is written today: a knob, an axis or a bound of one, or an objective."""
-    if name in ("axis", "where"):
+    if name in ("axis", "where", "only"):
         return name, rewritten(text)
     if name == "pareto":
         return name, ",".join(rewritten(part) for part in text.split(","))

@@ -35,7 +35,7 @@ def open_link() -> str:
         return str(opened)
     if len(opened.axes) > MOST_AXES:
         return f"The link sweeps {len(opened.axes)} knobs, the page at most {MOST_AXES}; for more, run python -m engine sweep."
-    if refusal := _pin(opened):
+    if refusal := sweep_filters.refusal(opened.questions, opened.axes) or _pin(opened):
         return refusal
     try:
         session.put(opened.preset, opened.scenario if pairs else data_file.with_data(opened.scenario))
@@ -46,7 +46,8 @@ def open_link() -> str:
     question.put(opened.questions)
     axes_panel.put(opened.axes, opened.questions.sample)
     sweep_filters.put(opened.questions)
-    history_runs.put(opened.questions.compared)
+    session.ask(axes_panel.EXACT, opened.questions.mode)
+    history_runs.put(opened.questions)
     st.session_state.update({BANNER: opened.banner, WRITTEN: pairs, AT: monotonic()})
     return ""
 

@@ -3,7 +3,9 @@
 A chart's title stands above it as text, because it is a finding and changes; the specification never does.
 """
 
-from functools import cache
+from functools import cache, lru_cache
+from itertools import accumulate
+from math import ceil, log10
 from typing import Any
 
 from engine.core.graph import STAGES
@@ -13,7 +15,15 @@ Spec = dict[str, Any]
 INK = "#858b94"  # readable on white and on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
 FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
-AGAINST = {"running": "Simulated time without outages [s]", "elapsed": "Simulated time [s]", "batch": "Batch"}
+AGAINST = {
+    "running": "Simulated time without outages [s]",
+    "broken": "Simulated time, outages shortened [s]",
+    "batch": "Batch",
+}
+EVENTS = {"fault": "#c23b3b", "fault in recovery": "#7a1f1f", "recovered": "#4fa64a", "other event": "#b7791f"}
+HEIGHT, TEETH, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a break; rows for the numbers of faults
+Break = tuple[float, float, float]
+FIT: Spec = {"autosize": {"type": "fit-x", "contains": "padding"}}  # the width is the page's, the height that of the plot itself
 CURVE = "#d9622b"
 SMOOTH = 20  # batches on either side of the mean loss
 
@@ -25,7 +35,7 @@ def axis(title: str, **more: Any) -> Spec:
 
 def rows(pixels: int) -> Spec:
     """Return a height that grows with the number of rows; the width is the page's."""
-    return {"height": {"step": pixels}, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return {**FIT, "height": {"step": pixels}}
 
 
 @cache
@@ -145,28 +155,57 @@ def utilisation() -> Spec:
     }
 
 
-@cache
-def curve(field: str, title: str, against: str) -> Spec:
-    """Loss or AUC over one of AGAINST, with a rule at each fault and recovery; needs the frame of tables.curve.
+@lru_cache(maxsize=64)
+def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = ()) -> Spec:
+    """Loss or AUC over one of AGAINST, with a numbered rule at each fault; needs the frame of tables.curve, and its breaks.
 
-    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it.
+    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it. No line crosses an outage.
     """
-    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against])}
+    cut = breaks if against == "broken" else ()
+    labels = {"labelExpr": _elapsed(cut)} if cut else {}
+    time = {"field": against, "type": "quantitative", "axis": axis(AGAINST[against], **labels)}
     point = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
     tip = [
         {"field": "batch", "title": "Batch"},
-        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
+        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".6~g"},
         {"field": field, "title": title, "type": "quantitative", "format": ".5f"},
     ]
     layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
-    return {"height": 240, "layer": [*layers, _outages(time)]}
+    broken = [_break(*one, n) for n, one in enumerate(cut)]
+    return {**FIT, "height": HEIGHT, "layer": [*layers, *_outages(time), *broken]}
+
+
+def _elapsed(breaks: tuple[Break, ...]) -> str:
+    """Return the expression that says the simulated time at a place on a broken axis, and nothing inside a break."""
+    digits = max(ceil(-log10(min(end - start for start, end, _ in breaks))), 0)
+    hidden = [0.0, *accumulate(seconds - (end - start) for start, end, seconds in breaks)]
+    *said, after = (f"format(datum.value + {shift!r}, ',.{digits}~f')" for shift in hidden)
+    for (start, end, _), before in reversed(list(zip(breaks, said, strict=True))):
+        after = f"(datum.value <= {start!r} ? {before} : datum.value < {end!r} ? '' : {after})"
+    return after
+
+
+def _break(start: float, end: float, seconds: float, number: int) -> Spec:
+    """A toothed line down the middle of an outage that is drawn shorter than it is, with its length beside it."""
+    middle, tooth = (start + end) / 2, (end - start) / 8
+    points = [{"x": middle + tooth * (-1) ** n, "y": y} for n, y in enumerate(range(0, HEIGHT + 1, TEETH))]
+    x = {"field": "x", "type": "quantitative"}
+    line = {
+        "data": {"values": points},
+        "mark": {"type": "line", "color": INK, "strokeWidth": 1.5},
+        "encoding": {"x": x, "y": {"field": "y", "type": "quantitative", "scale": None}, "order": {"field": "y"}},
+    }
+    text = {"type": "text", "color": INK, "y": HEIGHT - 8 - 14 * (number % 3), "dx": 6, "align": "left", "fontSize": 11}
+    said = {"values": [{"x": middle, "says": f"{seconds:,.4g} s"}]}
+    label = {"data": said, "mark": text, "encoding": {"x": x, "text": {"field": "says"}}}
+    return {"layer": [line, label]}
 
 
 def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
     return {
         "transform": [{"filter": f"isValid(datum.{y['field']})"}],
         "mark": {"type": "line", "color": CURVE, **mark},
-        "encoding": {"x": x, "y": y, "order": {"field": "elapsed"}, "tooltip": tip},
+        "encoding": {"x": x, "y": y, "order": {"field": "elapsed"}, "detail": {"field": "part"}, "tooltip": tip},
     }
 
 
@@ -177,26 +216,29 @@ def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
         "window": [{"op": "mean", "field": y["field"], "as": "mean"}],
         "frame": [-SMOOTH, SMOOTH],
         "sort": [{"field": "elapsed"}],
+        "groupby": ["part"],
     }
     mean = _line(x, {**y, "field": "mean"}, tip, {"strokeWidth": 2.5})
     return [pale, {**mean, "transform": [*pale["transform"], window]}]
 
 
-def _outages(x: Spec) -> Spec:
-    return {
+def _outages(x: Spec) -> list[Spec]:
+    """A rule at each event, and over each fault its number; near faults' numbers stand under each other."""
+    colour = {"type": "nominal", "scale": {"domain": list(EVENTS), "range": list(EVENTS.values())}}
+    happened = {"field": "what", "title": "What happened"}
+    tip = [{"field": "kind", "title": "Event"}, {"field": "elapsed", "title": "Simulated time [s]", "format": ".6~g"}, happened]
+    rule = {
         "transform": [
             {"filter": "isValid(datum.kind)"},
-            {"calculate": "indexof(['fault', 'recovered'], datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
+            {"calculate": f"indexof({list(EVENTS)}, datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
         ],
         "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
-        "encoding": {
-            "x": x,
-            "color": {
-                "field": "sort",
-                "type": "nominal",
-                "scale": {"domain": ["fault", "recovered", "other event"], "range": ["#c23b3b", "#4fa64a", "#b7791f"]},
-                "legend": {"orient": "top", "title": None},
-            },
-            "tooltip": [{"field": "kind", "title": "Event"}, {"field": "what", "title": "What happened"}],
-        },
+        "encoding": {"x": x, "color": {"field": "sort", **colour, "legend": {"orient": "top", "title": None}}, "tooltip": tip},
     }
+    row = {"field": "row", "type": "quantitative", "scale": None}
+    number = {
+        "transform": [{"filter": "isValid(datum.number)"}, {"calculate": f"8 + 13 * ((datum.number - 1) % {ROWS})", "as": "row"}],
+        "mark": {"type": "text", "align": "left", "dx": 3, "fontSize": 11, "fontWeight": 600, "color": EVENTS["fault"]},
+        "encoding": {"x": x, "y": row, "text": {"field": "number"}, "tooltip": tip},
+    }
+    return [rule, number]

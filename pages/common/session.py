@@ -64,6 +64,32 @@ def shown(knob: Knob, value: Any) -> str | bool:
     return value if isinstance(value, bool) and not knob.optional else knobs.write(knob, value)
 
 
+def offer(name: str, options: Sequence[str], first: str) -> None:
+    """Set a widget that is about to be drawn to its last choice or a link's, to `first` where that is not on offer.
+
+    Streamlit forgets a widget's value with the widget, so that the choice is kept beside it.
+    """
+    if st.session_state.get(name) not in options:
+        wanted = st.session_state.get(_choice(name))
+        st.session_state[name] = wanted if wanted in options else first
+    st.session_state[_choice(name)] = st.session_state[name]
+
+
+def ask(name: str, choice: str) -> None:
+    """Take over a choice from a link, "" for none; before its widget is drawn."""
+    st.session_state.pop(name, None)
+    st.session_state[_choice(name)] = choice
+
+
+def choice(name: str) -> str:
+    """Return what was chosen, or what a link asked for; "" for neither."""
+    return str(st.session_state.get(name) or st.session_state.get(_choice(name), ""))
+
+
+def _choice(name: str) -> str:
+    return f"choice of {name}"
+
+
 def hold(paths: Iterable[str]) -> None:
     """Keep the values of knobs whose widgets are not drawn: Streamlit forgets a widget's value with the widget."""
     for path in paths:

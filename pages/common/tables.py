@@ -19,6 +19,8 @@ TIMELINE = {
 }
 TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc"}
 EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
+STRUCK, ENDS = ("fault", "fault in recovery"), ("recovered", "unrecoverable")
+GAP, MOST_GAPS = 0.08, 0.5  # shares of a broken axis that one outage has, and all of them together at most
 # A bar that dwarfs all others by this factor is cut, and says so, to this multiple of the next.
 DWARFED, CUT = 4.0, 1.3
 DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
@@ -76,15 +78,37 @@ def most_drawn(totals: Iterable[float]) -> float:
 def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:
     """Return training points and events in one frame, told apart by their empty columns.
 
-    `running` is the simulated time without what passed between each fault and its recovery.
+    `running` is the simulated time without outages, `broken` has each of them shortened; `part` counts the outages that
+    are over, `number` the faults.
     """
     frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
-    times = {kind: [row["Elapsed [s]"] for row in events if row["Kind"] == kind] for kind in ("fault", "recovered")}
-    down = sum(
-        ((frame["elapsed"].clip(fault, back) - fault) for fault, back in zip(times["fault"], times["recovered"], strict=False)),
-        start=0.0 * frame["elapsed"],
-    )
-    return frame.assign(running=frame["elapsed"] - down)
+    at, down, over, part = frame["elapsed"].astype(float), 0.0 * frame["elapsed"], 0.0 * frame["elapsed"], 0
+    for began, ended in outages(events):
+        inside = at.clip(began, ended) - began
+        down, over, part = down + inside, over + inside / (ended - began), part + (at >= ended)
+    running = at - down
+    number = frame["kind"].isin(STRUCK).cumsum().where(frame["kind"].isin(STRUCK))
+    gap = running.max() * min(GAP, MOST_GAPS / max(over.max(), 1.0))
+    return frame.assign(running=running, broken=running + gap * over, part=part, number=number)
+
+
+def outages(events: Iterable[Row]) -> list[tuple[float, float]]:
+    """Return when each outage began and ended, in simulated seconds; further faults before its end are part of it."""
+    found, began = [], None
+    for row in events:
+        at = float(row["Elapsed [s]"])
+        if row["Kind"] == STRUCK[0] and began is None:
+            began = at
+        elif row["Kind"] in ENDS and began is not None:
+            found += [(began, at)] if at > began else []
+            began = None
+    return found
+
+
+def breaks(frame: pd.DataFrame, events: Iterable[Row]) -> tuple[tuple[float, float, float], ...]:
+    """Return where a curve's axis is broken: for each outage both places on `broken`, and its seconds."""
+    place = dict(zip(frame["elapsed"], frame["broken"], strict=True))
+    return tuple((place[began], place[ended], ended - began) for began, ended in outages(events))
 
 
 def beside(results: Mapping[str, Result]) -> pd.DataFrame:

@@ -19,6 +19,9 @@ OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 # Where a throughput is asked for, the number of nodes is the answer.
 OF_NODES = ("Nodes", "Step time [ms]", "Throughput [samples/s]", "Energy per batch [J]", "Capital cost [USD]")
 OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
+RATIO = "Effective training time ratio"
+CALM = f"{RATIO}: under the system's own log, without faults; Failures tells it over weeks, for each protection."
+STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
 
 
 def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
@@ -32,7 +35,7 @@ def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
             sureness.found(result.scenario)
             address.redraw()
         turns.append(None)
-        draw(result, others, shown, sure=sureness.known(result.scenario))
+        draw(result, others, shown, sure=sureness.known(result.scenario), ratio=CALM)
 
     st.fragment(look, run_every=STILL_SECONDS if waiting else None)()
 
@@ -42,6 +45,7 @@ def draw(
     others: Mapping[str, Result],
     shown: Sequence[str] = OF_AN_ESTIMATE,
     sure: Mapping[str, Sure] | None = sureness.NOTHING,
+    ratio: str = STRUCK,
 ) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
     against = question.against(result.scenario)
@@ -63,6 +67,7 @@ def draw(
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
     notes = [f"Changes are against {against} with the same knobs."] if before else []
     notes.append(COUNTED[result.scenario.machine.energy_level])
+    notes += [ratio] if RATIO in shown else []
     if sure:
         notes.append("Under each tile: its range in 9 of 10 draws of all constants.")
     st.caption(" ".join(notes))

@@ -12,10 +12,16 @@ from pages.common.headline import STEP
 from pages.common.numbers import change, duration
 from pages.common.plain import plain
 from pages.design import tiles
+from pages.failures import fault_axis
 
 
 def draw(scenario: Scenario, estimate: Result) -> None:
-    """Draw the button with its time, the live run, or the finished one."""
+    """Draw the button with its time, the live run, or the finished one, and where faults strike."""
+    _run(scenario, estimate)
+    fault_axis.draw(scenario, estimate)
+
+
+def _run(scenario: Scenario, estimate: Result) -> None:
     result = runs.results([scenario], "full")[0]
     if result and result.ran:
         _finished(result, estimate)
@@ -46,7 +52,8 @@ def _finished(result: Result, estimate: Result) -> None:
         st.caption(f"Note: {plain(warning)}")
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:
-        curves(tables.curve(result.training, result.events))
+        frame = tables.curve(result.training, result.events)
+        curves(frame, tables.breaks(frame, result.events))
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
@@ -58,18 +65,22 @@ def _finished(result: Result, estimate: Result) -> None:
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
 
-def curves(frame: pd.DataFrame) -> None:
-    """Draw loss and AUC beside each other; after an outage batches tell more than time."""
+def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
+    """Draw loss and AUC beside each other; an outage lasts so much longer than a run that time is drawn without or broken."""
     against = st.segmented_control(
         "Against", charts.AGAINST, default="running", required=True, format_func=charts.AGAINST.get, key="against"
     )
     left, right = st.columns(2)
     with left:
         st.markdown("**Does the loss fall?** Training loss, batch by batch")
-        st.vega_lite_chart(frame, charts.curve("loss", "Loss", against), key="loss", alt="Training loss against simulated time")
+        st.vega_lite_chart(
+            frame, charts.curve("loss", "Loss", against, breaks), key="loss", alt="Training loss against simulated time"
+        )
     with right:
         st.markdown("**How good is the model?** AUC on held-out samples")
-        st.vega_lite_chart(frame, charts.curve("auc", "AUC", against), key="auc", alt="Held-out AUC against simulated time")
+        st.vega_lite_chart(
+            frame, charts.curve("auc", "AUC", against, breaks), key="auc", alt="Held-out AUC against simulated time"
+        )
 
 
 def apart(estimate: Result, full: Result) -> str:

@@ -14,6 +14,7 @@ from engine.errors import EmberpoolError
 from engine.faults.fault import Hazard
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
+from engine.systems.system import log_policy
 from engine.units import DAY, HOUR, MINUTE
 
 SEEDS = 8
@@ -49,6 +50,14 @@ class Campaigns:
     def of(self, name: str) -> Protected:
         """Return one protection's campaigns."""
         return next(one for one in self.protected if one.name == name)
+
+
+def own(scenario: Scenario) -> str:
+    """Return the protection that is the system's own log, under which estimates and full runs train; "none" without one."""
+    policy = log_policy(scenario, load("systems", scenario.system))
+    if policy.log == "undo":
+        return "relaxed" if policy.mlp_staleness_bound else "undo"
+    return policy.log or "none"
 
 
 def faults_expected(hazards: Mapping[str, Hazard], seconds: float) -> float:

@@ -8,6 +8,7 @@ import streamlit as st
 from engine.registry import load, names
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.common import session
+from pages.failures.campaigns import own
 
 CHOSEN = "protection here"
 RATES: Mapping[str, Mapping[str, Any]] = {
@@ -31,6 +32,8 @@ def draw(scenario: Scenario) -> None:
             format_func=lambda name: load("protections", name).title,
             width=320,
         )
+        log = {"policy.protection": own(scenario)}
+        st.button("The system's own log", on_click=_set, args=(log,), help="As estimates and full runs have it.")
         for name, knobs in RATES.items():
             st.button(name, on_click=_set, args=(knobs,))
     st.caption(load("protections", scenario.policy.protection).summary)

@@ -12,13 +12,18 @@ from engine.campaign.simulate import Campaign
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE
-from pages.failures.campaigns import Campaigns, Protected
+from pages.failures.campaigns import Campaigns, Protected, own
 
 OF = ("Time", "Energy")
 RECOVERS = ("detect", "restart", "restore")
+# What a single run's results call otherwise: a campaign has weeks of faults, and a protection instead of the system's log.
+OVER_WEEKS = {
+    "Effective training time ratio": "Effective training time ratio over weeks",
+    "Goodput [samples/s]": "Goodput over weeks [samples/s]",
+}
 FORMATS = {
-    "Effective training time ratio": "%.4f",
-    "Goodput [samples/s]": "%.4g",
+    "Effective training time ratio over weeks": "%.4f",
+    "Goodput over weeks [samples/s]": "%.4g",
     "Energy per sample [J]": "%.4g",
     "Unrecoverable [%]": "%.3g",
 }
@@ -57,6 +62,15 @@ def _kept(one: Protected) -> str:
     return f"{100 * one.share:.3g} %" if one.share < 0.99 else f"{100 * one.share:.4g} %"
 
 
+def under_own_log(found: Campaigns, scenario: Scenario, ratio: float | None) -> str:
+    """Return how the campaigns go with estimates and full runs, whose `ratio` of useful time is under the system's own log."""
+    one = found.of(own(scenario))
+    here = f"over these weeks that keeps {_kept(one)}" if one.runs else f"which no campaign can have: {one.refused}"
+    calm = "" if ratio is None else f"; without faults, as an estimate has it, {100 * ratio:.3g} %"
+    whose = "no log" if one.name == "none" else f"the system's own log, {_own(one)}"
+    return f"Estimates and full runs train under {whose}: {here}{calm}. A single run's share counts its own outages alone."
+
+
 def setting(found: Campaigns, scenario: Scenario) -> str:
     """Return under what the campaigns run."""
     faults = scenario.faults
@@ -85,7 +99,7 @@ def spent(found: Campaigns, of: str, chosen: str) -> pd.DataFrame:
 def means(found: Campaigns) -> pd.DataFrame:
     """Return one row a protection with every mean, those that cannot be had at the end with their sentence."""
     rows = [{"Protection": one.title, **one.means, "Not possible here": one.refused} for one in found.protected]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).rename(columns=OVER_WEEKS)
 
 
 def survives() -> pd.DataFrame:

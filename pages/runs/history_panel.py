@@ -10,12 +10,13 @@ from engine.results import csv_table
 from engine.scenario.keys import How
 from engine.service import history
 from engine.service.history import Entry
-from pages.common import address, downloads, runs
+from engine.sweep import links
+from pages.common import address, downloads, runs, session
 from pages.common.plain import plain
 from pages.runs import history_charts, history_tables
+from pages.runs.history_runs import FIRST_METRIC, METRIC
 from pages.runs.history_tables import LIVE, RANK
 
-FIRST_METRIC = "Step time [ms]"
 MOST_ROWS = 500
 MOST_WHOLE = 100_000  # points whose every knob is written at the press of a button, in about a minute
 
@@ -62,7 +63,9 @@ def _actions(chosen: Sequence[Entry]) -> None:
         if link:
             name = "Reopen" if len(chosen) == 1 else f"Reopen #{entry.request}"
             st.link_button(
-                name, address.host() + link, help="Opens a tab of its own; what has made room is computed again there."
+                name,
+                address.host() + links.in_mode(link, entry.how),
+                help="Opens a tab of its own; what has made room is computed again there.",
             )
     numbers = [entry.request for entry in chosen]
     pinned = all(entry.pinned for entry in chosen)
@@ -127,9 +130,8 @@ def _points(chosen: Sequence[Entry]) -> None:
         st.caption("None of its points has a result now; reopen it to compute them." if len(chosen) == 1 else "No results.")
         return
     left, right = st.columns(2)
-    metric = left.selectbox(
-        "Metric", names, index=names.index(FIRST_METRIC) if FIRST_METRIC in names else 0, key="history metric"
-    )
+    session.offer(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
+    metric = left.selectbox("Metric", names, key=METRIC)
     ways = history_tables.against(frame)
     across = right.selectbox("Against", ways, index=min(1, len(ways) - 1), key="history across")
     st.markdown(f"**{plain(history_tables.finding(frame, metric))}**")

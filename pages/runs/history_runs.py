@@ -5,24 +5,36 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from engine.analysis.objective import column
 from engine.scenario.keys import How
 from engine.service import history
 from engine.service.history import Entry
 from engine.store import requests
 from engine.sweep import links
-from pages.common import runs
+from pages.common import runs, session
 from pages.common.plain import plain
 
 ASKED, MISSING, SAID, WORDS = "runs of the link", "runs that are not here", "runs in the link", "history words"
+METRIC, FIRST_METRIC = "history metric", "Step time [ms]"
 ROOM = links.MOST_CHARACTERS - 2000  # the rest is for the scenario
 HOW: dict[How, str] = {"estimate": "an estimate", "full": "a full run"}
 SHARED = "This link opens the history with the chosen requests beside each other; where one was never run, it says how to run it."
 Compared = tuple[tuple[How, str], ...]
 
 
-def put(compared: Compared) -> None:
-    """Take over what a link compares; before the page is drawn."""
-    st.session_state.update({ASKED: compared, MISSING: (), SAID: tuple(f"{how}:{link}" for how, link in compared)})
+def put(asked: links.Questions) -> None:
+    """Take over what a link looks for, compares and shows; before the page is drawn."""
+    st.session_state.update({ASKED: asked.compared, MISSING: (), SAID: asked.runs, WORDS: asked.find})
+    session.ask(METRIC, column(asked.metric) if asked.metric else "")
+
+
+def asked() -> links.Questions:
+    """Return what the page is asked now, as its link says it; requests by number are this server's alone, `run=` is for all."""
+    words = (word for word in st.session_state.get(WORDS, "").split() if not word.startswith("#"))
+    metric = session.choice(METRIC)
+    return links.Questions(
+        runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=metric if metric != FIRST_METRIC else ""
+    )
 
 
 def find() -> None:
@@ -47,7 +59,7 @@ def draw_missing() -> None:
     )
     for number, (how, link) in enumerate(missing, 1):
         page = link.partition("?")[0].strip("/").capitalize()
-        st.link_button(f"Open {plain(page)}: {HOW[how]} ({number} of {len(missing)})", link)
+        st.link_button(f"Open {plain(page)}: {HOW[how]} ({number} of {len(missing)})", links.in_mode(link, how))
 
 
 def said(chosen: Sequence[Entry]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ MOST_AXES = 6
 NONE = ""
 FIRST = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
 KINDS = {"grid": "All combinations", "random": "Random", "sobol": "Sobol, evenly spread", "lhs": "Latin hypercube"}
+ESTIMATE: How = "estimate"
 HOW: dict[How, str] = {"estimate": "Quick estimate", "full": "Full training"}
 SUGGESTED, NEAR = 8, 16  # so many values, within such a factor of the present one
 KIND, COUNT, EXACT, OPEN = "sampling kind", "sampling count", "how", "what is swept"
@@ -39,6 +40,11 @@ def asked() -> tuple[tuple[str, ...], str]:
     sample = "" if kind == "grid" else f"{kind}:{count.replace(',', '').strip()}"
     st.session_state.update({session.AXES: tuple(texts), session.SAMPLE: sample})
     return tuple(texts), sample
+
+
+def how() -> How:
+    """Return how exactly the points are computed."""
+    return "full" if session.choice(EXACT) == "full" else ESTIMATE
 
 
 def put(axes: tuple[str, ...], sample: str) -> None:
@@ -74,7 +80,8 @@ def draw(axes: tuple[str, ...]) -> None:
     kind = left.selectbox("Which points?", tuple(KINDS), key=KIND, format_func=KINDS.__getitem__)
     if kind != "grid":
         middle.text_input("How many points?", key=COUNT, placeholder="such as 256", help="A power of two suits Sobol best.")
-    right.segmented_control("How exact?", HOW, default="estimate", required=True, format_func=HOW.__getitem__, key=EXACT)
+    session.offer(EXACT, tuple(HOW), ESTIMATE)
+    right.segmented_control("How exact?", HOW, required=True, format_func=HOW.__getitem__, key=EXACT)
 
 
 def _put_suggested() -> None:

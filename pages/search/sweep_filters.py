@@ -1,18 +1,26 @@
 """Filters over a sweep's points: chips that any view can add to and a click takes away."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite
 
 import pandas as pd
 import streamlit as st
 
-from engine.analysis.objective import Constraint, constraint
+from engine.analysis.objective import Constraint, column, constraint
 from engine.analysis.over_weeks import WEEKS
+from engine.errors import nearest
+from engine.scenario import knobs
+from engine.scenario.keys import How
+from engine.scenario.scenario import KNOBS
+from engine.sweep.axes import Axis, parse
 from engine.sweep.links import MOST_BOUNDS, Questions
+from pages.common import session
 from pages.search import sweep_table
 from pages.search.sweep_table import Words
 
-FILTERS = "filters"
+FILTERS, METRIC, VIEW = "filters", "metric", "view"
+FIRST_METRIC = "Step time [ms]"
+VIEWS = ("Heat map", "Lines", "Pareto", "Parallel", "What matters")
 SIGNS = {"<=": "at most", ">=": "at least", "=": "exactly"}
 Limit = Constraint | Words
 
@@ -37,6 +45,16 @@ def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
 def held() -> tuple[Limit, ...]:
     """Return the filters that are set."""
     return tuple(st.session_state.get(FILTERS, ()))
+
+
+def axes(swept: Iterable[Axis]) -> tuple[Axis, ...]:
+    """Return the axes with the words alone that the filters keep."""
+    only = {limit.name: limit.words for limit in held() if isinstance(limit, Words)}
+    return tuple(_kept(axis, only[axis.path]) if axis.path in only else axis for axis in swept)
+
+
+def _kept(axis: Axis, words: Sequence[str]) -> Axis:
+    return Axis(axis.path, tuple(value for value in axis.values if knobs.write(KNOBS[axis.path], value) in words))
 
 
 def add(limits: Iterable[Limit]) -> None:
@@ -77,12 +95,41 @@ def _bound(name: str, sign: str, text: str) -> Constraint | None:
     return Constraint(name, sign, bound)
 
 
-def questions(sample: str, pins: str = "") -> Questions:
-    """Return what the page asks of a sweep, for its link: sampling, bounds and pinned points; chosen words stay behind."""
+def questions(sample: str, pins: str, how: How, first_view: str) -> Questions:
+    """Return what the page asks of a sweep, for its link; what it shows by itself is left out."""
     bounds = tuple(str(limit) for limit in held() if isinstance(limit, Constraint))
-    return Questions(sample, bounds[:MOST_BOUNDS], pins=pins)
+    words = tuple(f"{limit.name}:{','.join(limit.words)}" for limit in held() if isinstance(limit, Words) and limit.words)
+    metric, view = session.choice(METRIC), session.choice(VIEW)
+    return Questions(
+        sample,
+        bounds[:MOST_BOUNDS],
+        pins=pins,
+        only=words[:MOST_BOUNDS],
+        mode=how if how == "full" else "",
+        metric=metric if metric != FIRST_METRIC else "",
+        view=slug(view) if view != first_view else "",
+    )
+
+
+def slug(view: str) -> str:
+    """Return how links write a view."""
+    return view.lower().replace(" ", "-")
 
 
 def put(asked: Questions) -> None:
-    """Set the filters to those of a link; before the page is drawn."""
-    st.session_state[FILTERS] = [constraint(text) for text in asked.where]
+    """Set the filters and what is shown to those of a link; before the page is drawn."""
+    bounds: list[Limit] = [constraint(text) for text in asked.where]
+    st.session_state[FILTERS] = bounds + [Words(path, words) for path, words in asked.words]
+    session.ask(METRIC, column(asked.metric) if asked.metric else "")
+    session.ask(VIEW, next((view for view in VIEWS if slug(view) == asked.view), ""))
+
+
+def refusal(asked: Questions, axes: Sequence[str]) -> str:
+    """Return the sentence that refuses a link's view, or words of a knob that is no axis of words; "" for neither."""
+    views = tuple(map(slug, VIEWS))
+    if asked.view not in ("", *views):
+        return f"The link's view={asked.view} is not known; {nearest(asked.view, views)}"
+    listed = {axis.path for axis in map(parse, axes) if not sweep_table.numeric(axis)}
+    wrong = next((path for path, _ in asked.words if path not in listed), "")
+    told = f"The link keeps words of {wrong} (only=), which is no axis of words; add axis={wrong}:V1,V2, or write where=."
+    return told if wrong else ""

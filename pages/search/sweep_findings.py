@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 import pandas as pd
@@ -41,20 +42,24 @@ def _against(best: "pd.Series", metric: str, base: Result | None) -> str:
 
 @dataclass(frozen=True)
 class Known:
-    """A metric at each point of a sweep; equal if as many points have it and their numbers have one sum."""
+    """A metric at each point of a sweep, NaN where it is not known or left out; equal if all their bytes have one digest."""
 
-    finished: int
-    total: float
+    digest: bytes
     values: np.ndarray = field(compare=False, repr=False)
 
 
-def shares(sweep: Sweep, table: pd.DataFrame, metric: str) -> tuple[Share, ...]:
-    """Return how much of a metric's variance each axis explains, the most first, over all finished points."""
-    if metric not in table:
+def shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[Share, ...]:
+    """Return how much of a metric's variance each axis explains, the most first, over these rows."""
+    if metric not in rows:
         return ()
     values = np.full(len(sweep), np.nan)
-    values[table[POINT].to_numpy()] = table[metric].to_numpy()
-    return _shares(sweep, metric, Known(len(table), float(np.nansum(values)), values))
+    values[rows[POINT].to_numpy()] = rows[metric].to_numpy()
+    return _shares(sweep, metric, Known(blake2b(values.tobytes(), digest_size=16).digest(), values))
+
+
+def among(rows: pd.DataFrame, table: pd.DataFrame) -> str:
+    """Return over which rows something is said where filters leave some out; "" over all."""
+    return f"among the {len(rows):,} points that pass the filters" if len(rows) < len(table) else ""
 
 
 @lru_cache(maxsize=16)

@@ -6,15 +6,15 @@ import streamlit as st
 from engine.results.result import Result
 from engine.scenario.keys import How
 from engine.sweep.sweep import Sweep
-from pages.common import downloads, numbers
+from pages.common import downloads, numbers, session
 from pages.common.plain import plain
 from pages.search import pinned, sweep_filters, sweep_findings, sweep_pins, sweep_search, sweep_table, sweep_target, sweep_weeks
 from pages.search.figures import sweep_files, sweep_views
 from pages.search.figures.sweep_figures import Figure
 from pages.search.figures.sweep_views import VIEWS, View
+from pages.search.sweep_filters import FIRST_METRIC, METRIC
 from pages.search.sweep_table import OUTCOME, POINT
 
-FIRST_METRIC = "Step time [ms]"
 TOP = 100
 
 
@@ -29,7 +29,8 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
         return
     answer = st.container()
     left, right = st.columns((2, 3))
-    metric = left.selectbox("Metric", names, index=names.index(FIRST_METRIC) if FIRST_METRIC in names else 0, key="metric")
+    session.offer(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
+    metric = left.selectbox("Metric", names, key=METRIC)
     with right:
         limits = sweep_filters.draw(table)
     rows = sweep_table.kept(table, limits)
@@ -48,15 +49,14 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
 
 def _answer(sweep: Sweep, table: pd.DataFrame, rows: pd.DataFrame, metric: str, base: Result | None, ended: bool) -> str:
     found = sweep_findings.finding(rows, sweep.axes, metric, base)
-    shares = sweep_findings.shares(sweep, table, metric) if ended and len(sweep.axes) > 1 else ()
-    return f"{found} {shares[0].sentence(metric)}" if shares and shares[0].alone else found
+    shares = sweep_findings.shares(sweep, rows, metric) if ended and len(sweep.axes) > 1 else ()
+    among = sweep_findings.among(rows, table)
+    return f"{found} {shares[0].sentence(metric, among)}" if shares and shares[0].alone else found
 
 
 def _views(view: View) -> Figure | None:
-    first = "Lines" if len(view.axes) == 1 else "Heat map"
-    chosen = st.segmented_control(
-        "View", tuple(VIEWS), default=first, required=True, key=sweep_views.CHOSEN, label_visibility="collapsed"
-    )
+    session.offer(sweep_filters.VIEW, tuple(VIEWS), sweep_views.first(view.axes))
+    chosen = st.segmented_control("View", tuple(VIEWS), required=True, key=sweep_filters.VIEW, label_visibility="collapsed")
     if view.rows.empty or view.metric not in view.rows:
         st.caption("No point passes the filters; take one away to draw some.")
         return None

@@ -14,6 +14,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import KNOBS, Scenario, values
 from engine.store import forecast
 from engine.sweep import links
+from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from pages.common import address, downloads, numbers, runs, session
 from pages.common.numbers import duration
@@ -50,13 +51,15 @@ def draw(sweep: Sweep, base: Result | None) -> None:
         first = [name for name in FIRST if name in names]
         chosen = left.multiselect("Improve", names, default=first, key="objectives", max_selections=MOST_OBJECTIVES)
         most = right.selectbox("Estimates at most", EVALUATIONS, index=1, key="evaluations")
-        bounds = tuple(limit for limit in sweep_filters.held() if isinstance(limit, Constraint))
-        if bounds:
-            st.caption(f"It keeps to the filters: {plain('; '.join(map(sweep_table.said, bounds)))}.")
-        asked = (sweep.base, sweep.axes, tuple(chosen), bounds, most)
-        st.button("Search", key="search axes", disabled=not chosen, on_click=_ask)
+        limits, axes = sweep_filters.held(), sweep_filters.axes(sweep.axes)
+        bounds = tuple(limit for limit in limits if isinstance(limit, Constraint))
+        if limits:
+            st.caption(f"It keeps to the filters: {plain('; '.join(map(sweep_table.said, limits)))}.")
+        asked = (sweep.base, axes, tuple(chosen), bounds, most)
+        nothing = any(not axis.values and not axis.span for axis in axes)
+        st.button("Search", key="search axes", disabled=not chosen or nothing, on_click=_ask)
         if st.session_state.pop(ASKED, False):
-            _search(asked, sweep, tuple(map(objective, chosen)), bounds, most)
+            _search(asked, sweep.base, axes, tuple(map(objective, chosen)), bounds, most)
         found: Found | None = st.session_state.get(FOUND)
         if found and found.asked == asked:
             _show(sweep, found)
@@ -67,13 +70,16 @@ def _ask() -> None:
 
 
 def _search(
-    asked: tuple[object, ...], sweep: Sweep, wanted: tuple[Objective, ...], bounds: tuple[Constraint, ...], most: int
+    asked: tuple[object, ...],
+    base: Scenario,
+    axes: tuple[Axis, ...],
+    wanted: tuple[Objective, ...],
+    bounds: tuple[Constraint, ...],
+    most: int,
 ) -> None:
     bar = st.progress(0.0, "Searching")
     try:
-        found = search(
-            sweep.base, sweep.axes, wanted, bounds, most, watch=lambda done: bar.progress(min(done / most, 1.0)) and None
-        )
+        found = search(base, axes, wanted, bounds, most, watch=lambda done: bar.progress(min(done / most, 1.0)) and None)
     except EmberpoolError as error:
         st.error(plain(str(error)))
         return

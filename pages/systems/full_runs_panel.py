@@ -23,6 +23,7 @@ from pages.systems.full_runs import ELAPSED
 FAULTS, TRAINING = "faults.power_loss_at_seconds", "run.training"
 FIELD = "lose power at"
 WHAT = "systems"
+ALIKE = ("running", "batch")  # an axis cannot be broken for several systems' outages at once
 
 
 def draw(estimates: Mapping[str, Result]) -> None:
@@ -112,7 +113,7 @@ def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, tu
 
 def _curves(frame: object, names: tuple[str, ...]) -> None:
     against = st.segmented_control(
-        "Against", charts.AGAINST, default="running", required=True, format_func=charts.AGAINST.get, key="curves against"
+        "Against", ALIKE, default="running", required=True, format_func=charts.AGAINST.get, key="curves against"
     )
     for column, field, title, words in zip(
         st.columns(2),

@@ -62,7 +62,8 @@ def test_rows_are_ranked_bounded_ordered_and_cut_and_the_answers_are_said(
     assert [float(row[COST]) for row in kept] == prices[:2]
     said = capsys.readouterr().err
     assert f"the cheapest costs {prices[0]:,.0f} USD. It is at system=" in said
-    assert "Training system explains" in said and "of the variance of step time" in said
+    left = len([row for row in plain if row[TIME] and float(row[TIME]) <= bound])
+    assert "Training system explains" in said and f"of the variance of step time among the {left} points that keep the" in said
 
 
 def test_points_are_judged_over_weeks_of_the_same_faults_under_their_own_protection(store: Path) -> None:
@@ -111,6 +112,7 @@ def test_points_that_contradict_themselves_are_rows_with_their_sentence(store: P
         ("sweep --csv - --estimate --top 3", "needs an order"),
         ("sweep --csv - --estimate --where x<1", "neither a result nor a knob"),
         ("sweep --csv - --preset tiny", "too many for full runs"),
+        ("sweep --csv - --estimate --link ?axis=system:cxl,pmem&only=system:cxl", "give --axis these values"),
         ("search --csv - --preset tiny --objective AUC", "No estimate has AUC"),
         ("search --csv - --preset tiny --where AUC>=0.7", "add --confirm K"),
         ("search --csv - --preset tiny --evaluations 0", "not a number of points"),

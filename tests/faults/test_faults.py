@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from engine.estimate import estimate
 from engine.faults.fault import Strike
 from engine.registry import every
 from engine.results.metrics import metrics
@@ -373,6 +374,20 @@ def test_a_fault_after_the_end_changes_nothing_but_says_so(name):
     assert any(f"faults.{path}" in warning and "never struck" in warning for warning in late.warnings)
 
 
+@each("system", STRICT, few=2)
+@pytest.mark.parametrize("before", [(), (0.4,)])
+def test_what_an_estimate_says_cannot_strike_never_does_and_what_is_clearly_late_is_said(system, before):
+    ends = simulate(tiny(system, power_loss_at_seconds=tuple(share * span(system) for share in before))).results["Elapsed [s]"]
+    for share in (0.5, 0.99, 1.01, 1.2, 4.0):
+        asked = tiny(
+            system, power_loss_at_seconds=tuple(one * span(system) for one in before), gpu_crash_at_seconds=(share * ends,)
+        )
+        said = [one for one in estimate(asked).warnings if one.startswith(f"GPU crash at {share * ends:g} s cannot strike")]
+        missed = "never struck" in " ".join(simulate(asked).warnings)
+        assert len(said) <= missed, "it was said not to strike, and struck"
+        assert said or share < (1.2 if not before else 4.0)
+
+
 def test_faults_in_a_recovery_start_it_over_to_any_depth():
     at = 0.4 * span("cxl-b")
     once = simulate(tiny("cxl-b", gpu_crash_at_seconds=(at,)))
@@ -383,6 +398,8 @@ def test_faults_in_a_recovery_start_it_over_to_any_depth():
         struck = simulate(tiny("cxl-b", gpu_crash_at_seconds=(at,), fault_in_recovery_at_seconds=further))
         assert learned(struck) == learned(quiet("cxl-b"))
         assert f"({depth} more during the recovery)" in struck.events[0]["What"]
+        again = [row["Elapsed [s]"] for row in struck.events if row["Kind"] == "fault in recovery"]
+        assert again == pytest.approx([at + n * inside for n in range(1, depth + 1)]), "each has a place of its own"
         assert struck.results["Elapsed [s]"] == pytest.approx(once.results["Elapsed [s]"] + depth * inside, rel=1e-12)
         assert f"{depth} fault in recovery" in struck.outcome
 

@@ -6,13 +6,17 @@ import pytest
 
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
+from engine.estimate import estimate
 from engine.insight.power_loss_detail import power_loss_detail
+from engine.results.metrics import metrics
 from engine.units import DAY
 from pages.failures import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
 from tests import apps
 from tests.apps import address, fields, text
+from tests.cases import each
 from tests.machines import scenario
 
+RATIO = "Effective training time ratio"
 DAILY = {"faults.power_loss_mtbf_hours": 24.0}
 of = cache(lambda name, system, *knobs: campaigns.of(scenario(name, system, **dict(knobs))))
 
@@ -26,9 +30,30 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
     assert not app.exception and not app.error
     assert "A fault every 24 h: relaxed undo log keeps 99.8" in text(app.header)
     table = app.dataframe[0].value
-    shares = table["Effective training time ratio"].dropna()
+    shares = table["Effective training time ratio over weeks"].dropna()
     assert list(shares) == sorted(shares, reverse=True) and table["Protection"][0] == "Relaxed undo log"
     assert "Power fails in batch 6" in text(app.markdown)
+
+
+@each("system", ["cxl", "cxl-b", "pmem", "dram"], few=4)
+def test_a_campaign_under_the_systems_own_log_agrees_with_the_estimate(system):
+    found = of("dlrm-kaggle", system, ("faults.power_loss_mtbf_hours", 1e6))
+    log = found.of(campaigns.own(scenario("dlrm-kaggle", system)))
+    ratio = estimate(scenario("dlrm-kaggle", system)).results[RATIO]
+    assert log.share == pytest.approx(ratio, rel=0.05) and log.means[RATIO] == log.share
+    assert ratio == 1 or abs(found.protected[0].share / ratio - 1) > 0.3, "other protections differ by far"
+
+
+def test_pages_that_show_another_ratio_say_of_what_it_is():
+    query = {"preset": "dlrm-kaggle", "faults.power_loss_mtbf_hours": "24.0"}
+    app = apps.opened("faults", query)
+    assert "own log, relaxed undo log: over these weeks that keeps 61.3 %; without faults, as an estimate has it, 61.4 %" in text(
+        app.caption
+    )
+    assert not {metric.name for metric in metrics() if "ratio" in metric.name} & set(app.dataframe[0].value.columns)
+    next(one for one in app.button if one.label == "The system's own log").click().run()
+    assert ("policy.protection", "relaxed") in address(app) and "relaxed undo log keeps 61.3 %" in text(app.header)
+    assert f"{RATIO}: under the system's own log, without faults" in text(apps.opened(query=query).caption)
 
 
 @pytest.mark.slow

@@ -16,6 +16,8 @@ from engine.service import computations, history
 from engine.store import kept, requests
 from engine.store.database import DEFAULT, opened
 from engine.sweep import links
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sweep
 from pages.runs import history_charts, history_panel, history_tables
 from tests import apps
 from tests.service_fakes import ask, scenario, scenarios
@@ -121,6 +123,20 @@ def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_her
     assert "run" not in app.query_params and any("2 estimates" in text.value for text in app.markdown)
     app.text_input(key="history words").input("").run()
     assert "run" not in app.query_params and not app.exception
+
+
+def test_a_link_brings_the_words_and_the_metric_and_reopens_a_full_sweep_as_one() -> None:
+    swept = Sweep(scenario(1), (parse("data.seed:1,2"),))
+    for how in ("full", "estimate"):
+        requests.submit(DEFAULT, swept, how, link=history.reopening(swept), title=f"my {how}")
+    asked_for = {"find": "my full", "metric": "AUC"}
+    app = apps.opened("runs", asked_for)
+    assert app.text_input(key="history words").value == "my full" and len(app.dataframe[0].value) == 1
+    assert asked_for.items() <= dict(app.query_params).items() | {(name, held[0]) for name, held in app.query_params.items()}
+    reopened = links.read(app.get("link_button")[0].proto.url)
+    assert (reopened.questions.mode, reopened.axes) == ("full", ("data.seed:1,2",))
+    app.text_input(key="history words").input("my").run()
+    assert app.query_params["find"] in ("my", ["my"])
 
 
 def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.analysis.over_weeks import WEEKS
 from engine.errors import BadInput, BadKnob
+from engine.results.metrics import metrics
 from engine.scenario import knobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, KNOBS, Scenario, known, values, with_values
@@ -16,6 +18,12 @@ from tests.strategies import knob_values
 every_knob = each("knob", KNOBS.values())
 NUMERIC = [knob for knob in KNOBS.values() if knob.kind in ("float", "int", "floats", "ints", "widths")]
 every_numeric_knob = each("knob", NUMERIC)
+
+
+def test_no_knob_is_titled_like_a_result():
+    """A sentence or a column that names both could not tell which of the two is meant."""
+    results = {name.split(" [")[0].lower() for name in (*(metric.name for metric in metrics()), *WEEKS)}
+    assert not [knob.path for knob in KNOBS.values() if knob.label.lower() in results]
 
 
 def refusal(knob, text):

@@ -91,6 +91,15 @@ HOSTILE = {
     "a hundred bounds": ("&".join(["where=AUC%3E0"] * 100), "where="),
     "an objective that is none": ("pareto=Stp%20time", "Step time"),
     "six objectives": ("pareto=AUC,Loss,Nodes,Elapsed,Energy,Step%20time", "objectives"),
+    "words of an unknown knob": ("only=machine.cxl:1,2", "machine.cxl"),
+    "words as a range": ("only=data.seed:1:9:3", "only="),
+    "words of one knob twice": ("only=system:cxl&only=system:pmem", "only="),
+    "words of an unknown system": ("only=system:cxll", "cxl"),
+    "a mode that is none": ("mode=ful", "mode="),
+    "a view that is markup": ("view=" + quote("<b>"), "view="),
+    "a metric that is none": ("metric=Stp%20time", "Step time"),
+    "a metric that is a knob": ("metric=data.seed", "metric="),
+    "words to find without end": ("find=" + "a" * 201, "find="),
     "a pin that is no number": ("pins=3,x", "pins="),
     "a pin in superscript": ("pins=%C2%B2", "pins="),
     "a pin of 5000 digits": ("pins=" + "1" * 5000, "pins="),
@@ -141,9 +150,11 @@ def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
     st.sampled_from(["", "AUC", "Step time [ms],Capital cost [USD]:max"]),
     st.lists(st.integers(1, 99_999_999), max_size=links.MOST_PINS, unique=True),
     st.sampled_from([("", ""), ("dram", "10"), ("all-hbm", "0.5")]),
+    st.lists(st.sampled_from(["system:cxl,pmem", "policy.relaxed_lookup:on,auto"]), max_size=2, unique=True),
+    st.tuples(*map(st.sampled_from, (["", "full"], ["", "heat-map"], ["", "AUC", "Step time [ms]"], ["", "my run, done"]))),
 )
-def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins, question):
-    asked = links.Questions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question)
+def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins, question, only, shown):
+    asked = links.Questions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question, tuple(only), *shown)
     assert asked.pinned == tuple(point - 1 for point in pins)
     opened = links.read(links.link(Scenario(), page="search", axes=("system:cxl,pmem",), questions=asked))
     assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()

@@ -19,7 +19,7 @@ from pages.search.sweep_table import COST, title
 
 FIXED = "fixed"
 REST = {BEST: "at their best", MEDIAN: "at the median", FIXED: "fixed"}
-BOX, TURN, CHOSEN = "box", "parallel turn", "view"
+BOX, TURN = "box", "parallel turn"
 MOST_SCALES = 7
 MOST_NODES = 150  # marks that a browser draws faster as nodes of the page, each with its words, than as pixels
 CANVAS = {"usermeta": {"embedOptions": {"renderer": "canvas"}}, "config": {"mark": {"aria": False}}}
@@ -143,7 +143,7 @@ def _boxed(key: str, x: str, y: str) -> None:
 
 def boxed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows inside the box that was drawn over the Pareto chart in sight, all without one."""
-    if st.session_state.get(CHOSEN) != "Pareto":
+    if st.session_state.get(sweep_filters.VIEW) != "Pareto":
         return rows
     for name, (low, high) in st.session_state.get(BOX, {}).items():
         rows = rows[rows[name].between(min(low, high), max(low, high))] if name in rows else rows
@@ -174,21 +174,22 @@ def parallel(view: View) -> Figure | None:
 
 def matters(view: View) -> Figure | None:
     """Draw how much of the metric's variance each knob explains."""
-    shares = sweep_findings.shares(view.sweep, view.table, view.metric)
+    shares, among = sweep_findings.shares(view.sweep, view.rows, view.metric), sweep_findings.among(view.rows, view.table)
     if not shares or not shares[0].high:
-        st.caption("This result is the same everywhere, so no knob matters.")
+        st.caption(f"This result is the same {among or 'everywhere'}, so no knob matters.")
         return None
-    st.markdown(plain(" ".join(share.sentence(view.metric) for share in shares[:2])))
+    st.markdown(plain(" ".join(share.sentence(view.metric, among) for share in shares[:2])))
     figure = sweep_figures.matters(shares, view.metric)
     st.vega_lite_chart(figure.marks, figure.spec, key="matters", alt=figure.alt)
-    st.caption(f"{figure.note} Filters do not act here.")
+    st.caption(figure.note)
     return figure
 
 
-VIEWS: Mapping[str, Callable[[View], Figure | None]] = {
-    "Heat map": heat_map,
-    "Lines": lines,
-    "Pareto": pareto,
-    "Parallel": parallel,
-    "What matters": matters,
-}
+VIEWS: Mapping[str, Callable[[View], Figure | None]] = dict(
+    zip(sweep_filters.VIEWS, (heat_map, lines, pareto, parallel, matters), strict=True)
+)
+
+
+def first(axes: Sequence[Axis]) -> str:
+    """Return the view that is drawn unless another is chosen."""
+    return "Lines" if len(axes) == 1 else "Heat map"

@@ -20,16 +20,18 @@ from tests.cases import each
 SCENARIO = preset("dlrm-kaggle").scenario
 RESULTS = {name: fakes.estimate(with_values(SCENARIO, {"system": name})) for name in palette.family("cxl")}
 RUN = fakes.simulate(with_values(SCENARIO, {"faults.power_loss_at_seconds": (1.0,)}))
+CURVE = tables.curve(RUN.training, RUN.events)
+BREAKS = tables.breaks(CURVE, RUN.events)
 CHARTS = {
     "stages": (charts.step_time(), tables.by_stage(RESULTS, "cxl")),
     "energy": (charts.energy(("gpu", "cxl")), tables.by_component(RESULTS, "cxl")),
     "timeline": (charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
     "busy": (charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
-    "loss": (charts.curve("loss", "Loss", "elapsed"), tables.curve(RUN.training, RUN.events)),
-    "auc": (charts.curve("auc", "AUC", "batch"), tables.curve(RUN.training, RUN.events)),
+    "loss": (charts.curve("loss", "Loss", "broken", BREAKS), CURVE),
+    "auc": (charts.curve("auc", "AUC", "batch", BREAKS), CURVE),
     "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
 }
-MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure"}
+MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure", "row", "x", "y", "says"}
 
 
 @each(("spec", "frame"), CHARTS.values())
@@ -62,6 +64,25 @@ def test_time_without_outages_stops_between_a_fault_and_its_recovery():
         for at, kind in ((2.0, "fault"), (8.0, "recovered"), (13.0, "fault"), (30.0, "recovered"))
     ]
     assert list(tables.curve(rows, events).running) == [1.0, 3.0, 6.0, 8.0, 2.0, 2.0, 7.0, 7.0]
+
+
+def test_an_outage_breaks_the_axis_and_the_line_and_each_fault_is_drawn_at_its_own_place():
+    rows = [{"Batch": n, "Elapsed [s]": at, "Loss": 0.5, "AUC": None} for n, at in enumerate((0.2, 0.4, 150.6, 151.0))]
+    told = ((0.5, "fault"), (60.5, "fault in recovery"), (61.5, "fault in recovery"), (150.5, "recovered"), (151.0, "fault"))
+    ends = ((301.0, "unrecoverable"), (302.0, "fault"))
+    events = [{"Elapsed [s]": at, "Kind": kind, "Batch": 0, "What": ""} for at, kind in (*told, *ends)]
+    frame = tables.curve(rows, events)
+    breaks = tables.breaks(frame, events)
+    assert [seconds for *_, seconds in breaks] == [150.0, 150.0] and frame.broken.max() < 4.0, "a second stays readable"
+    assert list(frame.part[:4]) == [0, 0, 1, 1], "no line runs on over the outage"
+    struck = frame[frame.number.notna()]
+    assert list(struck.number) == [1, 2, 3, 4, 5] and struck.broken.is_unique and struck.broken.is_monotonic_increasing
+    (start, end, _), *_ = breaks
+    assert struck.broken.iloc[0] == start < struck.broken.iloc[1] < struck.broken.iloc[2] < end
+    spec = charts.curve("loss", "Loss", "broken", breaks)
+    assert str(spec).count("150 s") == 2 and "150 s" not in str(charts.curve("loss", "Loss", "running", breaks))
+    lines = [layer["encoding"] for layer in spec["layer"] if layer.get("mark", {}).get("type") == "line"]
+    assert lines and all(one["detail"] == {"field": "part"} for one in lines)
 
 
 def test_a_part_keeps_its_colour_whichever_others_are_drawn_with_it():

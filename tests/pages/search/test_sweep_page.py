@@ -1,10 +1,13 @@
 """The page Sweep: does it answer first, draw each view, filter, find the cheapest, pin, and keep its question in the link?"""
 
+import numpy as np
 import pytest
 
+from engine.analysis import importance
 from engine.analysis.over_weeks import over_weeks
 from engine.estimates import estimates
 from engine.scenario.presets import preset
+from engine.service import service
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep, sampling
@@ -73,6 +76,67 @@ def test_a_link_brings_its_filters_and_its_sampling(opened):
     found, drawn = links.open_pairs(address(app)), len(Sweep(SWEEP.base, SWEEP.axes, (), sampling("sobol:5")))
     assert found.questions.sample == "sobol:5" and found.questions.where == ("machine.cxl_bandwidth_GBps>=16",)
     assert app.text_input(key="sampling count").value == "5" and f"of **{drawn} points**" in words(app)
+
+
+def test_a_link_is_what_one_sees(opened, page):
+    page.segmented_control(key="view").set_value("Pareto").run()
+    page.selectbox(key="metric").set_value("Energy per batch [J]").run()
+    page.selectbox(key="filter name").set_value("system").run()
+    page.multiselect(key="filter words system").set_value(["cxl"]).run()
+    page.button(key="filter add").click().run()
+    page.segmented_control(key="how").set_value("full").run()
+    query = "&".join(f"{name}={value}" for name, value in address(page))
+    there = opened(query, "search")
+    assert there.segmented_control(key="how").value == "full" and address(there) == address(page)
+    there = opened(query.replace("mode=full", "mode=estimate"), "search")
+    assert not there.exception and there.segmented_control(key="view").value == "Pareto"
+    assert there.selectbox(key="metric").value == "Energy per batch [J]"
+    assert "The 6 best of 6 points" in words(there) and "on the front" in words(there)
+    assert ("only", "system:cxl") in address(there)
+
+
+@pytest.mark.parametrize("base", ["tiny", "dlrm-kaggle"])
+def test_a_running_full_sweep_is_found_by_a_link_that_any_preset_began(opened, monkeypatch, base):
+    monkeypatch.setattr(service, "ensure_service", lambda _: None)
+    begun = opened(f"{QUERY}&mode=full", "search")
+    begun.button(key="run").click().run()
+    keep(fakes.simulate(SWEEP[3]), "full")
+    link = links.link(SWEEP.base, base, "search", AXES, questions=links.Questions(mode="full", pins="4"))
+    there = opened(link.partition("?")[2].replace("%20", " "), "search")
+    assert not there.exception and [one.label for one in there.button if one.label == "Cancel"] == ["Cancel"]
+    assert not [one for one in there.button if one.key == "run"]
+    assert "Point 4" in there.dataframe[0].value.columns, "what is finished is drawn beside the progress"
+    begun.button(key="cancel 1").click().run()
+    assert "Run 11 points" in [one.label for one in there.run().button]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [("view=pie", "view=pie is not known"), ("only=data.batch_size:256", "no axis of words"), ("only=data.seed:1", "data.seed")],
+)
+def test_a_link_that_shows_what_its_sweep_has_not_is_refused(opened, more, says):
+    assert says in opened(f"{QUERY}&{more}", "search").error[0].value.replace("\\", "")
+
+
+def test_a_filtered_answer_is_filtered_whole(opened, page):
+    assert "among the" not in words(page), "over all points nothing is left out"
+    step = "Step time [ms]"
+    app = opened(f"{QUERY}&only=system:cxl&view=what-matters", "sweep")
+    rows = [one for one in SWEEP if one.system == "cxl"]
+    values = np.array([fakes.estimate(one).results[step] if one in rows else np.nan for one in SWEEP])
+    first, second, *_ = importance.shares(SWEEP, values)
+    among = "among the 6 points that pass the filters"
+    assert f"Best Step time: {np.nanmin(values):.3g} ms" in words(app)
+    assert first.alone > 0.5 and all(share.sentence(step, among) in words(app) for share in (first, second))
+    assert importance.shares(SWEEP, [fakes.estimate(one).results[step] for one in SWEEP]) != importance.shares(SWEEP, values)
+    app.segmented_control(key="view").set_value("Pareto").run()
+    assert "on the front" in words(app) and len(rows) == 6
+    app.selectbox(key="evaluations").set_value(200)
+    app.button(key="search axes").click().run()
+    (front,) = [held.value for held in app.dataframe if "Open" in held.value.columns]
+    assert {links.read(row).scenario.system for row in front["Open"]} == {"cxl"}, "a search keeps to words, too"
+    pmem = opened(f"{QUERY}&only=system:pmem&view=what-matters", "sweep")
+    assert f"This result is the same {among}, so no knob matters." in words(pmem), "though it is not the same everywhere"
 
 
 LOST = "Lost work over weeks [h]"

@@ -182,6 +182,14 @@ def test_the_knob_that_matters_is_the_one_that_moves_the_metric():
     assert (system.path, system.alone) == (SYSTEM, pytest.approx(1)) and all(one.alone == pytest.approx(0) for one in others)
 
 
+def test_knobs_matter_over_the_rows_that_are_left_though_their_number_and_their_sum_are_equal():
+    table = frame(step=lambda rate, system, batch: float(rate if system == 0 else batch if system == 1 else 0))
+    halves = table[table[SYSTEM] == "cxl-d"], table[table[SYSTEM] == "cxl-b"]
+    told = [half.assign(**{STEP: half[STEP] / half[STEP].sum()}) for half in halves]
+    assert len(halves[0]) == len(halves[1])
+    assert [sweep_findings.shares(SWEEP, half, STEP)[0].path for half in told] == [RATE, BATCH]
+
+
 def test_a_box_over_parallel_scales_reads_back_as_filters_that_keep_what_crosses_it():
     table = frame()
     scales = [sweep_parallel.scale(table, name) for name in (RATE, SYSTEM, STEP)]

@@ -1,0 +1,65 @@
+"""Faults in the run's own time: do they strike where they were dropped, and is each drawn where the run really stands?"""
+
+import altair
+import pytest
+
+from engine.estimate import estimate
+from engine.scenario.scenario import KNOBS, with_values
+from engine.simulate import simulate
+from engine.sweep import links
+from pages.failures import fault_axis
+from tests import apps
+from tests.apps import address, fields, text
+from tests.cases import each
+from tests.machines import scenario
+
+AT = "faults.power_loss_at_seconds"
+STEP = "Step time [ms]"
+
+
+def dropped(asked, *batches):
+    """Drop power losses after so many batches, one after the other, as the page does."""
+    step = estimate(asked).results[STEP] / 1e3
+    for batch in batches:
+        at = fault_axis.instant(asked, step, batch)
+        asked = with_values(asked, {AT: tuple(sorted({*asked.faults.power_loss_at_seconds, at}))})
+    return asked, step
+
+
+@each("system", ["cxl", "pmem", "ssd", "dram"], few=4)
+def test_faults_strike_where_they_were_dropped_though_outages_last_minutes(system):
+    asked, step = dropped(scenario("tiny", system, **{"run.training": False}), 12, 24, 31)
+    struck = [row for row in simulate(asked).events if row["Kind"] == "fault"]
+    assert [row["Batch"] for row in struck] == pytest.approx([12, 24, 31], abs=1), "each in the run, none in an outage"
+    shown = fault_axis.rows(list(fault_axis.places(asked, step)), step, 40)
+    shown = shown[shown.kind == "fault"]
+    assert list(shown.share) == pytest.approx([30, 60, 77.5], abs=2.5) and list(shown.number) == [1, 2, 3]
+
+
+def test_faults_of_one_outage_are_each_drawn_where_the_run_stopped():
+    asked = scenario("tiny", "cxl", **{AT: (0.002, 0.0021, 60.0)})
+    shown = fault_axis.rows(list(fault_axis.places(asked, 0.00012)), 0.00012, 40)
+    shown = shown[shown.kind == "fault"]
+    assert list(shown["at"]) == [0.002, 0.0021, 60.0] and shown.share.nunique() == 1 and list(shown.row) == [0, 1, 2]
+
+
+def test_the_axis_is_valid_and_has_its_columns():
+    altair.LayerChart.from_dict({**fault_axis.spec(), "data": {"values": []}}).to_dict()
+    assert fields(fault_axis.spec()) <= set(fault_axis.rows([], 1.0, 10).columns)
+
+
+def test_a_number_drops_a_fault_which_the_link_carries_and_an_instant_after_the_end_is_said_before_the_run():
+    app = apps.opened(query={"preset": "tiny"})
+    app.number_input(key="share of the run").set_value(30.0).run()
+    button = {one.label: one for one in app.button}
+    button["Drop it there"].click().run()
+    (at,) = links.open_pairs(address(app)).scenario.faults.power_loss_at_seconds
+    assert at == fault_axis.instant(scenario("tiny", "cxl"), estimate(scenario("tiny", "cxl")).results[STEP] / 1e3, 12)
+    app.selectbox(key="fault to drop").set_value("gpu-crash").run()
+    next(one for one in app.button if one.label == "Drop it there").click().run()
+    assert len(links.open_pairs(address(app)).scenario.faults.gpu_crash_at_seconds) == 1 and not app.warning
+    next(one for one in app.button if one.label == "Take all away").click().run()
+    assert address(app) == address(apps.opened(query={"preset": "tiny"})) and not app.exception
+    late = apps.opened(query={"preset": "tiny", AT: "5"})
+    assert "Power loss at 5 s cannot strike, since the run ends before" in text(late.warning)
+    assert KNOBS[AT].label == "Power loss at"
