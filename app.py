@@ -2,12 +2,16 @@
 
 import streamlit as st
 
-from engine.errors import EmberpoolError
-from pages.bar import bar
-from pages.common import address, frame, session
-from pages.common.plain import plain
-from pages.design import strips
-from pages.sidebar import sidebar
+from pages.start import warming
+
+warming.under_way()  # what is missing begins to be compiled while all below is imported
+
+from engine.errors import EmberpoolError  # noqa: E402
+from pages.bar import bar  # noqa: E402
+from pages.common import address, frame, session  # noqa: E402
+from pages.common.plain import plain  # noqa: E402
+from pages.design import strips  # noqa: E402
+from pages.sidebar import sidebar  # noqa: E402
 
 st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", initial_sidebar_state="collapsed")
 st.html(frame.STYLE)
@@ -23,6 +27,9 @@ bar.draw(refused, whole=page.url_path != "start")
 elsewhere = {*bar.KNOBS_HERE, *(strips.shown() if page.url_path == "design" else ())}
 with st.sidebar:
     sidebar.draw(refused, elsewhere)
+if warming.under_way() and page.url_path in frame.PLACES[1:]:  # Start needs no kernel
+    warming.draw(page.title)
+    st.stop()
 try:
     page.run()
 except EmberpoolError as error:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs one requirements file into .venv, which it creates with $PYTHON (python3) where there is none.
+# Installs requirements files into .venv, which it creates with $PYTHON (python3) where there is none.
 set -eu
 cd "$(dirname "$0")/.."
 say() { echo "$1" >&2; exit 1; }
@@ -12,8 +12,21 @@ if [ ! -x .venv/bin/python ]; then
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
         say "'$python' lacks the venv module; install it (on Debian and Ubuntu: apt-get install python3-venv) and run make again."
 fi
+echo "Installing $* into .venv ..." >&2
 # A half-made environment is made again: pip is the last thing that venv puts there.
 .venv/bin/python -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear .venv
-echo "Installing $1 into .venv ..." >&2
-.venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$1" ||
-    say "The packages of $1 could not be installed; the lines above say why. Run make again once that is solved."
+pip() { .venv/bin/python -m pip "$@"; }
+wanted=$(printf -- '-r %s ' "$@")
+
+# uv installs in a fifth of pip's time, from where pip is told to look; where it cannot, pip does.
+sources=$(pip config list | tr -d "'" | sed -n 's/=/ /; s/^.*[.]\(\(extra-\)*index-url\|find-links\) /\1 /p' |
+    while read -r option places; do for place in $places; do printf -- '--%s %s ' "$option" "$place"; done; done)
+uv=$(command -v uv || echo .venv/bin/uv)
+[ -x "$uv" ] || pip install --quiet --no-compile -c constraints.txt uv 2>/dev/null || true
+# shellcheck disable=SC2086
+UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-true} "$uv" pip install --quiet --python .venv/bin/python \
+    --index-strategy unsafe-best-match $sources $wanted 2>/dev/null && exit 0
+# Without --no-compile, pip would compile for half a minute what is mostly never imported.
+# shellcheck disable=SC2086
+pip install --quiet --no-compile --disable-pip-version-check $wanted ||
+    say "The packages of $* could not be installed; the lines above say why. Run make again once that is solved."

@@ -8,11 +8,13 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from pages.common import frame
+from pages.start import warming
 from tests import ROOT
 
 APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+warming.compiled = lambda: True  # kernels that are missing are compiled where a test needs them
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None) -> AppTest:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core.event import Event, Listener, register
 from numba.extending import is_jitted
 
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
@@ -24,14 +25,19 @@ INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "
 
 
 def _kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles at the first call, and keeps the result on disk."""
+    """Return a decorator that compiles at the first call, and keeps the result on disk; where nothing can be kept, each process
+    compiles anew.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         name, made_of = function.__qualname__, _digest(sys.modules[function.__module__])[:12]
         function.__qualname__ = f"{name}-{made_of}"  # the cache's files are named by it, now and never again
-        found = njit(**ENTRY, **options)(function)
+        try:
+            found = njit(**ENTRY, **options)(function)
+            _drop(found.stats.cache_path, f"{function.__module__.split('.')[-1]}.{name}-", made_of)
+        except RuntimeError:  # neither beside the file nor in the user's folder can anything be kept
+            found = njit(**{**ENTRY, "cache": False}, **options)(function)
         function.__qualname__ = found.__qualname__ = name
-        _drop(found.stats.cache_path, f"{function.__module__.split('.')[-1]}.{name}-", made_of)
         return found
 
     return decorate
@@ -64,6 +70,38 @@ def _drop(folder: str, kernel: str, made_of: str) -> None:
         for file in Path(folder).glob(f"{kernel}*"):
             if not file.name.startswith(kernel + made_of):
                 file.unlink()
+
+
+def parts(kernel: Any) -> set[Any]:
+    """Return the kernels that one is made of: itself, those that its code names, those that theirs name."""
+    found, todo = set(), [kernel]
+    while todo:
+        function = getattr(one := todo.pop(), "py_func", None)
+        if function and one not in found:
+            found.add(one)
+            todo += [value for name in function.__code__.co_names if is_jitted(value := function.__globals__.get(name))]
+    return found
+
+
+class _Progress(Listener):
+    """Counts kernels: those that one is made of are known when it begins."""
+
+    def __init__(self, say: Callable[[int, int], None]) -> None:
+        self.say, self.known, self.done = say, set[Any](), set[Any]()
+
+    def on_start(self, event: Event) -> None:
+        """Learn what a kernel that begins is made of."""
+        self.known |= parts(event.data["dispatcher"])
+
+    def on_end(self, event: Event) -> None:
+        """Count it."""
+        self.done.add(event.data["dispatcher"])
+        self.say(len(self.done), len(self.known | self.done))
+
+
+def tell(say: Callable[[int, int], None]) -> None:
+    """From now on, say after each kernel that this process compiles how many there were, and how many are known of."""
+    register("numba:compile", _Progress(say))  # type: ignore[no-untyped-call]
 
 
 entry = _kept()

@@ -33,6 +33,7 @@ from ..store.kept import row_text
 from ..store.owner import enlist
 from ..store.trainings import StoreShelf
 from . import computations
+from .kernels import await_compiled
 from .queue import OpenPoint, Turn
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
@@ -102,6 +103,7 @@ def settle(owner: int, store: Path) -> None:
     """Prepare a fresh worker process that the process `owner` has started for a store."""
     enlist(store)
     polite(owner)
+    await_compiled()  # lest each worker compiles the same
 
 
 def polite(owner: int) -> None:

@@ -10,6 +10,7 @@ from pages.common import session
 from pages.data import data_file
 from pages.sidebar import beside_knob, knob_widgets
 from pages.sidebar.knob_sections import section, sections
+from pages.start import warming
 
 
 def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
@@ -43,7 +44,9 @@ def _group(group: str, refused: Mapping[str, str], elsewhere: Collection[str]) -
         session.hold(paths)
         return
     with unfolded:
-        idle = [path for path in paths if path not in refused and not effect(session.scenario(), path).acts]
+        idle = [
+            path for path in paths if path not in refused and not (warming.under_way() or effect(session.scenario(), path).acts)
+        ]
         every = bool(idle) and st.toggle(f"{len(idle)} without effect here", key=f"idle {group}")
         session.hold([] if every else idle)
         for title, members in sections([path for path in paths if every or path not in idle]).items():
@@ -54,8 +57,8 @@ def _group(group: str, refused: Mapping[str, str], elsewhere: Collection[str]) -
 
 
 def _knob(path: str, refused: Mapping[str, str]) -> None:
-    found = effect(session.scenario(), path)
-    knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found.acts else found.sentence)
+    found = None if warming.under_way() else effect(session.scenario(), path)  # which is estimated
+    knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if found is None or found.acts else found.sentence)
     beside_knob.draw(path, session.scenario())
 
 

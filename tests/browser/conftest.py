@@ -54,8 +54,9 @@ def _stop_owner(folder):
 
 @pytest.fixture(scope="session")
 def start_server(tmp_path_factory):
-    """Return a function that starts a fresh, cold server and returns its address."""
+    """Return a function that starts a fresh server, once all kernels are there, and returns its address."""
     started = []
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "compile.py")], stdout=subprocess.DEVNULL, check=True)
 
     def start():
         folder, port = tmp_path_factory.mktemp("server"), _free_port()

@@ -66,3 +66,18 @@ def test_a_folder_that_cannot_be_written_to_is_left_as_it_is(written, monkeypatc
     written()
     monkeypatch.setattr("os.unlink", lambda path: (_ for _ in ()).throw(PermissionError(path)))
     assert written(more=1)[0] == 8
+
+
+def test_a_checkout_that_cannot_be_written_to_keeps_its_kernels_in_the_users_folder(written, tmp_path, monkeypatch):
+    (tmp_path / "made_up" / "__pycache__").write_text("a file stands where the folder would")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    assert written() == (6, 1)
+    assert written() == (6, 0)
+    assert len(list((tmp_path / "user").rglob("*.nbi"))) == 1
+
+
+def test_kernels_are_compiled_anew_where_nothing_can_be_kept(written, tmp_path, monkeypatch):
+    for name in ("made_up/__pycache__", "user"):
+        (tmp_path / name).write_text("a file stands where the folder would")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    assert [written()[0], written()[0]] == [6, 6]

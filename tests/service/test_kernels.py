@@ -1,0 +1,108 @@
+"""Kernels compiled before they are asked for: is each counted once, does one process do it at a time, is the stamp true?"""
+
+import sys
+import threading
+import time
+
+import pytest
+
+from engine.core.jit import entry, inner, parts
+from engine.service import kernels
+
+
+@inner
+def _once(x):
+    return x + 1
+
+
+@inner
+def _twice(x):
+    return _once(_once(x))
+
+
+@entry
+def _thrice(x):
+    return _twice(x) + _once(x)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "FOLDER", tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def compile_all(uses):
+    said = []
+    kernels.compile_all(iter(uses), said.append)
+    return said
+
+
+def test_a_kernel_is_made_of_all_that_it_calls():
+    assert parts(_thrice) == {_once, _twice, _thrice}
+    assert parts(_once) == {_once}
+
+
+def test_what_is_compiled_once_is_not_compiled_again_until_the_code_changes(monkeypatch):
+    assert not kernels.compiled()
+    assert compile_all([None, None]) == [kernels.READY]
+    assert kernels.compiled()
+    assert compile_all([]) == []
+    monkeypatch.setattr(kernels.version, "CODE", "other")
+    assert not kernels.compiled()
+    assert compile_all([None]) == [kernels.READY]
+
+
+def test_what_fails_on_the_way_leaves_no_stamp():
+    with pytest.raises(ZeroDivisionError):
+        compile_all(1 // n for n in (1, 0))
+    assert not kernels.compiled()
+
+
+def test_others_wait_for_whoever_compiles():
+    begun, go_on, waited = threading.Event(), threading.Event(), threading.Event()
+
+    def uses():
+        begun.set()
+        yield go_on.wait()
+
+    def other():
+        kernels.await_compiled()
+        waited.set()
+
+    threads = [threading.Thread(target=compile_all, args=(uses(),)), threading.Thread(target=other)]
+    threads[0].start()
+    assert begun.wait(10)
+    threads[1].start()
+    assert not waited.wait(0.2)
+    go_on.set()
+    assert waited.wait(10)
+    for thread in threads:
+        thread.join()
+
+
+def test_a_folder_that_cannot_be_made_keeps_no_stamp_and_nobody_waits(folder):
+    folder.write_text("a file stands where the folder would")
+    assert compile_all([None]) == [kernels.READY]
+    kernels.await_compiled()
+    assert not kernels.compiled()
+
+
+SAYS = "import pathlib, time\nprint({!r}, flush=True)\nwhile not pathlib.Path({!r}).exists(): time.sleep(0.01)"
+
+
+@pytest.mark.parametrize("says, ready", [("1 2", False), ("ready\n1 2", True)])
+def test_a_process_tells_how_far_it_is_and_its_end_lets_everybody_go_on(says, ready, tmp_path):
+    found = kernels.Compiling([sys.executable, "-c", SAYS.format(says, str(tmp_path / "end"))])
+    deadline = time.monotonic() + 30
+    while not found.total and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert (found.done, found.total, found.ready.is_set()) == (1, 2, ready)
+    (tmp_path / "end").touch()
+    found.join(30)
+    assert found.ready.is_set()
+
+
+def test_a_program_that_cannot_be_started_holds_nobody_up(tmp_path):
+    found = kernels.Compiling([str(tmp_path / "missing")])
+    found.join(20)
+    assert found.ready.is_set()
