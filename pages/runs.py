@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.service import history
 from engine.store import quota
-from engine.sweep import links
+from engine.sweep.questions import MOST_WORDS
 from pages.common import address, frame, runs
 from pages.runs import history_panel, history_runs
 from pages.runs.history_tables import LIVE, fullness
@@ -30,7 +30,7 @@ if not known:
     st.stop()
 st.caption(fullness(quota.usage(runs.STORE)), help="python -m engine serve --quota-GiB sets how much it may use.")
 hint = "words of a title; done, running, failed or pinned; #7 #12"
-words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=links.MOST_WORDS)
+words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=MOST_WORDS)
 
 
 def draw() -> None:

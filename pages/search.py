@@ -7,6 +7,7 @@ from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.store.status import Status
 from engine.sweep import links
+from engine.sweep.questions import Questions
 from pages.common import address, estimates, frame, runs, session
 from pages.common.numbers import duration
 from pages.common.plain import plain
@@ -21,7 +22,7 @@ axes, sample = axes_panel.asked()
 sweep = axes_panel.swept_or_error(scenario, axes, sample)
 how = axes_panel.how()
 good = not isinstance(sweep, EmberpoolError)
-link = links.link(scenario, session.base(), "search", axes, questions=links.Questions(sample)) if good else ""
+link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample)) if good else ""
 st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how, link) is None)
 label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
@@ -29,12 +30,12 @@ with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     axes_panel.draw(axes)
 
 
-def asked() -> links.Questions:
+def asked() -> Questions:
     """Return what the page is asked now, as its link says it."""
     return sweep_filters.questions(sample, pinned.text(sweep.digest), how, sweep_views.first(sweep.axes))
 
 
-questions = asked() if good else links.Questions()
+questions = asked() if good else Questions()
 with address_bar:
     address.bar("search", axes if good else (), questions=questions)
 if not good:

@@ -27,7 +27,7 @@ ORDER = ("errors", "units", "version", "registry", "core", "scenario", "sweep", 
          "full_runs", "insight", "store", "service", "crashcheck", "validation", "campaign", "analysis", "commands",
          "__main__")  # fmt: skip
 # Folders whose files are variants of one thing: they may be many.
-VARIANTS = ("engine/commands", "engine/campaign/protections", "engine/hardware/devices", "engine/caches/policies")
+VARIANTS = ("engine/commands", "engine/campaign/protections", "engine/hardware/devices", "engine/caches/policies", "pages")
 OUTSIDE = ("streamlit", "altair", "pages", "app", "tests", "benchmarks")
 MANY = 12
 TRACE = """

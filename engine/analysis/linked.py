@@ -6,6 +6,7 @@ from ..crashcheck.view import view
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
 from ..sweep import links
+from ..sweep.questions import Pairs
 from .objective import column, constraint, objectives
 
 
@@ -16,7 +17,7 @@ def read(url: str) -> links.Opened:
 
 def checked(opened: links.Opened) -> links.Opened:
     """Return what a link says if all of it has a meaning, that of the links which it compares included; raises BadInput."""
-    compared = (links.read(link).questions for _, link in opened.questions.compared)
+    compared = (links.read(link).questions for _, link in links.compared(opened.questions))
     for questions in chain((opened.questions,), compared):
         if questions.pareto:
             objectives(questions.pareto)
@@ -34,7 +35,7 @@ def _shown(metric: str) -> None:
         raise BadInput(f"The link shows metric={metric[:80]!r}, which is a knob; write a result, such as metric=Step time [ms].")
 
 
-def opened_or_error(pairs: links.Pairs) -> links.Opened | BadInput:
+def opened_or_error(pairs: Pairs) -> links.Opened | BadInput:
     """Open decoded parameters, or return the error whose sentence a page shows instead."""
     try:
         return checked(links.open_pairs(pairs))

@@ -17,8 +17,8 @@ from ..analysis.pareto import finding, knee, ranks
 from ..errors import BadInput
 from ..scenario import knobs
 from ..scenario.scenario import known
-from ..sweep import links
 from ..sweep.axes import Axis, parse
+from ..sweep.questions import Questions
 from ..sweep.sweep import KINDS, Sampling, Sweep, sampling
 from .parser import points
 from .scenario_arguments import Chosen
@@ -87,7 +87,7 @@ def axes(arguments: argparse.Namespace, chosen: Chosen) -> tuple[Axis, ...]:
     return given or tuple(axis for axis in suggested_axes.axes(chosen.scenario) if axis.path not in chosen.settings)
 
 
-def questions(arguments: argparse.Namespace, link: links.Questions) -> tuple[SweepQuestions, Sampling]:
+def questions(arguments: argparse.Namespace, link: Questions) -> tuple[SweepQuestions, Sampling]:
     """Read what is asked, a link's questions first; raises BadInput."""
     bounds = tuple(constraint(text) for text in (*link.where, *arguments.where))
     pareto = arguments.pareto if arguments.pareto is not None else link.pareto

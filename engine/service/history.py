@@ -22,6 +22,7 @@ from ..store import kept
 from ..store.database import FAILED, KEPT, OPEN, opened, transaction
 from ..store.quota import shrink
 from ..sweep import links
+from ..sweep.questions import Questions
 from ..sweep.sweep import Sweep
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code"
@@ -126,7 +127,7 @@ def reopening(points: Sequence[Scenario]) -> str:
     """Return the link that reopens a sweep on its page; "" for points that no axes say, or where it would be too long."""
     if not isinstance(points, Sweep) or (points.settings and any(axis.path == "model.name" for axis in points.axes)):
         return ""  # settings come after a swept model, a link's knobs before it
-    sample = links.Questions("" if str(points.sampling) == "grid" else str(points.sampling))
+    sample = Questions("" if str(points.sampling) == "grid" else str(points.sampling))
     base = with_values(points.base, dict(points.settings))
     whole = links.link(base, page="search", axes=map(str, points.axes), questions=sample)
     return whole if len(whole) <= links.MOST_CHARACTERS else ""

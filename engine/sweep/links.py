@@ -16,108 +16,27 @@ from typing import get_args
 from urllib.parse import parse_qsl, quote
 
 from .. import version
-from ..errors import BadLink, nearest
-from ..registry import names
+from ..errors import BadLink
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.presets import DEFAULT, preset
 from ..scenario.renamed import rewritten, translated
 from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
 from . import axes as sweep_axes
-from .sweep import sampling
+from .questions import ONE, SEVERAL, Pairs, Questions
 
 MOST_CHARACTERS = 8000
-MOST_BOUNDS, MOST_PINS, MOST_RUNS, MOST_WORDS = 20, 8, 8, 200
-MOST_WITHIN = 1000
-NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
-ONE = ("sample", "pareto", "pins", "against", "within", "mode", "view", "metric", "find")
-SEVERAL = {"where": "where", "only": "only", "run": "runs"}  # parameters that come once each, by the field that holds them
-VIEW = re.compile("[a-z0-9-]{1,40}")
+MOST_RUNS = 8
+NOTHING_ASKED = Questions()
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-Pairs = list[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Questions:
-    """What a sweep is asked, as written: which points, the bounds that they must keep, the objectives of a Pareto front.
-
-    `only` are the words that knobs must have, `mode` is how points are computed, `pins` are the points that were pinned,
-    counted from 1; `view` and `metric` are what a page shows. `against` is the system that answers are told against, and
-    `within` the percent by which a machine may be slower. `runs` are the requests that Runs compares, and `find` the words
-    that it looks for. All are "" or empty where left open.
-    """
-
-    sample: str = ""
-    where: tuple[str, ...] = ()
-    pareto: str = ""
-    pins: str = ""
-    runs: tuple[str, ...] = ()
-    against: str = ""
-    within: str = ""
-    only: tuple[str, ...] = ()
-    mode: str = ""
-    view: str = ""
-    metric: str = ""
-    find: str = ""
-
-    @property
-    def pairs(self) -> Pairs:
-        """The parameters that say so."""
-        several = [(name, value) for name, field in SEVERAL.items() for value in getattr(self, field)]
-        return [(name, value) for name in ONE if (value := getattr(self, name))] + several
-
-    @property
-    def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The knobs that must have one of some words, as links write them; raises BadKnob or BadLink."""
-        listed = tuple(map(sweep_axes.parse, self.only))
-        wrong = next((text for text, axis in zip(self.only, listed, strict=True) if axis.span), None)
-        if wrong or len(listed) > MOST_BOUNDS or len({axis.path for axis in listed}) < len(listed):
-            raise BadLink(
-                f"The link's only={(wrong or self.only[0])[:80]!r} cannot be read; "
-                f"write only=KNOB:V1,V2 once per knob, for at most {MOST_BOUNDS}."
-            )
-        return tuple((axis.path, tuple(knobs.write(KNOBS[axis.path], value) for value in axis.values)) for axis in listed)
-
-    @property
-    def pinned(self) -> tuple[int, ...]:
-        """The pinned points, counted from 0; raises BadLink."""
-        words = self.pins.split(",") if self.pins else []
-        wrong = [word for word in words if not (word.isascii() and word.isdecimal() and len(word) < 9 and int(word))]
-        if wrong or len(words) > MOST_PINS or len(set(words)) < len(words):
-            raise BadLink(
-                f"The link's pinned points pins={self.pins[:80]!r} cannot be read; "
-                f"write up to {MOST_PINS} different numbers of points, counted from 1: pins=3,17."
-            )
-        return tuple(int(word) - 1 for word in words)
-
-    @property
-    def compared(self) -> tuple[tuple[How, str], ...]:
-        """How each compared request was computed, and the link that reopens it; raises BadLink where that cannot be opened."""
-        if len(self.runs) > MOST_RUNS or len(set(self.runs)) < len(self.runs):
-            raise BadLink(f"The link compares {len(self.runs)} runs (run=); up to {MOST_RUNS} different ones can be.")
-        return tuple(map(_compared, self.runs))
-
-    def check(self) -> None:
-        """Refuse what has no form; raises BadInput. Whether bounds and objectives name results is `answers.linked`'s question."""
-        if len(self.where) > MOST_BOUNDS:
-            raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
-        if self.sample:
-            sampling(self.sample)
-        if self.against and self.against not in names("systems"):
-            raise BadLink(
-                f"The link's baseline against={self.against[:80]!r} is not known; {nearest(self.against, names('systems'))}"
-            )
-        if self.within and not (NUMBER.fullmatch(self.within) and float(self.within) <= MOST_WITHIN):
-            raise BadLink(
-                f"The link's target within={self.within[:20]!r} cannot be read; write a percentage from 0 to {MOST_WITHIN}."
-            )
-        if self.mode and self.mode not in get_args(How):
-            raise BadLink(f"The link's mode={self.mode[:40]!r} is not known; write mode=estimate or mode=full.")
-        if self.view and not VIEW.fullmatch(self.view):
-            raise BadLink(f"The link's view={self.view[:80]!r} cannot be read; write a view's name, such as view=heat-map.")
-        if len(self.find) > MOST_WORDS:
-            raise BadLink(f"The link looks for words (find=) of {len(self.find)} characters; at most {MOST_WORDS} are allowed.")
-        _ = self.pinned, self.compared, self.words  # reading them is their check
+def compared(questions: Questions) -> tuple[tuple[How, str], ...]:
+    """Return how each request that Runs compares was computed, and the link that reopens it; raises BadLink, BadKnob."""
+    runs = questions.runs
+    if len(runs) > MOST_RUNS or len(set(runs)) < len(runs):
+        raise BadLink(f"The link compares {len(runs)} runs (run=); up to {MOST_RUNS} different ones can be.")
+    return tuple(map(_compared, runs))
 
 
 def _compared(text: str) -> tuple[How, str]:
@@ -142,11 +61,11 @@ class Opened:
     axes: tuple[str, ...] = ()
     banner: str = ""
     crash: str = ""
-    questions: Questions = Questions()
+    questions: Questions = NOTHING_ASKED
 
 
 def query(
-    scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: Questions = Questions()
+    scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: Questions = NOTHING_ASKED
 ) -> Pairs:
     """Return the parameters that reproduce `scenario`, as differences from preset `base`."""
     start = preset(base).scenario
@@ -167,7 +86,7 @@ def link(
     page: str = "design",
     axes: Iterable[str] = (),
     crash: str = "",
-    questions: Questions = Questions(),
+    questions: Questions = NOTHING_ASKED,
 ) -> str:
     """Return the link's path and query, to be put behind a host."""
     parts = (f"{quote(key)}={quote(value, safe='.;:,-')}" for key, value in query(scenario, base, axes, crash, questions))
@@ -224,6 +143,7 @@ def open_pairs(pairs: Pairs) -> Opened:
     one = {name: seen.pop(name, "") for name in ONE}
     questions = Questions(**one, **{SEVERAL[name]: tuple(held) for name, held in several.items()})  # type: ignore[arg-type]
     questions.check()
+    compared(questions)  # reading them is their check
     changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
     return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash, questions)
 

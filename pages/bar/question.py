@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.registry import load
 from engine.scenario.scenario import Scenario
-from engine.sweep import links
+from engine.sweep.questions import Questions
 from pages.common import palette, session
 
 AGAINST, WITHIN = "told against", "target within"
@@ -37,7 +37,7 @@ def within() -> float:
     return float(st.session_state.get(WITHIN) or USUAL) / 100
 
 
-def put(questions: links.Questions) -> None:
+def put(questions: Questions) -> None:
     """Take over what a link asks; only before widgets are drawn."""
     st.session_state[AGAINST], st.session_state[WITHIN] = questions.against or None, questions.within or USUAL
 
@@ -49,7 +49,7 @@ def hold() -> None:
             st.session_state[key] = st.session_state[key]
 
 
-def said(questions: links.Questions) -> links.Questions:
+def said(questions: Questions) -> Questions:
     """Return a page's questions with the baseline and the target that links carry: what is usual is left out."""
     target = str(st.session_state.get(WITHIN) or "")
     system = against(session.scenario())

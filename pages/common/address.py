@@ -9,6 +9,7 @@ from engine.analysis import linked
 from engine.errors import BadInput
 from engine.scenario.scenario import values
 from engine.sweep import links
+from engine.sweep.questions import Pairs, Questions
 from pages.bar import bar as scenario_bar
 from pages.bar import question
 from pages.common import session
@@ -21,7 +22,7 @@ from pages.systems import systems_panel
 
 WRITTEN, AT, BANNER, OURS = "address written", "address written at", "banner", "redrawn by us"
 SETTLED_SECONDS = 2.0
-NO_QUESTIONS = links.Questions()
+NO_QUESTIONS = Questions()
 
 
 def open_link() -> str:
@@ -74,7 +75,7 @@ def redraw() -> None:
     st.rerun()
 
 
-def _too_long(pairs: links.Pairs) -> BadInput:
+def _too_long(pairs: Pairs) -> BadInput:
     try:
         linked.read(urlencode(pairs))
     except BadInput as error:
@@ -82,7 +83,7 @@ def _too_long(pairs: links.Pairs) -> BadInput:
     raise ValueError("a link longer than the limit was opened")
 
 
-def _went_back(pairs: links.Pairs) -> bool:
+def _went_back(pairs: Pairs) -> bool:
     """Whether the visitor went through the browser's history, which only changes the address.
 
     A widget moved just after another one sends the address from before our last write, so that a young
@@ -100,7 +101,7 @@ def _touched() -> bool:
         return True
 
 
-def write(axes: tuple[str, ...] = (), crash: str = "", questions: links.Questions = NO_QUESTIONS) -> None:
+def write(axes: tuple[str, ...] = (), crash: str = "", questions: Questions = NO_QUESTIONS) -> None:
     """Put the link of the session's scenario, and of the page's axes, questions or crash state, into the address bar."""
     pairs = links.query(session.scenario(), session.base(), axes, crash, questions)
     if pairs == st.session_state.get(WRITTEN) and st.query_params:
@@ -115,7 +116,7 @@ def host() -> str:
     return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
 
 
-def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links.Questions = NO_QUESTIONS) -> None:
+def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: Questions = NO_QUESTIONS) -> None:
     """Keep the address current, and draw the link to copy in the scenario's bar."""
     write(axes, crash, question.said(questions))
     with scenario_bar.slot():
@@ -128,14 +129,14 @@ def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: links
         st.warning(plain(str(error)))
 
 
-def share(page: str, what: str, questions: links.Questions) -> None:
+def share(page: str, what: str, questions: Questions) -> None:
     """Keep the address of a page without knobs current, and draw its link to copy; `what` says what the link holds."""
     write(questions=question.said(questions))
     with scenario_bar.slot():
         _share(what, page, (), "", questions)
 
 
-def _share(what: str, page: str, axes: tuple[str, ...], crash: str, questions: links.Questions) -> None:
+def _share(what: str, page: str, axes: tuple[str, ...], crash: str, questions: Questions) -> None:
     with st.popover("Share"):
         st.caption(what)
         st.session_state[session.HERE] = links.link(

@@ -29,16 +29,21 @@ STYLE = Path(__file__).parent.parent / "style.css"
 def pages() -> list[StreamlitPage]:
     """Return the pages of the navigation; the hidden first one answers the bare address."""
     lead = partial(st.Page, visibility="hidden")
-    bare = lead(partial(_lead, "start"), title="Emberpool", url_path="emberpool", default=True)
+    bare = lead(_start, title="Emberpool", url_path="emberpool", default=True)
     places = [st.Page(f"pages/{name}.py", title=name.capitalize(), url_path=name) for name in PLACES]
-    old = [lead(partial(_lead, new, OPENED.get(name, "")), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
+    old = [lead(f"pages/{name}.py", title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
     return [bare, *places, *old]
 
 
-def _lead(place: str, section: str = "") -> None:
-    if section:
+def _start() -> None:
+    st.switch_page("pages/start.py")
+
+
+def lead(old: str) -> None:
+    """Lead from an old address to where its page stands now, with its section open."""
+    if section := OPENED.get(old):
         st.session_state[section] = True
-    st.switch_page(f"pages/{place}.py")
+    st.switch_page(f"pages/{MOVED[old]}.py")
 
 
 def mark() -> None:

@@ -11,6 +11,7 @@ from engine.service import history
 from engine.service.history import Entry
 from engine.store import requests
 from engine.sweep import links
+from engine.sweep.questions import Questions
 from pages.common import runs, session
 from pages.common.plain import plain
 
@@ -22,19 +23,17 @@ SHARED = "This link opens the history with the chosen requests beside each other
 Compared = tuple[tuple[How, str], ...]
 
 
-def put(asked: links.Questions) -> None:
+def put(asked: Questions) -> None:
     """Take over what a link looks for, compares and shows; before the page is drawn."""
-    st.session_state.update({ASKED: asked.compared, MISSING: (), SAID: asked.runs, WORDS: asked.find})
+    st.session_state.update({ASKED: links.compared(asked), MISSING: (), SAID: asked.runs, WORDS: asked.find})
     session.ask(METRIC, column(asked.metric) if asked.metric else "")
 
 
-def asked() -> links.Questions:
+def asked() -> Questions:
     """Return what the page is asked now, as its link says it; requests by number are this server's alone, `run=` is for all."""
     words = (word for word in st.session_state.get(WORDS, "").split() if not word.startswith("#"))
     metric = session.choice(METRIC)
-    return links.Questions(
-        runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=metric if metric != FIRST_METRIC else ""
-    )
+    return Questions(runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=metric if metric != FIRST_METRIC else "")
 
 
 def find() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.sweep.links import MOST_PINS
+from engine.sweep.questions import MOST_PINS
 from engine.sweep.sweep import Sweep
 
 PICKED, PINS = "picked point", "pinned points"

@@ -13,7 +13,7 @@ from engine.scenario import knobs
 from engine.scenario.keys import How
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis, parse
-from engine.sweep.links import MOST_BOUNDS, Questions
+from engine.sweep.questions import MOST_BOUNDS, Questions
 from pages.common import session
 from pages.search import sweep_table
 from pages.search.sweep_table import Words

@@ -27,6 +27,22 @@ def draw(scenario: Scenario) -> None:
     if not base:
         return
 
+    _stacks(results, scenario)
+    st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
+    downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, "Training system", compare_tables.labels(base))
+    with st.container(horizontal=True):
+        downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
+        sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))
+        st.link_button(
+            "Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own."
+        )
+    nodes_panel.draw(scenario, systems)
+
+    full_runs_panel.draw(results)
+    _moves(results)
+
+
+def _stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("**Where does a batch spend its time?** Exposed time by stage")
@@ -43,19 +59,6 @@ def draw(scenario: Scenario) -> None:
             key="all energy",
             alt="Energy by component for the chosen training systems",
         )
-
-    st.markdown(f"**What does each give, and what does it cost?** Changes are against {base} with the same knobs")
-    downloads.show(compare_tables.table(results, base), compare_tables.FORMATS, "Training system", compare_tables.labels(base))
-    with st.container(horizontal=True):
-        downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
-        sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))
-        st.link_button(
-            "Sweep over them", address.host() + sweep, help="To vary a knob beside the system; opens a tab of its own."
-        )
-    nodes_panel.draw(scenario, systems)
-
-    full_runs_panel.draw(results)
-    _moves(results)
 
 
 def _moves(results: Mapping[str, Result]) -> None:

@@ -8,12 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.sweep import links
-from pages.common.frame import MOVED
+from pages.common.frame import MOVED, PLACES
 from pages.design.tiles import WAITING
 from tests.browser.conftest import READY, WINDOWS, assert_fits
 
 ANSWER_MS = 60_000
-PAGES = ["Design", "Compare", "Why", "Search", "Failures", "Data", "Evidence", "Runs"]
+PAGES = [name.capitalize() for name in PLACES]
 
 
 def settled(page):
@@ -72,7 +72,7 @@ def test_an_old_deep_link_to_a_cold_server_opens_its_new_place_in_its_frame(star
     page = visit(f"{cold}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
     expect(page.get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("10.0")
-    expect(page.get_by_test_id("stSidebarNav").get_by_role("link")).to_have_text(PAGES)
+    expect(page.get_by_test_id("stTopNavLink")).to_have_text(PAGES)
     assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{MOVED[page_name]}?" in page.url
     expect(page.get_by_role("dialog")).to_have_count(0)  # such as "Page not found"
 
@@ -87,6 +87,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     expect(page).to_have_url(re.compile("near_data_compute=off"), timeout=ANSWER_MS)
     write(page, "Checkpoint relaxation [batches], exact", "3")
     assert finding(page) != before
+    page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_test_id("stExpander").get_by_text("Faults", exact=True).click()
     write(page, "Power loss at [s]", "0.002")
     train(page)
@@ -117,7 +118,7 @@ def test_a_bad_link_shows_only_its_sentence(server, visit):
         "machine.cxl_bandwidth_GBps=nan is not finite; choose a number from 0.1 to 1000 GB/s."
     )
     assert page.get_by_role("heading").count() == page.get_by_role("textbox").count() == 0
-    assert page.get_by_test_id("stMain").get_by_role("link").count() == page.get_by_test_id("stSidebarNav").count() == 0
+    assert page.get_by_test_id("stMain").get_by_role("link").count() == page.get_by_test_id("stTopNavLink").count() == 0
 
 
 @pytest.mark.slow
@@ -148,7 +149,7 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
     ("page_name", "scheme", "width"),
     [
         pytest.param(name, *window, marks=() if (name, window) == ("design", WINDOWS[0]) else pytest.mark.slow)
-        for name in ("design", "compare", "why", "search", "failures", "data", "evidence", "runs")
+        for name in PLACES
         for window in WINDOWS
     ],
 )

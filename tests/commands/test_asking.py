@@ -16,7 +16,8 @@ from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.sweep.axes import parse
-from engine.sweep.links import Questions, link
+from engine.sweep.links import link
+from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep
 from tests.service_fakes import ask
 

@@ -17,6 +17,7 @@ from engine.store import kept, requests
 from engine.store.database import DEFAULT, opened
 from engine.sweep import links
 from engine.sweep.axes import parse
+from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep
 from pages.runs import history_charts, history_panel, history_tables
 from tests import apps
@@ -111,7 +112,7 @@ def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_her
     here = [links.link(scenario(seed), page="search") for seed in (1, 2)]
     these = [requests.submit(DEFAULT, [scenario(n)], "estimate", link=link) for n, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
-    words = links.query(scenario(9), questions=links.Questions(runs=runs))
+    words = links.query(scenario(9), questions=Questions(runs=runs))
     app = apps.opened("runs", {name: list(runs) if name == "run" else value for name, value in words})
     assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in these)
     assert "1 of the compared requests is not in this server's history" in app.warning[0].value

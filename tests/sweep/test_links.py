@@ -12,6 +12,7 @@ from engine.errors import BadInput
 from engine.scenario.presets import DEFAULT, preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.sweep import links
+from engine.sweep.questions import MOST_PINS, Questions
 from tests.cases import each
 from tests.strategies import scenarios
 
@@ -148,13 +149,13 @@ def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
     st.sampled_from(["", "grid:20", "sobol:256", "lhs:7", "random:100000"]),
     st.lists(st.sampled_from(["Step time [ms]<=5", "AUC>=0.7", "machine.num_gpus<3", "Energy [J]=1e-3"]), max_size=4),
     st.sampled_from(["", "AUC", "Step time [ms],Capital cost [USD]:max"]),
-    st.lists(st.integers(1, 99_999_999), max_size=links.MOST_PINS, unique=True),
+    st.lists(st.integers(1, 99_999_999), max_size=MOST_PINS, unique=True),
     st.sampled_from([("", ""), ("dram", "10"), ("all-hbm", "0.5")]),
     st.lists(st.sampled_from(["system:cxl,pmem", "policy.relaxed_lookup:on,auto"]), max_size=2, unique=True),
     st.tuples(*map(st.sampled_from, (["", "full"], ["", "heat-map"], ["", "AUC", "Step time [ms]"], ["", "my run, done"]))),
 )
 def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins, question, only, shown):
-    asked = links.Questions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question, tuple(only), *shown)
+    asked = Questions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question, tuple(only), *shown)
     assert asked.pinned == tuple(point - 1 for point in pins)
     opened = links.read(links.link(Scenario(), page="search", axes=("system:cxl,pmem",), questions=asked))
     assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()
@@ -163,9 +164,9 @@ def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins, 
 @given(st.lists(st.tuples(st.sampled_from(["full", "estimate"]), scenarios), max_size=3, unique=True))
 def test_a_link_of_the_history_brings_back_what_it_compares(compared):
     whole = tuple((how, links.link(scenario, page="search", axes=("system:cxl,pmem",))) for how, scenario in compared)
-    asked = links.Questions(runs=tuple(f"{how}:{link}" for how, link in whole))
+    asked = Questions(runs=tuple(f"{how}:{link}" for how, link in whole))
     text = links.link(Scenario(), page="runs", questions=asked)
     if len(text) <= links.MOST_CHARACTERS:
         opened = links.read(text)
-        assert opened.questions.compared == whole
-        assert [links.read(link).scenario for _, link in opened.questions.compared] == [scenario for _, scenario in compared]
+        found = links.compared(opened.questions)
+        assert found == whole and [links.read(link).scenario for _, link in found] == [scenario for _, scenario in compared]

@@ -10,6 +10,7 @@ from engine.scenario.presets import preset
 from engine.service import service
 from engine.sweep import links
 from engine.sweep.axes import parse
+from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep, sampling
 from tests import fakes
 from tests.apps import address
@@ -101,7 +102,7 @@ def test_a_running_full_sweep_is_found_by_a_link_that_any_preset_began(opened, m
     begun = opened(f"{QUERY}&mode=full", "search")
     begun.button(key="run").click().run()
     keep(fakes.simulate(SWEEP[3]), "full")
-    link = links.link(SWEEP.base, base, "search", AXES, questions=links.Questions(mode="full", pins="4"))
+    link = links.link(SWEEP.base, base, "search", AXES, questions=Questions(mode="full", pins="4"))
     there = opened(link.partition("?")[2].replace("%20", " "), "search")
     assert not there.exception and [one.label for one in there.button if one.label == "Cancel"] == ["Cancel"]
     assert not [one for one in there.button if one.key == "run"]
