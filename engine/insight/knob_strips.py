@@ -205,11 +205,11 @@ def _numbers(knob: Knob, row: Sequence[Stop], enough: int | None) -> str:
     if enough is None:
         beyond = [one for one in row if one.refused and one.value > ran[-1].value]
         rest = f"beyond it: {beyond[0].refused}" if beyond else "the last value looked at."
-        return f"Up to {ran[-1].value:,.4g}{unit} the step changes; {rest}"
+        return f"Up to {_number(ran[-1].value)}{unit} the step changes; {rest}"
     if row[enough] is ran[0]:
-        return f"From {ran[0].value:,.4g} to {ran[-1].value:,.4g}{unit} the step changes by less than 1 %."
+        return f"From {_number(ran[0].value)} to {_number(ran[-1].value)}{unit} the step changes by less than 1 %."
     step = row[enough].seconds / MS
-    return f"Beyond {row[enough].value:,.4g}{unit} the step of {step:.3g} ms changes by less than 1 %."
+    return f"Beyond {_number(row[enough].value)}{unit} the step of {step:.3g} ms changes by less than 1 %."
 
 
 def _words(row: Sequence[Stop], own: Stop) -> str:
@@ -220,3 +220,7 @@ def _words(row: Sequence[Stop], own: Stop) -> str:
     if _alike(own.seconds, best.seconds):
         return "No other value makes the step shorter by 1 %."
     return f"With {best.text} the step takes {best.seconds / MS:.3g} ms instead of {own.seconds / MS:.3g} ms."
+
+
+def _number(value: float) -> str:
+    return f"{float(f'{value:.4g}'):,.15g}"

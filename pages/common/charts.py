@@ -57,7 +57,12 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False, tickCount=6)},
+            "x": {
+                "field": "drawn",
+                "type": "quantitative",
+                "stack": "zero",
+                "axis": axis(unit, grid=False, tickCount=6, format="~s"),
+            },
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend, **named},
             "order": {"field": "rank", "type": "quantitative"},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},

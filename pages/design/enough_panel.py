@@ -54,14 +54,14 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None
     found = answer.result()
     known = sure.done() and not sure.exception()
     says = told(found, sure.result() if known else NO_BANDS)
-    words, button = st.columns((6, 1), vertical_alignment="top")
-    words.markdown(plain(says.both))
     taken = _taken(scenario, found.both.machine.changes)
-    button.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take", width="stretch")
-    st.caption(" ".join(plain(_first(one)) for one in (says.near_data, says.staleness) if one))
-    follows = "" if sure.done() else " (bands follow)"
-    with st.popover(f"Why, and what else would do{follows}", type="tertiary"):
-        _more(says)
+    with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
+        st.markdown(plain(says.both), width="stretch")
+        st.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
+        st.caption(" ".join(plain(_first(one)) for one in (says.near_data, says.staleness) if one), width="stretch")
+        with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
+            _more(says)
 
 
 def _more(says: Told) -> None:

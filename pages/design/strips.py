@@ -14,7 +14,6 @@ from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import bar, question
 from pages.common.numbers import readable
-from pages.common.plain import plain
 from pages.sidebar import beside_knob, knob_widgets
 
 ADDED, NEXT, MOST = "strips added", "strip to add", 4
@@ -64,21 +63,23 @@ def _drop(path: str) -> None:
 
 
 def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> None:
-    knob = KNOBS[path]
-    numbers = [stop.value for stop in strip.stops] if strip and knob.kind in NUMBERS else []
-    knob_widgets.draw(knob, refusal, stops=numbers)
+    knob, acts = KNOBS[path], effect(scenario, path)
+    idle, more = "" if acts.acts else acts.sentence, sentence(strip) if strip and acts.acts else ""
     if strip and knob.kind in NUMBERS:
-        says = f"Step time over {knob.label}: {strip.sentence}"
-        st.vega_lite_chart(curve(strip), spark(len(strip.stops)), key=f"spark {path}", alt=says)
-    acts = effect(scenario, path)
-    says = sentence(strip) if strip and acts.acts else acts.sentence
-    with st.container(horizontal=True, vertical_alignment="center", key=f"says-{path.replace('.', '-')}"):
-        st.caption(plain(says), width="stretch")
-        beside_knob.draw(path, scenario)
+        left, right = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
+        with left:
+            alt = f"Step time over {knob.label}: {strip.sentence}"
+            st.vega_lite_chart(curve(strip), spark(len(strip.stops)), key=f"spark {path}", alt=alt)
+    else:
+        left, right = st.columns((5, 2), vertical_alignment="bottom")
+        with left:
+            knob_widgets.draw_alone(knob)
+    with left:
+        knob_widgets.say(knob, refusal, idle, more)
+    with right:
+        beside_knob.draw(path, scenario, brief=True)
         if path in st.session_state.get(ADDED, ()):
-            st.button(
-                "×", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Put the knob back in the drawer."
-            )
+            st.button("× remove", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Back to the drawer.")
 
 
 def sentence(strip: Strip) -> str:
@@ -133,6 +134,6 @@ def spark(stops: int) -> dict[str, Any]:
     product = {
         "transform": [{"filter": "datum.product != ''"}],
         "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": "#858b94"},
-        "encoding": {"x": x, "y": {"value": 40}, "text": {"field": "product"}},
+        "encoding": {"x": x, "y": {"value": 34}, "text": {"field": "product"}},
     }
-    return {"height": 40, "padding": {"left": 8, "right": 8, "top": 4, "bottom": 10}, "layer": [line, dots, product]}
+    return {"height": 34, "padding": {"left": 8, "right": 8, "top": 2, "bottom": 10}, "layer": [line, dots, product]}

@@ -1,9 +1,10 @@
-"""The tiles: the five numbers that answer "how good is it", with the change against the baseline."""
+"""The tiles: the five numbers that answer "how good is it, and what does it cost", with the change against the baseline."""
 
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from engine.insight.running_costs import assumptions, running_costs
 from engine.results.result import COUNTED, Result
 from pages.bar import question
 from pages.common import address
@@ -15,9 +16,11 @@ from pages.design.sureness import Sure
 STILL_SECONDS = 0.5
 WAITING = "how sure? …"
 COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
-OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", "Effective training time ratio")
+MONTH, BILLION = "Electricity a month [USD]", "Cost of a billion samples [USD]"
+OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", MONTH, BILLION)
+RUNNING = (MONTH, BILLION)
 # Where a throughput is asked for, the number of nodes is the answer.
-OF_NODES = ("Nodes", "Step time [ms]", "Throughput [samples/s]", "Energy per batch [J]", "Capital cost [USD]")
+OF_NODES = ("Nodes", "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", BILLION)
 OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 RATIO = "Effective training time ratio"
 CALM = f"{RATIO}: under the system's own log, without faults; Failures tells it over weeks, for each protection."
@@ -49,25 +52,32 @@ def draw(
 ) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
     against = question.against(result.scenario)
-    before = others[against].results if against in others and result.scenario.system != against else {}
-    for column, name in zip(st.columns(len(shown)), shown, strict=True):
-        value = result.results.get(name)
+    before = figures(others[against]) if against in others and result.scenario.system != against else {}
+    own = figures(result)
+    with st.container(key=f"tiles {result.ran} {ratio == STRUCK}".replace(" ", "-")):
+        columns = st.columns(len(shown))
+    for column, name in zip(columns, shown, strict=True):
+        value = own.get(name)
         delta = change(value, before.get(name))
         column.metric(
             label(name),
             readable(value, unit(name)),
             delta or None,
-            delta_color="off" if delta == "same" else COLOUR[better(name)],
+            delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING else better(name)],
             delta_arrow="off" if delta == "same" else "auto",
-            border=True,
         )
-        if sure is None:
+        if sure is None and name not in RUNNING:
             column.caption(WAITING)
-        elif name in sure:
+        elif sure and name in sure:
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
-    notes = [f"Changes are against {against} with the same knobs."] if before else []
-    notes.append(COUNTED[result.scenario.machine.energy_level])
+    notes = [f"Against {against}, same knobs."] if before else []
+    notes += ["Below: range in 9 of 10 draws of all constants."] if sure else []
     notes += [ratio] if RATIO in shown else []
-    if sure:
-        notes.append("Under each tile: its range in 9 of 10 draws of all constants.")
-    st.caption(" ".join(notes))
+    more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]
+    st.caption(" ".join(notes), help=" ".join(more))
+
+
+def figures(result: Result) -> Mapping[str, float | None]:
+    """Return a result's numbers, and what its machine costs to run."""
+    costs = running_costs(result)
+    return {**result.results, MONTH: costs.electricity_month, BILLION: costs.billion} if costs else result.results

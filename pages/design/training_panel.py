@@ -12,16 +12,10 @@ from pages.common.headline import STEP
 from pages.common.numbers import change, duration
 from pages.common.plain import plain
 from pages.design import tiles
-from pages.failures import fault_axis
 
 
 def draw(scenario: Scenario, estimate: Result) -> None:
-    """Draw the button with its time, the live run, or the finished one, and where faults strike."""
-    _run(scenario, estimate)
-    fault_axis.draw(scenario, estimate)
-
-
-def _run(scenario: Scenario, estimate: Result) -> None:
+    """Draw the button with its time, the live run, or the finished one."""
     result = runs.results([scenario], "full")[0]
     if result and result.ran:
         _finished(result, estimate)

@@ -15,15 +15,17 @@ from pages.common.plain import plain
 DOUBTFUL = {"unsourced": "orange", "calibrated": "violet"}
 
 
-def draw(path: str, scenario: Scenario) -> None:
-    """Draw, under the first knob of each device in use, the way to the device's constants."""
+def draw(path: str, scenario: Scenario, brief: bool = False) -> None:
+    """Draw, under the first knob of each device in use, the way to the device's constants; `brief` where there is little room."""
     devices = _introduces()[path]
     for device in devices:
         title = every("devices")[device].title
         found = [one for name, one in constants(scenario).items() if name.startswith(f"{device}.")]
         if found:
             whose = f"{title}: " if len(devices) > 1 else ""
-            with st.popover(whose + label(found), type="tertiary", key=f"constants {device}"):
+            with st.popover(
+                f"{len(found)} constants" if brief else whose + label(found), type="tertiary", key=f"constants {device}"
+            ):
                 st.markdown(text(title, found))
 
 

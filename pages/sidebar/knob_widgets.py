@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import registry
 from engine.analysis.in_force import caption, in_force
@@ -18,23 +19,30 @@ from pages.common import session
 from pages.common.plain import plain
 
 
-def draw(knob: Knob, refusal: str = "", idle: str = "", stops: Sequence[float] = ()) -> None:
-    """Draw one knob, and under it `refusal` of its last value, or `idle`, why it has no effect, or what its auto stands for.
+def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
+    """Draw one knob, and under it `refusal` of its last value, or `idle`, why it has no effect, or what its auto stands for."""
+    draw_alone(knob)
+    say(knob, refusal, idle)
 
-    A number slides over `stops`, where they are given: auto then takes the place of its value among them.
-    """
+
+def draw_alone(knob: Knob) -> None:
+    """Draw one knob without a word under it."""
     if knob.kind == "switch" and not knob.optional:
         st.toggle(knob.title, bool(st.session_state[session.widget(knob.path)]), key=session.widget(knob.path), help=_help(knob))
     elif knob.kind in ("choice", "switch"):
         _choice(knob)
-    elif knob.main or stops:
-        _slider(knob, stops)
+    elif knob.main:
+        draw_slider(knob)
     else:
         key = session.widget(knob.path)
         st.text_input(knob.title, st.session_state[key], key=key, help=_help(knob) + _extent(knob))
+
+
+def say(knob: Knob, refusal: str, idle: str = "", more: str = "") -> None:
+    """Say why a value was refused, or what is in force, why the knob has no effect, and whatever `more` there is."""
     if refusal:
         st.caption(f":red[{plain(refusal)}]")
-    elif told := " ".join(line for line in (_in_force(knob, idle), idle) if line):
+    elif told := " ".join(line for line in (_in_force(knob, idle), idle, more) if line):
         st.caption(plain(told))
 
 
@@ -69,10 +77,11 @@ def title(system: str) -> str:
     return (f"{system}: {own}" if own and own.lower() != system else system) + doubt
 
 
-def _slider(knob: Knob, stops: Sequence[float]) -> None:
-    """Draw round values to slide over, and beside them the exact one to type.
+def draw_slider(knob: Knob, stops: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Draw round values to slide over, and beside them the exact one to type; return both columns.
 
-    A value changed by anything else gets a fresh slider: the browser may still be sending the old one's place.
+    Of `stops`, where they are given, auto takes the place of its value. A value changed by anything else gets a fresh slider:
+    the browser may still be sending the old one's place.
     """
     exact, shown = session.widget(knob.path), f"shown {knob.path}"
     held = _good(knob, st.session_state[exact])
@@ -81,7 +90,7 @@ def _slider(knob: Knob, stops: Sequence[float]) -> None:
     st.session_state[shown] = turn + (place != before), place
     slide = slider(knob.path)
     st.session_state[slide] = place
-    left, right = st.columns((5, 3), vertical_alignment="bottom")
+    left, right = st.columns((5, 2), vertical_alignment="top")
     left.select_slider(
         knob.title,
         tuple(options),
@@ -93,6 +102,7 @@ def _slider(knob: Knob, stops: Sequence[float]) -> None:
         format_func=options.__getitem__,
     )
     right.text_input(f"{knob.title}, exact", st.session_state[exact], key=exact, label_visibility="collapsed")
+    return left, right
 
 
 def slider(path: str) -> str:
