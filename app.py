@@ -24,13 +24,17 @@ if refusal:
 page = st.navigation(frame.pages(), position="top")
 refused = session.refusals()
 bar.draw(refused, whole=page.url_path != "start")
+content = st.container()
+bar.draw_tail()
 elsewhere = {*bar.KNOBS_HERE, *(strips.shown() if page.url_path == "design" else ())}
 with st.sidebar:
     sidebar.draw(refused, elsewhere)
 if warming.under_way() and page.url_path in frame.PLACES[1:]:  # Start needs no kernel
-    warming.draw(page.title)
+    with content:
+        warming.draw(page.title)
     st.stop()
-try:
-    page.run()
-except EmberpoolError as error:
-    st.error(plain(str(error)))
+with content:
+    try:
+        page.run()
+    except EmberpoolError as error:
+        st.error(plain(str(error)))

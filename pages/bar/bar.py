@@ -19,14 +19,13 @@ KNOBS_HERE = ("system",)
 
 
 def draw(refused: Mapping[str, str], whole: bool = True) -> None:
-    """Draw the bar, leave a slot in it for what the page itself shares, and say what was refused and so has not changed."""
+    """Draw the bar, and say what was refused and so has not changed."""
     undo.note()
     projector.apply()
     if not whole:  # a page that asks for all of this itself
         for key in (session.PRESET, session.widget("system")):
             st.session_state[key] = st.session_state[key]
         question.hold()
-        st.session_state[SLOT] = st.container(horizontal=True, horizontal_alignment="right")
         return
     with st.container(key="bar"):
         model, system, against, target = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
@@ -46,15 +45,19 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
             question.draw_against(session.scenario())
         with target:
             question.draw_within()
-        with st.container(horizontal=True, vertical_alignment="center", key="chips"):
-            _chips()
-            st.button("↶ Undo", on_click=undo.undo, disabled=not undo.past(), key="undo", type="tertiary")
-            st.session_state[SLOT] = st.container(width="content")
-            glossary.draw()
+        _chips()
     if refused:
         where = ", ".join(KNOBS[path].label for path in refused if path)
         why = refused.get("", f"{where}: the value was refused, and the sentence beside the field says why.")
         st.error(plain(f"{why} The charts below show the last scenario that could be read."))
+
+
+def draw_tail() -> None:
+    """Draw undo, a slot for what the page itself shares, and the words: seen on top, reached by the keyboard after the page."""
+    with st.container(horizontal=True, vertical_alignment="center", key="tail"):
+        st.button("↶ Undo", on_click=undo.undo, disabled=not undo.past(), key="undo", type="tertiary")
+        st.session_state[SLOT] = st.container(width="content")
+        glossary.draw()
 
 
 def slot() -> DeltaGenerator:
@@ -73,8 +76,12 @@ def _chips() -> None:
     """Draw a chip for each knob that differs; pressing it takes the preset's value back."""
     paths = differing()
     if not paths:
-        st.caption("As in the preset", width="stretch")
         return
+    with st.container(horizontal=True, vertical_alignment="center", key="chips"):
+        _each(paths)
+
+
+def _each(paths: list[str]) -> None:
     st.caption("Differs:", width="content")
     for path in paths[:MOST_CHIPS]:
         _chip(path)
@@ -84,7 +91,6 @@ def _chips() -> None:
                 _chip(path)
     if len(paths) > 1:
         st.button("Reset all", on_click=session.to_preset, type="tertiary", key="reset")
-    st.space("stretch")
 
 
 def _chip(path: str) -> None:

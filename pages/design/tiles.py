@@ -23,7 +23,6 @@ RUNNING = (MONTH, BILLION)
 OF_NODES = ("Nodes", "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", BILLION)
 OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 RATIO = "Effective training time ratio"
-CALM = f"{RATIO}: under the system's own log, without faults; Failures tells it over weeks, for each protection."
 STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
 
 
@@ -38,7 +37,7 @@ def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
             sureness.found(result.scenario)
             address.redraw()
         turns.append(None)
-        draw(result, others, shown, sure=sureness.known(result.scenario), ratio=CALM)
+        draw(result, others, shown, sure=sureness.known(result.scenario))
 
     st.fragment(look, run_every=STILL_SECONDS if waiting else None)()
 
@@ -48,13 +47,12 @@ def draw(
     others: Mapping[str, Result],
     shown: Sequence[str] = OF_AN_ESTIMATE,
     sure: Mapping[str, Sure] | None = sureness.NOTHING,
-    ratio: str = STRUCK,
 ) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
     against = question.against(result.scenario)
     before = figures(others[against]) if against in others and result.scenario.system != against else {}
     own = figures(result)
-    with st.container(key=f"tiles {result.ran} {ratio == STRUCK}".replace(" ", "-")):
+    with st.container(key=f"tiles-{'estimate' if BILLION in shown else 'run'}"):
         columns = st.columns(len(shown))
     for column, name in zip(columns, shown, strict=True):
         value = own.get(name)
@@ -72,7 +70,7 @@ def draw(
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
     notes = [f"Against {against}, same knobs."] if before else []
     notes += ["Below: range in 9 of 10 draws of all constants."] if sure else []
-    notes += [ratio] if RATIO in shown else []
+    notes += [STRUCK] if RATIO in shown else []
     more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]
     st.caption(" ".join(notes), help=" ".join(more))
 
