@@ -24,7 +24,7 @@ if refusal:
 page = st.navigation(frame.pages(), position="top")
 refused = session.refusals()
 bar.draw(refused, whole=page.url_path != "start")
-content = st.container()
+content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()
 elsewhere = {*bar.KNOBS_HERE, *(strips.shown() if page.url_path == "design" else ())}
 with st.sidebar:

@@ -1,5 +1,6 @@
 """Pages: does each page run, open a good link, refuse a bad one, and keep to the last good scenario?"""
 
+import re
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -148,6 +149,18 @@ def test_a_refused_value_shows_its_sentence_and_the_last_good_scenario_stays(ope
     assert any("not a number" in caption.value for caption in app.caption)
     app.text_input(key=EXACT).set_value("16").run()
     assert headers(app) != good and not any("not a number" in caption.value for caption in app.caption)
+
+
+PATH = re.compile(r"\b(model|data|run|machine|policy|faults)\.[a-z]\w+_\w+")
+
+
+@pytest.mark.parametrize("page", ["design", "search", "failures", "data"])
+def test_no_word_of_the_code_reaches_a_page(page):
+    refused = {"model.optimizer": "adagrad", "machine.num_gpus": "4", "machine.pmem_capacity_GB": "1"}
+    for query in ({"preset": "dlrm-kaggle", **{name: value}} for name, value in refused.items()):
+        app = apps.opened(page, query)
+        said = apps.text([*app.header, *app.markdown, *app.caption, *app.error, *app.warning, *app.info])
+        assert not app.exception and not PATH.search(said), PATH.search(said)
 
 
 def test_knobs_that_contradict_each_other_are_refused_together(opened):
