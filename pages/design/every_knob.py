@@ -41,7 +41,8 @@ def reach(strip: Strip) -> float:
 
 def rows(found: list[Strip]) -> pd.DataFrame:
     """Return one row a stop of each strip: knob, then the columns of `strips.curve`, `place` from 0 to 1."""
-    frames = [strips.curve(strip).assign(knob=KNOBS[strip.path].label) for strip in found]
+    curves = [(strip, strips.curve(strip)) for strip in found]
+    frames = [frame[frame["product"] == ""].assign(knob=KNOBS[strip.path].label) for strip, frame in curves]
     return pd.concat([frame.assign(place=frame["place"] / max(len(frame) - 1, 1)) for frame in frames], ignore_index=True)
 
 

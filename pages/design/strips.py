@@ -1,8 +1,10 @@
 """Knob strips: each main knob with its useful values, the one in force, what products have, and the step time over it."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from functools import cache
-from math import isnan
+from math import isnan, log
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -13,9 +15,11 @@ from engine.insight.knob_effect import effect
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import bar, question
+from pages.common.charts import INK
 from pages.common.numbers import readable
 from pages.sidebar import beside_knob, knob_widgets
 
+APART = 0.16  # of a strip: labels nearer to each other would overlap
 ADDED, NEXT, MOST = "strips added", "strip to add", 4
 NUMBERS = ("float", "int")
 KINDS = (*NUMBERS, "choice", "switch")
@@ -69,7 +73,7 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
         left, right = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
         with left:
             alt = f"Step time over {knob.label}: {strip.sentence}"
-            st.vega_lite_chart(curve(strip), spark(len(strip.stops)), key=f"spark {path}", alt=alt)
+            st.vega_lite_chart(curve(strip), spark(len(strip.stops), bool(strip.marks)), key=f"spark {path}", alt=alt)
     else:
         left, right = st.columns((5, 2), vertical_alignment="bottom")
         with left:
@@ -91,28 +95,46 @@ def sentence(strip: Strip) -> str:
 
 
 def curve(strip: Strip) -> pd.DataFrame:
-    """Return one row a stop: place, value, step [ms], here (in force), product (what has it)."""
-    marks = {mark.value: mark.text for mark in strip.marks}
-    rows = [
+    """Return a row for each stop: place, value, step [ms], here (in force); and for each product: place, product."""
+    rows: list[dict[str, object]] = [
         {
             "place": place,
             "value": f"{stop.text} {KNOBS[strip.path].unit}".strip(),
             "step": stop.seconds * 1e3,
             "here": place == strip.at,
-            "product": next((text for value, text in marks.items() if value == stop.value), ""),
+            "product": "",
+            "label": "",
             "refused": stop.refused,
         }
         for place, stop in enumerate(strip.stops)
     ]
+    numbers = [stop.value for stop in strip.stops]
+    at, free = {mark.text: _between(mark.value, numbers) for mark in strip.marks}, -1.0
+    for text, place in sorted(((text, place) for text, place in at.items() if place is not None), key=itemgetter(1)):
+        room = place - free > APART * len(numbers)
+        free = place if room else free
+        rows.append({"place": place, "product": text, "label": text.partition(",")[0] * room})
     frame = pd.DataFrame(rows)
     return frame.assign(baseline=strip.baseline.seconds * 1e3 if strip.baseline else None)
 
 
+def _between(value: float, stops: list[float]) -> float | None:
+    """Return where a value lies among stops that are evenly spaced on the slider; None outside them."""
+    if not stops[0] <= value <= stops[-1]:
+        return None
+    after = max(bisect_left(stops, value), 1)
+    low, high = stops[after - 1], stops[min(after, len(stops) - 1)]
+    part = (
+        (log(value / low) / log(high / low)) if low > 0 and high > low else 0.0 if high == low else (value - low) / (high - low)
+    )
+    return after - 1 + part
+
+
 @cache
-def spark(stops: int) -> dict[str, Any]:
+def spark(stops: int, products: bool) -> dict[str, Any]:
     """The step time over the stops, evenly spaced as they are on the slider above; the one in force is marked."""
     x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"domain": [0, max(stops - 1, 1)], "nice": False}}
-    y = {"field": "step", "type": "quantitative", "axis": None, "scale": {"zero": True, "nice": False}}
+    y = {"field": "step", "type": "quantitative", "axis": None, "scale": {"zero": True, "nice": False, "range": [32, 4]}}
     tip = [
         {"field": "value", "title": "Value"},
         {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ".4s"},
@@ -120,8 +142,10 @@ def spark(stops: int) -> dict[str, Any]:
         {"field": "product", "title": "Product"},
         {"field": "refused", "title": "Cannot run"},
     ]
-    line = {"mark": {"type": "line", "color": "#5b7bb4", "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
+    stop = {"transform": [{"filter": "datum.product == ''"}]}
+    line = {**stop, "mark": {"type": "line", "color": "#5b7bb4", "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
     dots = {
+        **stop,
         "mark": {"type": "point", "filled": True, "opacity": 1},
         "encoding": {
             "x": x,
@@ -131,9 +155,14 @@ def spark(stops: int) -> dict[str, Any]:
             "tooltip": tip,
         },
     }
-    product = {
-        "transform": [{"filter": "datum.product != ''"}],
-        "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": "#858b94"},
-        "encoding": {"x": x, "y": {"value": 34}, "text": {"field": "product"}},
+    ends = {"y": {"value": 36}, "y2": {"value": 42}}
+    sold = [{"field": "product", "title": "Product"}]
+    only = {"transform": [{"filter": "datum.product != ''"}]}
+    ticks = {**only, "mark": {"type": "rule", "strokeWidth": 2, "color": INK}, "encoding": {"x": x, **ends, "tooltip": sold}}
+    named = {
+        "transform": [{"filter": "datum.label != ''"}],
+        "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": INK},
+        "encoding": {"x": x, "y": {"value": 44}, "text": {"field": "label"}, "tooltip": sold},
     }
-    return {"height": 34, "padding": {"left": 8, "right": 8, "top": 2, "bottom": 10}, "layer": [line, dots, product]}
+    padding = {"left": 8, "right": 8, "top": 2, "bottom": 2}
+    return {"height": 56 if products else 36, "padding": padding, "layer": [line, dots, *([ticks, named] if products else [])]}

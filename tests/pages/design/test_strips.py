@@ -1,0 +1,50 @@
+"""Knob strips on Design: do curve, place in force and products say what the estimate and the catalogue say?"""
+
+import altair
+import pytest
+
+from engine.estimate import estimate
+from engine.insight.knob_strips import strips as strips_of
+from engine.scenario.scenario import with_values
+from pages.design import every_knob, strips
+from tests import apps
+from tests.apps import fields
+from tests.machines import scenario
+
+LINK, NEAR = "machine.cxl_bandwidth_GBps", "machine.near_data_compute"
+
+
+def test_a_curve_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
+    asked = scenario("optane-rm1", "cxl", **{LINK: 32.0})
+    (strip,) = strips_of(asked, [LINK])
+    frame = strips.curve(strip)
+    stops, products = frame[frame["product"] == ""], frame[frame["product"] != ""]
+    assert list(stops[stops.here == True].value) == ["32.0 GB/s"]  # noqa: E712
+    for value, step in zip(strip.stops, stops.step, strict=True):
+        assert step == pytest.approx(estimate(with_values(asked, {LINK: value.value})).results["Step time [ms]"], rel=1e-9)
+    assert set(products["product"]) == {mark.text for mark in strip.marks}
+    for place, value in zip(products.place, sorted(mark.value for mark in strip.marks), strict=True):
+        assert strip.stops[int(place)].value <= value <= strip.stops[min(int(place) + 1, len(strip.stops) - 1)].value
+    labelled = list(products[products.label != ""].place)
+    assert all(after - before > 0.1 * len(stops) for before, after in zip(labelled, labelled[1:], strict=False)) and labelled
+    spec = strips.spark(len(stops), True)
+    altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
+    assert fields(spec) <= set(frame.columns)
+
+
+def test_a_strip_more_is_drawn_on_request_and_goes_back_to_the_drawer():
+    app = apps.opened("design", {"preset": "tiny"})
+    assert "on 0." in apps.text(app.caption) and f"knob {NEAR}" in {one.key for one in app.main.toggle}
+    app.selectbox(key=strips.NEXT).set_value("machine.num_ssds").run()
+    app.selectbox(key=strips.NEXT).set_value("data.batch_size").run()
+    assert not app.exception and "knob data.batch_size" in {one.key for one in app.main.text_input}
+    app.button(key="drop data.batch_size").click().run()
+    assert not app.exception and "knob data.batch_size" not in {one.key for one in app.main.text_input}
+
+
+def test_small_multiples_begin_with_the_knob_that_changes_the_step_most():
+    asked = scenario("optane-rm1", "cxl")
+    found = sorted(strips_of(asked, ["machine.pmem_capacity_GB", LINK, NEAR]), key=every_knob.reach, reverse=True)
+    assert [strip.path for strip in found][0] == "machine.pmem_capacity_GB" and every_knob.reach(found[-1]) >= 1.0
+    frame = every_knob.rows(found)
+    assert fields(every_knob.spec()) <= set(frame.columns) and frame.place.between(0, 1).all() and frame.here.sum() == 3
