@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.analysis.enough.drawn import bands
-from engine.analysis.enough.ladder import links_of, modules_of, search, spread
+from engine.analysis.enough.ladder import links_of, modules_of, narrow, search, spread
 from engine.analysis.enough.question import Candidate, Target, ask, baseline_of
 from engine.analysis.enough.smallest import Explorer, along, changes_of, choices_of, enough
 from engine.analysis.enough.told import told
@@ -87,18 +87,30 @@ def test_no_cheaper_machine_meets_the_target_over_any_link_and_with_any_choice(n
     assert not [gbps for gbps in slower if alone(q, best.modules, gbps, choice)[0] <= q.goal]
 
 
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=60), st.floats(0, 10), st.integers(1, 7))
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=60), st.floats(0, 10), st.integers(1, 7), st.integers(0, 59))
 @examples(60)
-def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_one_whose_last_fails(steps, goal, between):
-    for values in (sorted(steps, reverse=True), steps):
-        (found,) = search(spread(0, len(values) - 1, 8), lambda pairs, v=values: [v[rung] for _, rung in pairs], [goal], between)
+def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_one_whose_last_fails(steps, goal, between, start):
+    for values in (sorted(steps, reverse=True), steps, [np.nan, *steps]):
         meeting = [rung for rung, value in enumerate(values) if value <= goal]
-        if values is not steps:
-            assert found.first == (meeting[0] if meeting else None)
-        elif found.first is not None:
-            assert found.first in meeting and (found.first == 0 or found.first - 1 not in meeting)
-        else:
-            assert values[0] > goal and values[-1] > goal
+
+        def seconds(pairs, values=values):
+            return [values[rung] for _, rung in pairs]
+
+        (wide,) = search(spread(0, len(values) - 1, 8), seconds, [goal], between)
+        (near,) = narrow(start % len(values), range(1, len(values) + 1), seconds, [goal])
+        for found in (wide, near):
+            if sorted(steps, reverse=True) == values:
+                assert found.first == (meeting[0] if meeting else None)
+            elif found.first is not None:
+                assert found.first in meeting and (found.first == 0 or found.first - 1 not in meeting)
+            else:
+                assert not {0, len(values) - 1} & {*meeting}
+
+
+def test_rungs_far_from_the_first_are_found_in_few_steps_where_rates_make_the_seconds():
+    for first in (3, 61, 500, 2000):
+        trace = narrow(61, range(1, 3000), lambda pairs, n=first: [4 + n / (rung + 1) for _, rung in pairs], [5.0])[0]
+        assert trace.first == first - 1 and len(trace.seconds) <= 7
 
 
 def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
@@ -110,10 +122,11 @@ def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
         one: Candidate({}, one[0], None, Result(scenario, True, "", {STEP: step, DOLLARS: 1.0, "Energy per batch [J]": 1.0}))
         for one, step in zip(ladder, steps, strict=True)
     }
-    found = along(Explorer(q, made), ladder)
+    explorer = Explorer(q, made, {one: candidate.seconds for one, candidate in made.items()})
+    found = along(explorer, ladder)
     assert found.meets and found.machine.modules == 3 and found.below.modules == 2
     assert [one.modules for one in found.worse] == [4, 6]
-    assert along(Explorer(q, made), ladder[:4]).worse is None
+    assert along(explorer, ladder[:4]).worse is None
 
 
 @each("number", [0, 1], few=2)
