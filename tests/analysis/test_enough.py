@@ -1,5 +1,6 @@
 """Is the smallest machine the smallest, against every smaller one estimated alone, and its band that of each draw alone?"""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
-from engine.analysis.enough.drawn import bands
-from engine.analysis.enough.ladder import links_of, modules_of, narrow, search, spread
+from engine.analysis.enough.drawn import Band, Bands, bands
+from engine.analysis.enough.ladder import links_of, modules_of, narrow, product, search, spread
 from engine.analysis.enough.question import Candidate, Target, ask, baseline_of
 from engine.analysis.enough.smallest import Explorer, along, changes_of, choices_of, enough
 from engine.analysis.enough.told import told
@@ -168,7 +169,7 @@ def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
     with pytest.raises(CannotRun, match=r"The baseline, system dram, cannot run: machine.num_gpus=8"):
         ask(scenario, baseline_of(scenario, "dram"), Target(0.1))
     answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=1e4)))
-    assert answer.both.meets and told(answer, bands(answer, 4)).both.startswith("The cheapest machine that meets the target")
+    assert answer.both.meets and told(answer, bands(answer, 4)).both.startswith("Cheapest at 10,000 ms a batch or less: ")
 
 
 def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
@@ -225,11 +226,52 @@ def test_a_target_that_no_step_can_meet_is_refused(target):
         Target(**target)
 
 
+@each(
+    ("low", "high", "said"),
+    [
+        (55, 283, "55 to 283 modules"),
+        (1, 1, "1 module"),
+        (1, 1131, "1 to 1,131 modules"),
+        (1, np.inf, "1 module to more than is in range"),
+        (np.inf, np.inf, "more than is in range"),
+    ],
+    few=5,
+)
+def test_a_band_is_told_beside_its_modules_and_what_is_out_of_range_in_words(low, high, said):
+    answer = answered(0)
+    assert f"; {said} in 9 of 10 draws)" in told(answer, Bands(None, None, Band(low, high, (low, high), 1.0))).both
+
+
+@each(
+    ("target", "said"),
+    [
+        (Target(0.1), "within 10 % of DRAM"),
+        (Target(0.0), "as fast as DRAM"),
+        (Target(-0.5), "at 50 % of DRAM's step or less"),
+        (Target(milliseconds=3.5), "at 3.5 ms a batch or less"),
+    ],
+    few=4,
+)
+def test_a_target_is_told_against_the_baseline_by_its_title(target, said):
+    assert target.against("dram") == said
+
+
+def test_a_link_as_fast_as_a_card_is_told_as_that_card():
+    answer = answered(3)
+    found = answer.bandwidth
+    name, own = product(answer.question.scenario, 13.0 / 1.02)
+    for gbps, said in ((own, f"{own:.3g} GB/s each ({name})"), (own / 4, f"({name} has {own:.3g} GB/s)")):
+        machine = replace(found.machine, gbps=gbps)
+        assert said in told(replace(answer, bandwidth=replace(found, machine=machine, worse=None))).bandwidth
+
+
 def test_the_command_says_it_all(capsys):
     own = ("num_tables=40", "num_embeddings=5000000", "embedding_dim=64", "pooling=20", "bottom_mlp=13-512-256-64")
     sets = [word for one in (*(f"model.{one}" for one in own), "data.batch_size=4096") for word in ("--set", one)]
     assert main(["enough", "--preset", "dlrm-kaggle", *sets, "--within", "10"]) == 0
     out = capsys.readouterr().out
-    assert "62 modules of 128 GB (7,936 GB) and a link of 30 GB/s" in out and "Relaxed lookup has to be off" in out
+    assert "Cheapest within 10 % of DRAM: 62 × 128 GB of PMEM (7,936 GB; 55 to 283 modules in 9 of 10 draws) and " in out
+    assert "and a CXL link of 30 GB/s, with near-data compute on: 74,116 USD, 4.71 ms and 6.28 J a batch." in out
+    assert "a CXL link of 2.8 GB/s (×8 Gen4 has 12.9 GB/s) comes as near as" in out and "Relaxed lookup has to be off" in out
     assert "for a billion samples" in out and "PMEM capacity: Beyond" in out
     assert main(["enough", "--within", "-100"]) == 2

@@ -114,10 +114,10 @@ def links_of(s: Scenario) -> tuple[float, ...]:
     return (*(one for one in two if (knob.low or 0.0) <= one < top), top)
 
 
-def product(s: Scenario, gbps: float) -> str:
-    """Return the slowest card's link that carries so many GB/s, as "×8 Gen4"; "" where none does."""
-    found = [(payload, name) for name, _, payload in products(s.machine) if payload >= gbps * GB * (1 - 1e-3)]
-    return min(found)[1] if found else ""
+def product(s: Scenario, gbps: float) -> tuple[str, float] | None:
+    """Return the slowest card's link that carries so many GB/s, as "×8 Gen4", with its own GB/s; None where none does."""
+    found = [(payload / GB, name) for name, _, payload in products(s.machine) if payload >= gbps * GB * (1 - 1e-3)]
+    return min(found)[::-1] if found else None
 
 
 def _uses(s: Scenario, path: str) -> bool:
