@@ -6,6 +6,7 @@ points with the same plan are then scheduled and averaged together. One point al
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
+from math import nan
 
 import numpy as np
 
@@ -45,6 +46,13 @@ def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
     """Return each scenario's averages alone, or why there are none."""
     found = (design_point(scenario, _planned) for scenario in scenarios)
     return evaluate(found, lambda points, seen: [seen.average.at(i) for i in range(len(points))])
+
+
+def step_seconds(scenarios: Iterable[Scenario]) -> list[float]:
+    """Return each scenario's seconds of a batch alone, NaN where it cannot run."""
+    found = (design_point(scenario, _planned) for scenario in scenarios)
+    steps = evaluate(found, lambda points, seen: np.atleast_1d(seen.average.step).tolist())
+    return [nan if isinstance(one, NotScheduled) else float(one) for one in steps]
 
 
 def _results(points: Sequence[DesignPoint], seen: Observed) -> list[Result]:

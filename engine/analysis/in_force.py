@@ -9,17 +9,18 @@ from ..campaign.simulate import terms_of
 from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import mtbf
 from ..hardware.device import nodes
-from ..hardware.devices.cxl import payload_rate
-from ..hardware.devices.pmem import module_bytes, read_rate, told_modules
+from ..hardware.devices.pmem import read_rate, told_modules
+from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knob_effect import devices_named
-from ..insight.knob_stops import CAPACITY
+from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE
+from ..insight.relaxation import LINK
 from ..registry import load
 from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle
 from ..systems.capacity import log_bytes
-from ..systems.system import KEEPS, LogPolicy, System, log_policy, named, readers
+from ..systems.system import KEEPS, named, readers
 from ..systems.traffic import table_bytes
 from ..units import GB, HOUR, MINUTE
 
@@ -95,13 +96,11 @@ def _capacity(s: Scenario) -> InForce:
 
 
 def _module(s: Scenario) -> InForce:
-    return InForce(module_bytes(s.machine) / GB, f"a module of {s.machine.pmem}")
+    return InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}")
 
 
 def _link(s: Scenario) -> InForce:
-    return InForce(
-        payload_rate(s.machine) / GB, f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry"
-    )
+    return InForce(AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry")
 
 
 def _no_target(s: Scenario) -> InForce:
@@ -109,27 +108,18 @@ def _no_target(s: Scenario) -> InForce:
     return InForce(None, f"no target, trains on the {machine.num_gpus} GPU{'s' if machine.num_gpus > 1 else ''} given")
 
 
-def _policy(of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], InForce]:
-    """Return what finds a policy of the log; a system without a log has none but its relaxed lookup."""
+def _policy(path: str) -> Callable[[Scenario], InForce]:
+    """Return what finds a policy of the system; one without a log has none of the log's but its relaxed lookup."""
 
     def found(s: Scenario) -> InForce:
-        system: System = load("systems", s.system)
-        own = log_policy(s, system)
-        value = of(own)
-        if not own.log and not isinstance(value, bool):
+        value = AUTOMATIC[path](s)
+        if path == CACHE and value is None:
+            return InForce(None, f"system {s.system} has no cache of this kind")
+        if path in (LOG, BOUND) and not AUTOMATIC[LOG](s):
             return InForce(None, f"system {s.system} {KEEPS['']}")
         return InForce(value, f"as system {s.system} has it")
 
     return found
-
-
-def _cache(s: Scenario) -> InForce:
-    cache = load("systems", s.system).cache
-    return (
-        InForce(cache.policy, f"as system {s.system} has it")
-        if cache
-        else InForce(None, f"system {s.system} has no cache of this kind")
-    )
 
 
 def _period(s: Scenario) -> InForce:
@@ -161,13 +151,10 @@ def _fault(s: Scenario, path: str) -> InForce:
 
 OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
-    "machine.pmem_module_GB": _module,
-    "machine.cxl_bandwidth_GBps": _link,
+    MODULE: _module,
+    LINK: _link,
     "machine.target_throughput": _no_target,
-    "policy.log": _policy(lambda policy: policy.log),
-    "policy.mlp_staleness_bound_batches": _policy(lambda policy: policy.mlp_staleness_bound),
-    "policy.relaxed_lookup": _policy(lambda policy: policy.relaxed_lookup),
-    "policy.cache_policy": _cache,
+    **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     "policy.checkpoint_minutes": _period,
     "run.passes": _passes,
 }

@@ -9,12 +9,13 @@ from ..hardware.devices.pmem import module_bytes
 from ..registry import load
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values
-from ..systems.system import cache_policy, log_policy
+from ..systems.system import LogPolicy, cache_policy, log_policy
 from ..units import GB
-from .decomposition import BOUND
+from .decomposition import BOUND, RELAXED
 from .relaxation import LINK
 
-CAPACITY = "machine.pmem_capacity_GB"
+CAPACITY, MODULE = "machine.pmem_capacity_GB", "machine.pmem_module_GB"
+LOG, CACHE = "policy.log", "policy.cache_policy"
 NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
 FAR = 1e3  # factor around the value in force within which values are looked at
 TENTHS = 10
@@ -58,16 +59,28 @@ def _typed(knob: Knob, number: float) -> float | int:
 
 def in_force(settled: Scenario, path: str) -> Any:
     """Return a knob's value, of an automatic one what it comes to; None where it comes to none."""
-    own, system, machine = values(settled)[path], load("systems", settled.system), settled.machine
-    automatic: Mapping[str, Callable[[], Any]] = {
-        LINK: lambda: payload_rate(machine) / GB,
-        "machine.pmem_module_GB": lambda: module_bytes(machine) / GB,
-        BOUND: lambda: log_policy(settled, system).mlp_staleness_bound,
-        "policy.relaxed_lookup": lambda: log_policy(settled, system).relaxed_lookup,
-        "policy.log": lambda: log_policy(settled, system).log or None,
-        "policy.cache_policy": lambda: cache_policy(settled, system.cache).removesuffix(" in sets") if system.cache else None,
-    }
+    own = values(settled)[path]
     try:
-        return automatic[path]() if own is None and path in automatic else own
+        return AUTOMATIC[path](settled) if own is None and path in AUTOMATIC else own
     except BadInput:
         return None
+
+
+def _policy(of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], Any]:
+    return lambda s: of(log_policy(s, load("systems", s.system)))
+
+
+def _cache(s: Scenario) -> str | None:
+    cache = load("systems", s.system).cache
+    return cache_policy(s, cache).removesuffix(" in sets") if cache else None
+
+
+# What automatic knobs come to that settling a scenario leaves automatic.
+AUTOMATIC: Mapping[str, Callable[[Scenario], Any]] = {
+    LINK: lambda s: payload_rate(s.machine) / GB,
+    MODULE: lambda s: module_bytes(s.machine) / GB,
+    LOG: _policy(lambda policy: policy.log or None),
+    BOUND: _policy(lambda policy: policy.mlp_staleness_bound),
+    RELAXED: _policy(lambda policy: policy.relaxed_lookup),
+    CACHE: _cache,
+}

@@ -11,7 +11,6 @@ from engine.analysis.enough.question import Target, ask, baseline_of
 from engine.analysis.enough.smallest import Enough, enough
 from engine.analysis.enough.told import NO_BANDS, Told, told
 from engine.errors import EmberpoolError
-from engine.registry import load
 from engine.scenario.scenario import Scenario, with_values
 from pages.bar import question
 from pages.common import session
@@ -43,13 +42,12 @@ def draw(scenario: Scenario) -> None:
 
 
 def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None:
-    target = f"within {question.within():.0%} of" if question.within() else "as fast as"
-    base = str(load("systems", question.against(scenario)).title)
+    aim = plain(Target(question.within()).against(question.against(scenario)))
     if not answer.done():
-        st.markdown(f"**Smallest machine {target} {plain(base)}:** searching ...")
+        st.markdown(f"**Cheapest machine {aim}:** searching ...")
         return
     if error := answer.exception():
-        st.markdown(f"**Smallest machine {target} {plain(base)}:** {plain(_sentence(error))}")
+        st.markdown(f"**Cheapest machine {aim}:** {plain(_sentence(error))}")
         return
     found = answer.result()
     known = sure.done() and not sure.exception()

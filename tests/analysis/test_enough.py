@@ -1,5 +1,6 @@
 """Is the smallest machine the smallest, against every smaller one estimated alone, and its band that of each draw alone?"""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
-from engine.analysis.enough.drawn import bands
-from engine.analysis.enough.ladder import links_of, modules_of, search, spread
+from engine.analysis.enough.drawn import Band, Bands, bands
+from engine.analysis.enough.ladder import links_of, modules_of, narrow, product, search, spread
 from engine.analysis.enough.question import Candidate, Target, ask, baseline_of
 from engine.analysis.enough.smallest import Explorer, along, changes_of, choices_of, enough
 from engine.analysis.enough.told import told
@@ -87,18 +88,30 @@ def test_no_cheaper_machine_meets_the_target_over_any_link_and_with_any_choice(n
     assert not [gbps for gbps in slower if alone(q, best.modules, gbps, choice)[0] <= q.goal]
 
 
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=60), st.floats(0, 10), st.integers(1, 7))
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=60), st.floats(0, 10), st.integers(1, 7), st.integers(0, 59))
 @examples(60)
-def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_one_whose_last_fails(steps, goal, between):
-    for values in (sorted(steps, reverse=True), steps):
-        (found,) = search(spread(0, len(values) - 1, 8), lambda pairs, v=values: [v[rung] for _, rung in pairs], [goal], between)
+def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_one_whose_last_fails(steps, goal, between, start):
+    for values in (sorted(steps, reverse=True), steps, [np.nan, *steps]):
         meeting = [rung for rung, value in enumerate(values) if value <= goal]
-        if values is not steps:
-            assert found.first == (meeting[0] if meeting else None)
-        elif found.first is not None:
-            assert found.first in meeting and (found.first == 0 or found.first - 1 not in meeting)
-        else:
-            assert values[0] > goal and values[-1] > goal
+
+        def seconds(pairs, values=values):
+            return [values[rung] for _, rung in pairs]
+
+        (wide,) = search(spread(0, len(values) - 1, 8), seconds, [goal], between)
+        (near,) = narrow(start % len(values), range(1, len(values) + 1), seconds, [goal])
+        for found in (wide, near):
+            if sorted(steps, reverse=True) == values:
+                assert found.first == (meeting[0] if meeting else None)
+            elif found.first is not None:
+                assert found.first in meeting and (found.first == 0 or found.first - 1 not in meeting)
+            else:
+                assert not {0, len(values) - 1} & {*meeting}
+
+
+def test_rungs_far_from_the_first_are_found_in_few_steps_where_rates_make_the_seconds():
+    for first in (3, 61, 500, 2000):
+        trace = narrow(61, range(1, 3000), lambda pairs, n=first: [4 + n / (rung + 1) for _, rung in pairs], [5.0])[0]
+        assert trace.first == first - 1 and len(trace.seconds) <= 7
 
 
 def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
@@ -110,10 +123,11 @@ def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
         one: Candidate({}, one[0], None, Result(scenario, True, "", {STEP: step, DOLLARS: 1.0, "Energy per batch [J]": 1.0}))
         for one, step in zip(ladder, steps, strict=True)
     }
-    found = along(Explorer(q, made), ladder)
+    explorer = Explorer(q, made, {one: candidate.seconds for one, candidate in made.items()})
+    found = along(explorer, ladder)
     assert found.meets and found.machine.modules == 3 and found.below.modules == 2
     assert [one.modules for one in found.worse] == [4, 6]
-    assert along(Explorer(q, made), ladder[:4]).worse is None
+    assert along(explorer, ladder[:4]).worse is None
 
 
 @each("number", [0, 1], few=2)
@@ -155,7 +169,7 @@ def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
     with pytest.raises(CannotRun, match=r"The baseline, system dram, cannot run: machine.num_gpus=8"):
         ask(scenario, baseline_of(scenario, "dram"), Target(0.1))
     answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=1e4)))
-    assert answer.both.meets and told(answer, bands(answer, 4)).both.startswith("The cheapest machine that meets the target")
+    assert answer.both.meets and told(answer, bands(answer, 4)).both.startswith("Cheapest at 10,000 ms a batch or less: ")
 
 
 def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
@@ -212,11 +226,52 @@ def test_a_target_that_no_step_can_meet_is_refused(target):
         Target(**target)
 
 
+@each(
+    ("low", "high", "said"),
+    [
+        (55, 283, "55 to 283 modules"),
+        (1, 1, "1 module"),
+        (1, 1131, "1 to 1,131 modules"),
+        (1, np.inf, "1 module to more than is in range"),
+        (np.inf, np.inf, "more than is in range"),
+    ],
+    few=5,
+)
+def test_a_band_is_told_beside_its_modules_and_what_is_out_of_range_in_words(low, high, said):
+    answer = answered(0)
+    assert f"; {said} in 9 of 10 draws)" in told(answer, Bands(None, None, Band(low, high, (low, high), 1.0))).both
+
+
+@each(
+    ("target", "said"),
+    [
+        (Target(0.1), "within 10 % of DRAM"),
+        (Target(0.0), "as fast as DRAM"),
+        (Target(-0.5), "at 50 % of DRAM's step or less"),
+        (Target(milliseconds=3.5), "at 3.5 ms a batch or less"),
+    ],
+    few=4,
+)
+def test_a_target_is_told_against_the_baseline_by_its_title(target, said):
+    assert target.against("dram") == said
+
+
+def test_a_link_as_fast_as_a_card_is_told_as_that_card():
+    answer = answered(3)
+    found = answer.bandwidth
+    name, own = product(answer.question.scenario, 13.0 / 1.02)
+    for gbps, said in ((own, f"{own:.3g} GB/s each ({name})"), (own / 4, f"({name} has {own:.3g} GB/s)")):
+        machine = replace(found.machine, gbps=gbps)
+        assert said in told(replace(answer, bandwidth=replace(found, machine=machine, worse=None))).bandwidth
+
+
 def test_the_command_says_it_all(capsys):
     own = ("num_tables=40", "num_embeddings=5000000", "embedding_dim=64", "pooling=20", "bottom_mlp=13-512-256-64")
     sets = [word for one in (*(f"model.{one}" for one in own), "data.batch_size=4096") for word in ("--set", one)]
     assert main(["enough", "--preset", "dlrm-kaggle", *sets, "--within", "10"]) == 0
     out = capsys.readouterr().out
-    assert "62 modules of 128 GB (7,936 GB) and a link of 30 GB/s" in out and "Relaxed lookup has to be off" in out
+    assert "Cheapest within 10 % of DRAM: 62 × 128 GB of PMEM (7,936 GB; 55 to 283 modules in 9 of 10 draws) and " in out
+    assert "and a CXL link of 30 GB/s, with near-data compute on: 74,116 USD, 4.71 ms and 6.28 J a batch." in out
+    assert "a CXL link of 2.8 GB/s (×8 Gen4 has 12.9 GB/s) comes as near as" in out and "Relaxed lookup has to be off" in out
     assert "for a billion samples" in out and "PMEM capacity: Beyond" in out
     assert main(["enough", "--within", "-100"]) == 2

@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...estimates import estimates
+from ...estimates import step_seconds
 from ...insight.knob_stops import CAPACITY
 from ...insight.relaxation import LINK
-from ...results.result import Result
-from ...scenario.scenario import Scenario, with_values
+from ...scenario.scenario import Scenario, with_checked, with_values
 from ...schedule.machine import settle
-from ...units import MS
 from ..uncertainty import QUANTILES, SAMPLES, draws
-from .ladder import links_of, modules_of, search
+from .ladder import links_of, modules_of, narrow
 from .question import Question
 from .smallest import Enough, Found, changes_of
 
 ASSUME = "machine.assume"
-AROUND, BETWEEN = (0.5, 1.0, 2.0), 2  # times the answer: rungs tried first, with both ends of the ladder; then so many at once
 
 
 @dataclass(frozen=True)
@@ -58,21 +55,16 @@ class Drawn:
     assumed: tuple[tuple[tuple[str, float], ...], ...]
     references: tuple[float, ...]
 
-    def seconds(self, pairs: Sequence[tuple[int, Mapping[str, Any]]]) -> list[float]:
-        """Return the step of machines, given by draw and the knobs that differ; NaN where one cannot run."""
-        machines = [{**changes, ASSUME: self.assumed[draw]} for draw, changes in pairs]
-        return _seconds(estimates([with_values(self.question.scenario, some) for some in machines]))
-
 
 def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
     """Return the answer's bands, from so many draws."""
     q = answer.question
     asked, base = q.scenario, settle(q.baseline.scenario).scenario if q.baseline.ran else q.baseline.scenario
     best = with_values(asked, answer.both.machine.changes)
-    drawn = tuple(tuple(one.items()) for one in draws(asked, samples, best, base))
-    others = [with_values(base, {ASSUME: (*base.machine.assume, *_new(base, one))}) for one in drawn]
-    references = [q.reference] * samples if q.target.milliseconds is not None else _seconds(estimates(others))
-    d = Drawn(q, tuple((*asked.machine.assume, *_new(asked, one)) for one in drawn), tuple(references))
+    drawn = draws(asked, samples, best, base)
+    timed = q.target.milliseconds is not None
+    references = [q.reference] * samples if timed else step_seconds(_assuming(base, one) for one in drawn)
+    d = Drawn(q, tuple(_assuming(asked, one).machine.assume for one in drawn), tuple(references))
     counts, links, machine = range(1, modules_of(asked) + 1), links_of(asked), answer.both.machine
     choice = tuple((path, value) for path, value in machine.changes.items() if path not in (CAPACITY, LINK))
     return Bands(
@@ -90,32 +82,27 @@ def _band(
     """Search the ladder for every draw; where the answer misses its target, take that machine alone."""
     if found is None or not ladder or not found.machine.result.ran:
         return None
-    goals = [drawn.question.goal_of(reference) for reference in drawn.references]
-    own = found.machine.changes
-    seconds = drawn.seconds([(draw, own) for draw in range(len(goals))])
-    meets = float(np.mean([one <= goal for one, goal in zip(seconds, goals, strict=True)]))
-    if not found.meets:
-        return _quantiles([one / reference for one, reference in zip(seconds, drawn.references, strict=True)], meets)
-    value = found.machine.modules if isinstance(ladder, range) else found.machine.gbps
-    near = {min(range(len(ladder)), key=lambda rung: abs(ladder[rung] - part * (value or 1.0))) for part in AROUND}
+    made: dict[int, Scenario] = {}
 
     def steps(pairs: Sequence[tuple[int, int]]) -> list[float]:
-        return drawn.seconds([(draw, machine(ladder[rung])) for draw, rung in pairs])
+        for rung in {rung for _, rung in pairs} - made.keys():
+            made[rung] = with_values(drawn.question.scenario, machine(ladder[rung]))
+        return step_seconds(with_checked(made[rung], {ASSUME: drawn.assumed[draw]}) for draw, rung in pairs)
 
-    traces = search(sorted({0, *near, len(ladder) - 1}), steps, goals, BETWEEN)
-    return _quantiles([float("inf") if one.first is None else float(ladder[one.first]) for one in traces], meets)
-
-
-def _quantiles(each: Sequence[float], meets: float) -> Band:
+    goals = [drawn.question.goal_of(reference) for reference in drawn.references]
+    own = ladder.index(found.machine.modules if isinstance(ladder, range) else found.machine.gbps)
+    if found.meets:
+        traces = narrow(own, ladder, steps, goals)
+        seconds = [one.seconds[own] for one in traces]
+        each = [float("inf") if one.first is None else float(ladder[one.first]) for one in traces]
+    else:
+        seconds = steps([(draw, own) for draw in range(len(goals))])
+        each = [one / reference for one, reference in zip(seconds, drawn.references, strict=True)]
     low, high = np.quantile(each, QUANTILES, method="nearest")
+    meets = float(np.mean([one <= goal for one, goal in zip(seconds, goals, strict=True)]))
     return Band(float(low), float(high), tuple(each), meets)
 
 
-def _new(scenario: Scenario, draw: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Return what a draw says beside what the scenario itself assumes."""
-    given = dict(scenario.machine.assume)
-    return [pair for pair in draw if pair[0] not in given]
-
-
-def _seconds(results: Sequence[Result]) -> list[float]:
-    return [(one.results["Step time [ms]"] or np.nan) * MS if one.ran else np.nan for one in results]
+def _assuming(scenario: Scenario, draw: Mapping[str, float]) -> Scenario:
+    """Return the scenario with a draw assumed, beside what it assumes itself."""
+    return with_values(scenario, {ASSUME: tuple({**draw, **dict(scenario.machine.assume)}.items())})

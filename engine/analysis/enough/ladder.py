@@ -1,5 +1,6 @@
 """Ladders: the values that are tried, and the first of them whose step meets a goal, for one machine or for many draws of it."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -47,13 +48,42 @@ def search(coarse: Sequence[int], steps: Steps, goals: Sequence[float], between:
 
     That more is better is not taken for granted: of several rungs that meet it the lowest counts, and all are returned.
     """
+    return _traced(coarse, lambda trace: _between(trace, between), steps, goals)
+
+
+def narrow(start: int, sizes: Sequence[float], steps: Steps, goals: Sequence[float]) -> list[Trace]:
+    """Find the same for many draws from one rung, near which most lie: half and twice its size, then the ends, then between.
+
+    Between two rungs, what is tried first supposes that seconds are linear in the inverse of `sizes`, as rates make them.
+    """
+    return _traced([start], lambda trace: _nearer(trace, start, sizes), steps, goals)
+
+
+def _traced(begin: Sequence[int], further: Callable[[Trace], list[int]], steps: Steps, goals: Sequence[float]) -> list[Trace]:
+    """Try the rungs to begin with for each draw, and `further` ones as long as there are any; all draws at once."""
     traces = [Trace(goal) for goal in goals]
-    pairs = [(draw, rung) for draw in range(len(goals)) for rung in coarse]
+    pairs = [(draw, rung) for draw in range(len(goals)) for rung in begin]
     while pairs:
         for (draw, rung), seconds in zip(pairs, steps(pairs), strict=True):
             traces[draw].seconds[rung] = seconds
-        pairs = [(draw, rung) for draw, trace in enumerate(traces) for rung in _between(trace, between)]
+        pairs = [(draw, rung) for draw, trace in enumerate(traces) for rung in further(trace)]
     return traces
+
+
+def _nearer(trace: Trace, start: int, sizes: Sequence[float]) -> list[int]:
+    first, below = trace.first, trace.below
+    half, twice = (bisect_left(sizes, part * sizes[start]) for part in (0.5, 2.0))
+    if first is None or below < 0:
+        last = len(sizes) - 1
+        tried = (half, 0) if first is not None else (min(twice, last), last, half, 0)
+        return [rung for rung in tried if rung not in trace.seconds and (first is None or rung < first)][:1]
+    left = range(below + 1, first)
+    slow, quick = trace.seconds[below], trace.seconds[first]
+    if not left or slow != slow or len(trace.seconds) % 3 == 0:  # the middle now and then, where seconds are far from linear
+        return spread(below + 1, first - 1, 3)[1:2] or [*left]
+    part = (trace.goal - quick) / (slow - quick)
+    guess = bisect_left(sizes, 1 / (1 / sizes[first] + part * (1 / sizes[below] - 1 / sizes[first])))
+    return [rung for rung in (guess - 1, guess) if rung in left] or [left[0] if guess <= below else left[-1]]
 
 
 def _between(trace: Trace, many: int) -> list[int]:
@@ -84,10 +114,10 @@ def links_of(s: Scenario) -> tuple[float, ...]:
     return (*(one for one in two if (knob.low or 0.0) <= one < top), top)
 
 
-def product(s: Scenario, gbps: float) -> str:
-    """Return the slowest card's link that carries so many GB/s, as "×8 Gen4"; "" where none does."""
-    found = [(payload, name) for name, _, payload in products(s.machine) if payload >= gbps * GB * (1 - 1e-3)]
-    return min(found)[1] if found else ""
+def product(s: Scenario, gbps: float) -> tuple[str, float] | None:
+    """Return the slowest card's link that carries so many GB/s, as "×8 Gen4", with its own GB/s; None where none does."""
+    found = [(payload / GB, name) for name, _, payload in products(s.machine) if payload >= gbps * GB * (1 - 1e-3)]
+    return min(found)[::-1] if found else None
 
 
 def _uses(s: Scenario, path: str) -> bool:

@@ -37,6 +37,15 @@ class Target:
         if self.milliseconds is not None and not (isfinite(self.milliseconds) and self.milliseconds > 0):
             raise BadInput(f"A step of {self.milliseconds:g} ms is no target; choose more than 0 ms.")
 
+    def against(self, system: str) -> str:
+        """Say the target in words that follow those for a machine: within 10 % of DRAM."""
+        title = load("systems", system).title
+        if self.milliseconds is not None:
+            return f"at {self.milliseconds:,.6g} ms a batch or less"
+        if self.within < 0:
+            return f"at {100 * (1 + self.within):.4g} % of {title}'s step or less"
+        return f"within {100 * self.within:.4g} % of {title}" if self.within else f"as fast as {title}"
+
 
 @dataclass(frozen=True)
 class Candidate:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...estimates import estimates
+from ...estimates import estimates, step_seconds
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY, capacity, in_force
 from ...insight.relaxation import LINK
 from ...registry import load
-from ...scenario.scenario import with_values
+from ...scenario.scenario import with_checked, with_values
 from .ladder import Trace, links_of, modules_of, search, spread
 from .question import Candidate, Question
 
@@ -31,13 +31,24 @@ Asked = tuple[int | None, float | None, Choice]
 
 @dataclass
 class Explorer:
-    """Machines of a question that were estimated so far; `at` estimates those that are missing in one call."""
+    """Machines of a question that were estimated so far; those that are missing are estimated in one call.
+
+    A search asks for `steps` alone; results are made only of the machines that it ends at.
+    """
 
     question: Question
     seen: dict[Asked, Candidate] = field(default_factory=dict)
+    seconds: dict[Asked, float] = field(default_factory=dict)
+
+    def steps(self, asked: Sequence[Asked]) -> list[float]:
+        """Return the seconds of machines, NaN where one cannot run; None leaves a knob as it is."""
+        new = [one for one in dict.fromkeys(asked) if one not in self.seconds]
+        made = [with_checked(self.question.scenario, changes_of(self.question, *one)) for one in new]
+        self.seconds.update(zip(new, step_seconds(made), strict=True))
+        return [self.seconds[one] for one in asked]
 
     def at(self, asked: Sequence[Asked]) -> list[Candidate]:
-        """Return machines with so many modules, such a link and such choices; None leaves a knob as it is."""
+        """Return machines with so many modules, such a link and such choices, with their results."""
         new = [one for one in dict.fromkeys(asked) if one not in self.seen]
         changes = [changes_of(self.question, *one) for one in new]
         found = estimates([with_values(self.question.scenario, some) for some in changes])
@@ -119,8 +130,8 @@ def cheapest(explorer: Explorer) -> dict[Choice, Found]:
     counts: Sequence[int | None] = range(1, modules_of(q.scenario) + 1) or (None,)
 
     def fastest(pairs: Sequence[tuple[int, int]]) -> list[float]:
-        found = explorer.at([(counts[rung], gbps, choices[one]) for one, rung in pairs for gbps in tried])
-        seconds = np.array([machine.seconds for machine in found]).reshape(len(pairs), -1)
+        found = explorer.steps([(counts[rung], gbps, choices[one]) for one, rung in pairs for gbps in tried])
+        seconds = np.array(found).reshape(len(pairs), -1)
         least: list[float] = np.where(np.isnan(seconds), np.inf, seconds).min(axis=1).tolist()
         return [one if np.isfinite(one) else np.nan for one in least]
 
@@ -129,7 +140,7 @@ def cheapest(explorer: Explorer) -> dict[Choice, Found]:
     kept = _fewer(explorer, [(_chosen(one), one.first is not None) for one in sized], counts, [links[rung] for rung in fine])
 
     def linked(pairs: Sequence[tuple[int, int]]) -> list[float]:
-        return [one.seconds for one in explorer.at([(counts[kept[c]], links[rung], choices[c]) for c, rung in pairs])]
+        return explorer.steps([(counts[kept[c]], links[rung], choices[c]) for c, rung in pairs])
 
     goals = [q.goal if one.first is not None else _nearly(one) for one in sized]
     narrowed = search(sorted({*spread(0, len(links) - 1, COARSE), *fine}), linked, goals)
@@ -149,9 +160,9 @@ def _fewer(
     kept = [rung for rung, _ in sized]
     left = [c for c, (rung, meets) in enumerate(sized) if meets and rung]
     while left:
-        found = explorer.at([(counts[kept[c] - 1], gbps, choices[c]) for c in left for gbps in links])
+        found = explorer.steps([(counts[kept[c] - 1], gbps, choices[c]) for c in left for gbps in links])
         rows = [found[first : first + len(links)] for first in range(0, len(found), len(links))]
-        left = [c for c, row in zip(left, rows, strict=True) if any(one.seconds <= goal for one in row)]
+        left = [c for c, row in zip(left, rows, strict=True) if any(seconds <= goal for seconds in row)]
         for c in left:
             kept[c] -= 1
         left = [c for c in left if kept[c]]
@@ -171,7 +182,7 @@ def along(explorer: Explorer, ladder: Sequence[Asked]) -> Found:
     goal = explorer.question.goal
 
     def steps(pairs: Sequence[tuple[int, int]]) -> list[float]:
-        return [one.seconds for one in explorer.at([ladder[rung] for _, rung in pairs])]
+        return explorer.steps([ladder[rung] for _, rung in pairs])
 
     coarse = spread(0, len(ladder) - 1, COARSE) if ladder[0][1] is None else range(len(ladder))
     (trace,) = search(coarse, steps, [goal])
@@ -210,8 +221,8 @@ def _slower_from(explorer: Explorer, gbps: float | None, choice: Choice, flip: C
         return None
 
     def quicker(pairs: Sequence[tuple[int, int]]) -> list[float]:
-        found = explorer.at([(counts[rung], gbps, one) for _, rung in pairs for one in (on, off)])
-        return [without.seconds / with_it.seconds for with_it, without in zip(found[::2], found[1::2], strict=True)]
+        found = explorer.steps([(counts[rung], gbps, one) for _, rung in pairs for one in (on, off)])
+        return [without / with_it for with_it, without in zip(found[::2], found[1::2], strict=True)]
 
     (trace,) = search(spread(0, len(counts) - 1, COARSE), quicker, [1 / LONGER])
     first = trace.first

@@ -8,6 +8,7 @@ from ...hardware.device import nodes
 from ...hardware.devices.pmem import module_bytes
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY
+from ...registry import load
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.machine import machine_of, settle
@@ -19,6 +20,7 @@ from .question import DRAM, Candidate, Question
 from .smallest import Enough, Found, changes_of
 
 NO_BANDS = Bands(None, None, None)
+SAME = 1.02  # times a link is a card's that has at most so much more
 CHANGE = 0.01  # of the step: less is not worth a sentence
 
 
@@ -57,7 +59,7 @@ def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
 def _now(q: Question) -> str:
     base = q.baseline.scenario
     dram = base.machine.dram_capacity_GiB
-    raised = f" with {KNOBS[DRAM].label} raised to {dram:,.4g} GiB" if dram > q.scenario.machine.dram_capacity_GiB else ""
+    raised = f" with {KNOBS[DRAM].label} raised to {dram:,.15g} GiB" if dram > q.scenario.machine.dram_capacity_GiB else ""
     against = (
         f"the target is {_ms(q.goal)}"
         if q.target.milliseconds is not None
@@ -76,13 +78,14 @@ def _alone(q: Question, found: Found | None, band: Band | None, kept: str, what:
     machine, sure = found.machine, _sure(band, unit if found.meets else " times")
     if not machine.result.ran:
         return f"With {kept} as it is, no {what} can run: {machine.result.outcome}"
+    sized = _size(q, machine, sure if found.meets else "", carded=True)
     if found.meets:
-        said = f"With {kept} as it is, {_size(q, machine)} {_verb(machine, 'meet')} the target{sure}: {_ms(machine.seconds)}."
+        said = f"With {kept} as it is, {sized} {_verb(machine, 'meet')} the target: {_ms(machine.seconds)}."
     else:
         most = f"{modules_of(q.scenario):,} modules" if what == "capacity" else f"{links_of(q.scenario)[-1]:.3g} GB/s"
         said = (
-            f"With {kept} as it is, no {what} up to {most} meets the target: {_size(q, machine)} {_verb(machine, 'come')} as "
-            f"near as {_times(q, machine)}{sure}. {machine.result.finding}"
+            f"With {kept} as it is, no {what} up to {most} meets the target: {sized} {_verb(machine, 'come')} as near as "
+            f"{_times(q, machine, sure)}. {machine.result.finding}"
         )
     if found.worse is None:
         return said
@@ -94,16 +97,20 @@ def _both(answer: Enough, band: Band | None) -> str:
     q, machine = answer.question, answer.both.machine
     if not machine.result.ran:
         return f"No machine in range can run: {machine.result.outcome}"
-    switches = [f"{KNOBS[path].label} {'on' if dict(machine.changes)[path] else 'off'}" for path in answer.toggled]
-    sized = ", ".join([*([_size(q, machine)] if _size(q, machine) else []), *switches]) or "the machine as it is"
-    spent = f"{machine.dollars:,.0f} USD, {_ms(machine.seconds)} and {machine.joules:.3g} J a batch"
+    unit = (" GB/s" if machine.modules is None else " modules") if answer.both.meets else " times"
+    aim, sure = q.target.against(q.baseline.scenario.system), _sure(band, unit)
+    sized = (_size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
-        unit = " GB/s" if machine.modules is None else " modules"
-        return f"The cheapest machine that meets the target: {sized}; {spent}{_sure(band, unit)}."
-    sure = _sure(band, " times")
-    return (
-        f"No machine in range meets the target. The nearest, {sized}, takes {_times(q, machine)}{sure}. {machine.result.finding}"
-    )
+        spent = f"{machine.dollars:,.0f} USD, {_ms(machine.seconds)} and {machine.joules:.3g} J a batch"
+        return f"Cheapest {aim}: {sized}: {spent}."
+    return f"No machine in range is {aim}: the nearest, {sized}, takes {_times(q, machine, sure)}. {machine.result.finding}"
+
+
+def _switched(answer: Enough) -> str:
+    """Name the switches of the answer that are on; all of them where none is."""
+    on = [path for path in answer.toggled if dict(answer.both.machine.changes)[path]]
+    labels = " and ".join(KNOBS[path].label[0].lower() + KNOBS[path].label[1:] for path in on or answer.toggled)
+    return f", with {labels} {'on' if on else 'off'}" if labels else ""
 
 
 def _why(answer: Enough) -> str:
@@ -207,29 +214,39 @@ def _exposed(one: Steady) -> dict[tuple[str, str], float]:
     return {(stage, device): exposed for stage, device, _, exposed, _ in one.cells}
 
 
-def _size(q: Question, machine: Candidate) -> str:
-    """Return a machine's modules, or its link, or both, as a sentence names them."""
+def _size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) -> str:
+    """Return a machine's modules, or its link, or both, as a sentence names them; the modules, or a lone link, are so `sure`.
+
+    A link is told with the slowest card's that carries it where it is `carded`.
+    """
     words = []
     if machine.modules is not None:
         each = module_bytes(q.scenario.machine) / GB
         where = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
-        plural = "s" if machine.modules > 1 else ""
-        words.append(f"{machine.modules:,} module{plural} of {each:g} GB ({machine.modules * each:,.0f} GB){where}")
+        total = f"{machine.modules * each:,.15g} GB" if machine.modules > 1 else ""
+        words.append(f"{machine.modules:,} × {each:g} GB of PMEM{_bracketed(total, sure)}{where}")
     if machine.gbps is not None:
-        card, count = product(q.scenario, machine.gbps), q.scenario.machine.num_expanders
-        links = f"{count} links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a link of {machine.gbps:.3g} GB/s"
-        words.append(f"{links}{f' (as of {card})' if card else ''}")
+        card, count = product(q.scenario, machine.gbps) if carded else None, q.scenario.machine.num_expanders
+        links = f"{count} CXL links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a CXL link of {machine.gbps:.3g} GB/s"
+        same = card and card[1] <= SAME * machine.gbps
+        told = "" if not card else card[0] if same else f"{card[0]} has {card[1]:.3g} GB/s"
+        words.append(f"{links}{_bracketed(told, '' if words else sure)}")
     return " and ".join(words)
 
 
+def _bracketed(*words: str) -> str:
+    inner = "; ".join(filter(None, words))
+    return f" ({inner})" if inner else ""
+
+
 def _verb(machine: Candidate, verb: str) -> str:
-    one = machine.modules == 1 if machine.modules is not None else True
-    return f"{verb}s" if one and not (machine.modules and machine.gbps) else verb
+    return verb if (machine.modules or 1) > 1 or (machine.modules and machine.gbps) else f"{verb}s"
 
 
-def _times(q: Question, machine: Candidate) -> str:
-    what = "the baseline's step" if q.target.milliseconds is None else "the target"
-    return f"{machine.seconds / q.reference:.3g} times {what} ({_ms(machine.seconds)})"
+def _times(q: Question, machine: Candidate, sure: str = "") -> str:
+    base = load("systems", q.baseline.scenario.system).title
+    what = f"{base}'s step" if q.target.milliseconds is None else "the target"
+    return f"{machine.seconds / q.reference:.3g} times {what}{_bracketed(_ms(machine.seconds), sure)}"
 
 
 def _longer(best: Candidate, large: Candidate) -> str:
@@ -239,8 +256,16 @@ def _longer(best: Candidate, large: Candidate) -> str:
 def _sure(band: Band | None, unit: str) -> str:
     if band is None:
         return ""
-    high = f"{band.high:,.3g}{unit}" if isfinite(band.high) else "more than is in range"
-    return f" ({band.low:,.3g}{'' if isfinite(band.high) else unit} to {high} in 9 of 10 draws of the constants)"
+    low, high = (_counted(one, unit) for one in (band.low, band.high))
+    ends = low if low == high else f"{low.split()[0] if isfinite(band.high) else low} to {high}"
+    return f"{ends} in 9 of 10 draws"
+
+
+def _counted(number: float, unit: str) -> str:
+    if not isfinite(number):
+        return "more than is in range"
+    digits = f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
+    return f"{digits} module" if (digits, unit) == ("1", " modules") else f"{digits}{unit}"
 
 
 def _ms(seconds: float) -> str:
