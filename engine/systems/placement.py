@@ -3,6 +3,7 @@
 Bandwidth density is lookups per sample and row: rows of small tables are asked for more often than rows of large ones.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..core.constants import Constant
@@ -40,15 +41,25 @@ class Levels(NamedTuple):
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
     gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
-    rooms = [USABLE.value * s.machine.num_gpus * gpu_room, dram_room(s) - dram_cache_bytes]
-    rows, pooling, size = per_table(s.model, "num_embeddings"), per_table(s.model, "pooling"), row_bytes(s)
+    hbm, dram = USABLE.value * s.machine.num_gpus * gpu_room, dram_room(s) - dram_cache_bytes
+    rows, size = per_table(s.model, "num_embeddings"), row_bytes(s)
     tiers: tuple[list[int], ...] = ([], [], [])
-    for table in sorted(range(len(rows)), key=lambda t: rows[t] / pooling[t]):
-        tier = next((n for n, room in enumerate(rooms) if rows[table] * size <= room), 2)
-        tiers[tier].append(table)
-        if tier < 2:
-            rooms[tier] -= rows[table] * size
+    for table in _densest_first(rows, per_table(s.model, "pooling")):
+        need = rows[table] * size
+        if need <= hbm:
+            hbm -= need
+            tiers[0].append(table)
+        elif need <= dram:
+            dram -= need
+            tiers[1].append(table)
+        else:
+            tiers[2].append(table)
     return Placement(*map(tuple, tiers))
+
+
+@lru_cache(maxsize=64)
+def _densest_first(rows: Tables, pooling: Tables) -> Tables:
+    return tuple(sorted(range(len(rows)), key=lambda table: rows[table] / pooling[table]))
 
 
 def dram_room(s: Scenario) -> float:
