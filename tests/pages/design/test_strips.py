@@ -1,5 +1,7 @@
 """Knob strips on Design: do curve, place in force and products say what the estimate and the catalogue say?"""
 
+import itertools
+
 import altair
 import pytest
 
@@ -26,7 +28,7 @@ def test_a_curve_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
     for place, value in zip(products.place, sorted(mark.value for mark in strip.marks), strict=True):
         assert strip.stops[int(place)].value <= value <= strip.stops[min(int(place) + 1, len(strip.stops) - 1)].value
     labelled = list(products[products.label != ""].place)
-    assert all(after - before > 0.1 * len(stops) for before, after in zip(labelled, labelled[1:], strict=False)) and labelled
+    assert all(after - before > 0.1 * len(stops) for before, after in itertools.pairwise(labelled)) and labelled
     spec = strips.spark(len(stops), True)
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
     assert fields(spec) <= set(frame.columns)
@@ -45,6 +47,6 @@ def test_a_strip_more_is_drawn_on_request_and_goes_back_to_the_drawer():
 def test_small_multiples_begin_with_the_knob_that_changes_the_step_most():
     asked = scenario("optane-rm1", "cxl")
     found = sorted(strips_of(asked, ["machine.pmem_capacity_GB", LINK, NEAR]), key=every_knob.reach, reverse=True)
-    assert [strip.path for strip in found][0] == "machine.pmem_capacity_GB" and every_knob.reach(found[-1]) >= 1.0
+    assert next(strip.path for strip in found) == "machine.pmem_capacity_GB" and every_knob.reach(found[-1]) >= 1.0
     frame = every_knob.rows(found)
     assert fields(every_knob.spec()) <= set(frame.columns) and frame.place.between(0, 1).all() and frame.here.sum() == 3
