@@ -1,26 +1,22 @@
 """The answer in sentences, each from the machines that were estimated: what is enough, why, and what else would do."""
 
 from dataclasses import dataclass
-from math import isfinite
 
 from ...estimates import steady_states
-from ...hardware.device import nodes
-from ...hardware.devices.pmem import module_bytes
 from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY
-from ...registry import load
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.machine import machine_of, settle
 from ...schedule.steady_state import Steady
-from ...units import GB, MS
+from ...units import MS
 from .drawn import Band, Bands
-from .ladder import links_of, modules_of, product
+from .ladder import links_of, modules_of
 from .question import DRAM, Candidate, Question
 from .smallest import Enough, Found, changes_of
+from .wording import longer, ms, size, spread, times, verb
 
 NO_BANDS = Bands(None, None, None)
-SAME = 1.02  # times a link is a card's that has at most so much more
 CHANGE = 0.01  # of the step: less is not worth a sentence
 
 
@@ -61,36 +57,36 @@ def _now(q: Question) -> str:
     dram = base.machine.dram_capacity_GiB
     raised = f" with {KNOBS[DRAM].label} raised to {dram:,.15g} GiB" if dram > q.scenario.machine.dram_capacity_GiB else ""
     against = (
-        f"the target is {_ms(q.goal)}"
+        f"the target is {ms(q.goal)}"
         if q.target.milliseconds is not None
-        else (f"the baseline, system {base.system}{raised}, takes {_ms(q.reference)}, so the target is {_ms(q.goal)}")
+        else (f"the baseline, system {base.system}{raised}, takes {ms(q.reference)}, so the target is {ms(q.goal)}")
     )
     if not q.own.ran:
         return f"As it is it cannot run: {q.own.outcome} For a batch {against}."
     own = (q.own.results["Step time [ms]"] or 0.0) * MS
     met = "which it meets" if own <= q.goal else f"of which it takes {own / q.goal:.3g} times as much"
-    return f"A batch takes {_ms(own)}; {against}, {met}."
+    return f"A batch takes {ms(own)}; {against}, {met}."
 
 
 def _alone(q: Question, found: Found | None, band: Band | None, kept: str, what: str, unit: str) -> str:
     if found is None:
         return ""
-    machine, sure = found.machine, _sure(band, unit if found.meets else " times")
+    machine, sure = found.machine, spread(band, unit if found.meets else " times")
     if not machine.result.ran:
         return f"With {kept} as it is, no {what} can run: {machine.result.outcome}"
-    sized = _size(q, machine, sure if found.meets else "", carded=True)
+    sized = size(q, machine, sure if found.meets else "", carded=True)
     if found.meets:
-        said = f"With {kept} as it is, {sized} {_verb(machine, 'meet')} the target: {_ms(machine.seconds)}."
+        said = f"With {kept} as it is, {sized} {verb(machine, 'meet')} the target: {ms(machine.seconds)}."
     else:
         most = f"{modules_of(q.scenario):,} modules" if what == "capacity" else f"{links_of(q.scenario)[-1]:.3g} GB/s"
         said = (
-            f"With {kept} as it is, no {what} up to {most} meets the target: {sized} {_verb(machine, 'come')} as near as "
-            f"{_times(q, machine, sure)}. {machine.result.finding}"
+            f"With {kept} as it is, no {what} up to {most} meets the target: {sized} {verb(machine, 'come')} as near as "
+            f"{times(q, machine, sure)}. {machine.result.finding}"
         )
     if found.worse is None:
         return said
     best, large = found.worse
-    return f"{said} More is worse here: {_size(q, large)} {_verb(large, 'take')} {_longer(best, large)} than {_size(q, best)}."
+    return f"{said} More is worse here: {size(q, large)} {verb(large, 'take')} {longer(best, large)} than {size(q, best)}."
 
 
 def _both(answer: Enough, band: Band | None) -> str:
@@ -98,12 +94,12 @@ def _both(answer: Enough, band: Band | None) -> str:
     if not machine.result.ran:
         return f"No machine in range can run: {machine.result.outcome}"
     unit = (" GB/s" if machine.modules is None else " modules") if answer.both.meets else " times"
-    aim, sure = q.target.against(q.baseline.scenario.system), _sure(band, unit)
-    sized = (_size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
+    aim, sure = q.target.against(q.baseline.scenario.system), spread(band, unit)
+    sized = (size(q, machine, sure if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
-        spent = f"{machine.dollars:,.0f} USD, {_ms(machine.seconds)} and {machine.joules:.3g} J a batch"
+        spent = f"{machine.dollars:,.0f} USD, {ms(machine.seconds)} and {machine.joules:.3g} J a batch"
         return f"Cheapest {aim}: {sized}: {spent}."
-    return f"No machine in range is {aim}: the nearest, {sized}, takes {_times(q, machine, sure)}. {machine.result.finding}"
+    return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, sure)}. {machine.result.finding}"
 
 
 def _switched(answer: Enough) -> str:
@@ -126,7 +122,7 @@ def _why(answer: Enough) -> str:
     else:
         cause = _cause(q, best, less)
         said.append(
-            f"With {less.modules:,} modules the step of {_ms(less.seconds)} misses the target{cause and ', since '}{cause}."
+            f"With {less.modules:,} modules the step of {ms(less.seconds)} misses the target{cause and ', since '}{cause}."
         )
     count = min(2 * (best.modules or 1), modules_of(q.scenario))
     choice = tuple((path, value) for path, value in best.changes.items() if path in answer.toggled)
@@ -152,14 +148,14 @@ def _choice(answer: Enough, path: str) -> str:
     elif other.meets:
         more = other.machine.dollars - best.dollars
         verdict = (
-            f"{label} {'is not needed' if is_on else 'may be on'}: with it {back}, {_size(q, other.machine) or 'the machine'} "
-            f"{_verb(other.machine, 'meet')} the target{f' for {more:,.0f} USD more' if round(more) else ' at the same price'}."
+            f"{label} {'is not needed' if is_on else 'may be on'}: with it {back}, {size(q, other.machine) or 'the machine'} "
+            f"{verb(other.machine, 'meet')} the target{f' for {more:,.0f} USD more' if round(more) else ' at the same price'}."
         )
     elif answer.both.meets:
         verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {back} no machine gets nearer than "
-        verdict += f"{_times(q, other.machine)}."
+        verdict += f"{times(q, other.machine)}."
     else:
-        verdict = f"{label} {way} comes nearest; with it {back} no machine gets nearer than {_times(q, other.machine)}."
+        verdict = f"{label} {way} comes nearest; with it {back} no machine gets nearer than {times(q, other.machine)}."
     return " ".join(filter(None, (verdict, _flip(q, best, flipped, back), _slower(answer, path))))
 
 
@@ -171,7 +167,7 @@ def _flip(q: Question, best: Candidate, flipped: Candidate, back: str) -> str:
         return "On the machine above it changes the step by less than 1 %."
     cause = _cause(q, fast, slow)
     why = f": {cause}" if cause and slow is flipped else ""
-    return f"On the machine above, {back}, the step takes {_ms(flipped.seconds)} instead of {_ms(best.seconds)}{why}."
+    return f"On the machine above, {back}, the step takes {ms(flipped.seconds)} instead of {ms(best.seconds)}{why}."
 
 
 def _slower(answer: Enough, path: str) -> str:
@@ -189,7 +185,7 @@ def _staleness(answer: Enough) -> str:
         return ""
     enough = min((bound for bound, one in tried.items() if one.seconds <= q.goal), default=None)
     strict, best = min(tried), min(tried.values(), key=lambda one: one.seconds)
-    label, slow = KNOBS[BOUND].label, f"a strict log's step takes {_ms(tried[strict].seconds)}"
+    label, slow = KNOBS[BOUND].label, f"a strict log's step takes {ms(tried[strict].seconds)}"
     if enough is None:
         saved = 1 - best.seconds / tried[strict].seconds
         return f"{label} up to {max(tried):,} batches does not meet the target; it saves at most {saved:.1%} of a strict step."
@@ -207,66 +203,8 @@ def _cause(q: Question, fast: Candidate, slow: Candidate) -> str:
     if most < CHANGE / 10 * slow.seconds:
         return ""
     title = machine_of(settle(with_values(q.scenario, slow.changes)).scenario).devices[device].title.split(",")[0]
-    return f"{stage} on {title} is exposed for {_ms(most)} longer"
+    return f"{stage} on {title} is exposed for {ms(most)} longer"
 
 
 def _exposed(one: Steady) -> dict[tuple[str, str], float]:
     return {(stage, device): exposed for stage, device, _, exposed, _ in one.cells}
-
-
-def _size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) -> str:
-    """Return a machine's modules, or its link, or both, as a sentence names them; the modules, or a lone link, are so `sure`.
-
-    A link is told with the slowest card's that carries it where it is `carded`.
-    """
-    words = []
-    if machine.modules is not None:
-        each = module_bytes(q.scenario.machine) / GB
-        where = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
-        total = f"{machine.modules * each:,.15g} GB" if machine.modules > 1 else ""
-        words.append(f"{machine.modules:,} × {each:g} GB of PMEM{_bracketed(total, sure)}{where}")
-    if machine.gbps is not None:
-        card, count = product(q.scenario, machine.gbps) if carded else None, q.scenario.machine.num_expanders
-        links = f"{count} CXL links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a CXL link of {machine.gbps:.3g} GB/s"
-        same = card and card[1] <= SAME * machine.gbps
-        told = "" if not card else card[0] if same else f"{card[0]} has {card[1]:.3g} GB/s"
-        words.append(f"{links}{_bracketed(told, '' if words else sure)}")
-    return " and ".join(words)
-
-
-def _bracketed(*words: str) -> str:
-    inner = "; ".join(filter(None, words))
-    return f" ({inner})" if inner else ""
-
-
-def _verb(machine: Candidate, verb: str) -> str:
-    return verb if (machine.modules or 1) > 1 or (machine.modules and machine.gbps) else f"{verb}s"
-
-
-def _times(q: Question, machine: Candidate, sure: str = "") -> str:
-    base = load("systems", q.baseline.scenario.system).title
-    what = f"{base}'s step" if q.target.milliseconds is None else "the target"
-    return f"{machine.seconds / q.reference:.3g} times {what}{_bracketed(_ms(machine.seconds), sure)}"
-
-
-def _longer(best: Candidate, large: Candidate) -> str:
-    return f"{large.seconds / best.seconds - 1:.0%} longer"
-
-
-def _sure(band: Band | None, unit: str) -> str:
-    if band is None:
-        return ""
-    low, high = (_counted(one, unit) for one in (band.low, band.high))
-    ends = low if low == high else f"{low.split()[0] if isfinite(band.high) else low} to {high}"
-    return f"{ends} in 9 of 10 draws"
-
-
-def _counted(number: float, unit: str) -> str:
-    if not isfinite(number):
-        return "more than is in range"
-    digits = f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
-    return f"{digits} module" if (digits, unit) == ("1", " modules") else f"{digits}{unit}"
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds / MS:,.3g} ms"

@@ -1,0 +1,76 @@
+"""How sentences name a machine, its step and a band."""
+
+from math import isfinite
+
+from ...hardware.device import nodes
+from ...hardware.devices.pmem import module_bytes
+from ...registry import load
+from ...units import GB, MS
+from .drawn import Band
+from .ladder import product
+from .question import Candidate, Question
+
+SAME = 1.02  # times a link is a card's that has at most so much more
+
+
+def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) -> str:
+    """Return a machine's modules, or its link, or both, as a sentence names them; the modules, or a lone link, are so `sure`.
+
+    A link is told with the slowest card's that carries it where it is `carded`.
+    """
+    words = []
+    if machine.modules is not None:
+        each = module_bytes(q.scenario.machine) / GB
+        where = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
+        total = f"{machine.modules * each:,.15g} GB" if machine.modules > 1 else ""
+        words.append(f"{machine.modules:,} × {each:g} GB of PMEM{_bracketed(total, sure)}{where}")
+    if machine.gbps is not None:
+        card, count = product(q.scenario, machine.gbps) if carded else None, q.scenario.machine.num_expanders
+        links = f"{count} CXL links of {machine.gbps:.3g} GB/s each" if count > 1 else f"a CXL link of {machine.gbps:.3g} GB/s"
+        same = card and card[1] <= SAME * machine.gbps
+        told = "" if not card else card[0] if same else f"{card[0]} has {card[1]:.3g} GB/s"
+        words.append(f"{links}{_bracketed(told, '' if words else sure)}")
+    return " and ".join(words)
+
+
+def _bracketed(*words: str) -> str:
+    inner = "; ".join(filter(None, words))
+    return f" ({inner})" if inner else ""
+
+
+def verb(machine: Candidate, word: str) -> str:
+    """Return a verb as a sentence about a machine has it: several modules meet, one meets."""
+    return word if (machine.modules or 1) > 1 or (machine.modules and machine.gbps) else f"{word}s"
+
+
+def times(q: Question, machine: Candidate, sure: str = "") -> str:
+    """Return how many times the reference a machine's step is, with its own time, and how sure that is."""
+    base = load("systems", q.baseline.scenario.system).title
+    what = f"{base}'s step" if q.target.milliseconds is None else "the target"
+    return f"{machine.seconds / q.reference:.3g} times {what}{_bracketed(ms(machine.seconds), sure)}"
+
+
+def longer(best: Candidate, large: Candidate) -> str:
+    """Return by how much the larger machine's step is longer."""
+    return f"{large.seconds / best.seconds - 1:.0%} longer"
+
+
+def spread(band: Band | None, unit: str) -> str:
+    """Return a band in words; "" where it is not known."""
+    if band is None:
+        return ""
+    low, high = (_counted(one, unit) for one in (band.low, band.high))
+    ends = low if low == high else f"{low.split()[0] if isfinite(band.high) else low} to {high}"
+    return f"{ends} in 9 of 10 draws"
+
+
+def _counted(number: float, unit: str) -> str:
+    if not isfinite(number):
+        return "more than is in range"
+    digits = f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
+    return f"{digits} module" if (digits, unit) == ("1", " modules") else f"{digits}{unit}"
+
+
+def ms(seconds: float) -> str:
+    """Return seconds as milliseconds."""
+    return f"{seconds / MS:,.3g} ms"
