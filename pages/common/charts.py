@@ -44,25 +44,14 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
 
     The chosen one is marked, the others have opacity `fade`.
     """
-    order = list(palette.systems())
+    order, across = list(palette.systems()), axis(unit, grid=False, tickCount=6, format="~s")
     named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
-    bar = {
-        "y": {
-            "field": "system",
-            "type": "nominal",
-            "sort": order,
-            "axis": axis("", labelFontSize=13, labelLimit=150),
-        }
-    }
+    lane = axis("", labelFontSize=13, labelLimit=150)
+    bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": lane}}
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "x": {
-                "field": "drawn",
-                "type": "quantitative",
-                "stack": "zero",
-                "axis": axis(unit, grid=False, tickCount=6, format="~s"),
-            },
+            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": across},
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend, **named},
             "order": {"field": "rank", "type": "quantitative"},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},
