@@ -10,6 +10,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values
 from pages.bar import glossary, projector, question, undo
 from pages.common import session
+from pages.common.numbers import grouped
 from pages.common.plain import plain
 from pages.sidebar import knob_widgets
 
@@ -96,7 +97,7 @@ def _each(paths: list[str]) -> None:
 def _chip(path: str) -> None:
     knob, was = KNOBS[path], values(preset(session.base()).scenario)[path]
     st.button(
-        plain(f"{knob.title} {session.shown(knob, values(session.scenario())[path])} ×"),
+        plain(f"{knob.title} {grouped(str(session.shown(knob, values(session.scenario())[path])))} ×"),
         on_click=partial(session.take_back, path),
         key=f"chip {path}",
         help=plain(f"Back to the preset's {session.shown(knob, was)!s}."),

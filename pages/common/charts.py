@@ -44,7 +44,7 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
 
     The chosen one is marked, the others have opacity `fade`.
     """
-    order, across = list(palette.systems()), axis(unit, grid=False, tickCount=6, format="~s")
+    order, across = list(palette.systems()), axis(unit, grid=False, tickCount=6, labelExpr=FIGURE.format("value"))
     named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
     lane = axis("", labelFontSize=13, labelLimit=150)
     bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": lane}}

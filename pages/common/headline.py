@@ -10,6 +10,7 @@ from pages.bar import question
 from pages.common.numbers import readable, size
 
 SHAPE = ("num_tables", "num_embeddings", "embedding_dim", "pooling", "bottom_mlp", "top_mlp", "interaction")
+SAME = 5e-4
 STEP, ENERGY, NODES, RATE = "Step time [ms]", "Energy per batch [J]", "Nodes", "Throughput [samples/s]"
 
 
@@ -18,15 +19,20 @@ def headline(result: Result, others: Mapping[str, Result]) -> str:
     step, energy = result.results.get(STEP), result.results.get(ENERGY)
     if not result.ran or not step or energy is None:
         return result.outcome
-    title, model = load("systems", result.scenario.system).title, named(result.scenario)
+    title, model = title_of(result.scenario.system), named(result.scenario)
     against, sized = question.against(result.scenario), result.scenario.machine.target_throughput is not None
     base = others[against].results if against in others and result.scenario.system != against else {}
     start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step)} ms a batch"
     before, joules = base.get(STEP), base.get(ENERGY)
     if not before or not joules:
         return f"{start}, at {readable(energy)} J{' a batch' if sized else ''}"
-    compared = fewer(result, base, against) if sized else f"{_pace(step, before)} than {against}"
+    compared = fewer(result, base, against) if sized else f"{_pace(step, before)} {title_of(against)}"
     return f"{start}: {compared}, with {_share(energy / joules)} energy"
+
+
+def title_of(system: str) -> str:
+    """Return a training system's own title."""
+    return str(load("systems", system).title)
 
 
 def named(scenario: Scenario) -> str:
@@ -44,7 +50,9 @@ def _share(ratio: float) -> str:
 
 
 def _pace(step: float, before: float) -> str:
-    return f"{before / step:.1f}× faster" if before >= step else f"{step / before:.1f}× slower"
+    if abs(before / step - 1) < SAME:
+        return "as fast as"
+    return f"{before / step:.1f}× faster than" if before >= step else f"{step / before:.1f}× slower than"
 
 
 def _on_nodes(result: Result, title: str) -> str:

@@ -1,5 +1,7 @@
 """Numbers for reading: three digits, a unit that fits, and a change against a baseline."""
 
+import re
+
 from engine.analysis.over_weeks import WEEKS
 from engine.results.metrics import metrics
 
@@ -57,3 +59,8 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def grouped(text: str) -> str:
+    """Return a text with its long whole numbers in groups of three digits: "5,000,000"."""
+    return re.sub(r"\b\d{5,15}\b", lambda found: f"{int(found[0]):,}", text)

@@ -14,12 +14,18 @@ def plain(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
 
     A knob is called by its field's name, "CXL bandwidth 8" for "machine.cxl_bandwidth_GBps=8"; with `code` as links do.
     """
-    line = " ".join((text if code else _paths().sub(lambda found: KNOBS[found[1]].label + " " * bool(found[2]), text)).split())
+    line = " ".join((text if code else _paths().sub(_worded, text)).split())
     short = line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
     return MARKUP.sub(r"\\\1", short)
+
+
+def _worded(found: re.Match[str]) -> str:
+    knob, value = KNOBS[found[1]], found[2]
+    unit = f" {knob.unit}" if value and value[0].isdigit() and knob.unit else ""
+    return f"{knob.label} {value}{unit}" if value else knob.label
 
 
 @cache
 def _paths() -> re.Pattern[str]:
     longest = sorted((path for path in KNOBS if "." in path), key=len, reverse=True)
-    return re.compile(rf"\b({'|'.join(map(re.escape, longest))})\b(=)?")
+    return re.compile(rf"\b({'|'.join(map(re.escape, longest))})\b(?:=([^\s;,)]*[^\s;,.)]))?")

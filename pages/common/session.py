@@ -117,8 +117,13 @@ def to_preset() -> None:
 
 
 def take_back(path: str) -> None:
-    """Set one knob to the chosen preset's value; only in a callback."""
-    show(with_values(scenario(), {path: values(preset(base()).scenario)[path]}))
+    """Set one knob to the chosen preset's value, with its whole group where it cannot go alone; only in a callback."""
+    start = values(preset(base()).scenario)
+    group = {name: value for name, value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
+    try:
+        show(with_values(scenario(), {path: start[path]}))
+    except BadKnob:
+        show(with_values(scenario(), group))
 
 
 def to_model() -> None:

@@ -14,9 +14,12 @@ from engine.errors import EmberpoolError
 from engine.scenario.scenario import Scenario, with_values
 from pages.bar import question
 from pages.common import session
+from pages.common.headline import title_of
+from pages.common.numbers import readable
 from pages.common.plain import plain
 from pages.design import later
 
+STEP, COST = "Step time [ms]", "Capital cost [USD]"
 REFRESH_SECONDS = 0.4
 
 
@@ -56,8 +59,11 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
         st.markdown(plain(says.both), width="stretch")
         st.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take")
+    base = found.question.baseline
+    itself = f"{title_of(base.scenario.system)} itself: {readable(base.results[STEP], 'ms')}, {base.results[COST]:,.0f} USD."
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
-        st.caption(" ".join(plain(_first(one)) for one in (says.near_data, says.staleness) if one), width="stretch")
+        said = (_first(says.near_data), _first(says.staleness), itself if base.ran else "")
+        st.caption(" ".join(plain(one) for one in said if one), width="stretch")
         with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
             _more(says)
 

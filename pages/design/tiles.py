@@ -8,6 +8,7 @@ from engine.insight.running_costs import assumptions, running_costs
 from engine.results.result import COUNTED, Result
 from pages.bar import question
 from pages.common import address
+from pages.common.headline import title_of
 from pages.common.numbers import better, change, label, readable, unit
 from pages.common.plain import plain
 from pages.design import sureness
@@ -16,7 +17,7 @@ from pages.design.sureness import Sure
 STILL_SECONDS = 0.5
 WAITING = "how sure? …"
 COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
-MONTH, BILLION = "Electricity a month [USD]", "Cost of a billion samples [USD]"
+MONTH, BILLION = "Electricity a month [USD]", "Per billion samples [USD]"
 OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", "Capital cost [USD]", MONTH, BILLION)
 RUNNING = (MONTH, BILLION)
 # Where a throughput is asked for, the number of nodes is the answer.
@@ -68,7 +69,10 @@ def draw(
             column.caption(WAITING)
         elif sure and name in sure:
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
-    notes = [f"Against {against}, same knobs."] if before else []
+    summary = [f"{label(name)} {readable(own.get(name), unit(name))}" for name in shown if own.get(name) is not None]
+    with st.container(key=f"summary-{'estimate' if BILLION in shown else 'run'}"):  # a phone has it for the tiles
+        st.caption(plain(", ".join(summary)))
+    notes = [f"Against {title_of(against)}, same knobs."] if before else []
     notes += ["Below: range in 9 of 10 draws of all constants."] if sure else []
     notes += [STRUCK] if RATIO in shown else []
     more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]

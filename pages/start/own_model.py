@@ -16,7 +16,7 @@ FIELDS = {
     "model.num_tables": ("Tables", "40"),
     "model.num_embeddings": ("Rows per table", "5 M"),
     "model.embedding_dim": ("Embedding dim", "64"),
-    "model.pooling": ("Lookups per table", "20"),
+    "model.pooling": ("Pooling factor (lookups)", "20"),
     "data.batch_size": ("Batch size", "4096"),
 }
 TIMES = {"k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}

@@ -64,7 +64,7 @@ def unfold(app, group):
 def test_design_opens_with_the_default_scenario(opened):
     app = opened()
     assert not app.exception
-    assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 1.6× slower than dram, with 62% more energy"]
+    assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 1.6× slower than DRAM, with 62% more energy"]
     assert address(app) == links.query(preset("dlrm-kaggle").scenario)
 
 
@@ -206,13 +206,25 @@ def test_reset_takes_everything_back_to_the_preset(opened):
     assert {("data.seed", "9"), (BANDWIDTH, "10.0")} < set(address(app))
 
 
+def test_a_chip_that_cannot_go_alone_takes_its_group_along_and_a_series_on_one_knob_is_undone_at_once(opened):
+    app = opened("preset=dlrm-kaggle&model.embedding_dim=64&model.bottom_mlp=13-512-64")
+    app.button(key="chip model.embedding_dim").click().run()
+    assert not app.exception and address(app) == links.query(preset("dlrm-kaggle").scenario)
+    for value in ("8", "16", "32"):
+        app.text_input(key=EXACT).set_value(value).run()
+    app.button(key="undo").click().run()
+    assert address(app) == links.query(preset("dlrm-kaggle").scenario) and not app.button(key="undo").disabled
+    app.button(key="undo").click().run()
+    assert ("model.embedding_dim", "64") in address(app)
+
+
 def test_baseline_and_target_are_part_of_the_link_and_of_the_finding(opened):
     app = opened("preset=dlrm-kaggle&against=pmem&within=25")
-    assert "faster than pmem" in headers(app)[0] and {("against", "pmem"), ("within", "25")} < set(address(app))
+    assert "faster than PMEM" in headers(app)[0] and {("against", "pmem"), ("within", "25")} < set(address(app))
     app.selectbox(key="told against").set_value("dram").run()
-    assert "slower than dram" in headers(app)[0] and "against" not in dict(address(app))  # what is usual is left out
+    assert "slower than DRAM" in headers(app)[0] and "against" not in dict(address(app))  # what is usual is left out
     app.selectbox(key="knob system").set_value("dram").run()
-    assert headers(app)[0].endswith(" less energy") and "than pmem" in headers(app)[0] and not app.exception
+    assert headers(app)[0].endswith(" less energy") and "than PMEM" in headers(app)[0] and not app.exception
 
 
 def test_a_model_of_ones_own_is_not_called_by_the_name_of_its_preset(opened):

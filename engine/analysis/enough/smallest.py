@@ -235,7 +235,7 @@ def _staleness(question: Question, machine: Candidate) -> dict[int, Candidate]:
     if not load("systems", question.scenario.system).relaxes:
         return {}
     own = in_force(question.scenario, BOUND)
-    changes = {bound: {**machine.changes, BOUND: bound} for bound in sorted({*BOUNDS, own})}
+    changes = {bound: {**machine.changes, BOUND: bound} for bound in sorted({*BOUNDS, *(() if own is None else (own,))})}
     found = estimates([with_values(question.scenario, some) for some in changes.values()])
     return {
         bound: Candidate(some, machine.modules, machine.gbps, result)

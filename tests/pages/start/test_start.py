@@ -34,7 +34,7 @@ def test_ones_own_model_is_sized_while_it_is_written_and_applied_as_one():
     assert (found.model.num_tables, found.model.num_embeddings, found.model.embedding_dim) == (40, (2_500_000,), 32)
     assert (found.model.pooling, found.data.batch_size, found.model.bottom_mlp) == ((20,), 4096, (13, 512, 256, 64, 32))
     assert (
-        found.system == "cxl" and "your model (40 tables, 12.8 GB)" in text(app.header) and "slower than dram" in text(app.header)
+        found.system == "cxl" and "your model (40 tables, 12.8 GB)" in text(app.header) and "slower than DRAM" in text(app.header)
     )
     app.button(key="undo").click().run()
     assert asked(app) == before
