@@ -1,6 +1,7 @@
 """The explorer without a browser, by Streamlit's own test of apps: `opened` runs one page on a link."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from functools import cache
 from typing import Any
 
@@ -8,6 +9,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from pages.common import frame
+from pages.design import later
 from pages.start import warming
 from tests import ROOT
 
@@ -15,6 +17,30 @@ APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 warming.compiled = lambda: True  # kernels that are missing are compiled where a test needs them
+
+
+class Unhurried:
+    """Leaves what pages want found beside them until a test asks for it: most look at the page alone."""
+
+    def __init__(self) -> None:
+        self.left: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
+
+    def submit(self, find: Callable[..., Any], *given: Any) -> Future[Any]:
+        """Note one more answer to find."""
+        self.left.append((Future(), find, given))
+        return self.left[-1][0]
+
+    def found(self) -> None:
+        """Find all that is left, in order."""
+        while self.left:
+            future, find, given = self.left.pop(0)
+            try:
+                future.set_result(find(*given))
+            except Exception as error:
+                future.set_exception(error)
+
+
+ANSWERS = later._ONE = Unhurried()  # type: ignore[assignment]
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None) -> AppTest:

@@ -65,6 +65,12 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(text(path))
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return every node of a file's syntax tree: walking takes longer than reading."""
+    return tuple(ast.walk(tree(path)))
+
+
 def module(path: Path) -> str:
     """Return a file's dotted name; a package has its folder's."""
     return ".".join(path.parent.parts if path.name == "__init__.py" else path.with_suffix("").parts)
@@ -72,7 +78,7 @@ def module(path: Path) -> str:
 
 def statements(path: Path) -> int:
     """Count a file's statements."""
-    return sum(isinstance(node, ast.stmt) for node in ast.walk(tree(path)))
+    return sum(isinstance(node, ast.stmt) for node in nodes(path))
 
 
 @cache
@@ -81,7 +87,7 @@ def code_lines(path: Path) -> int:
     blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
     tokens = tokenize.generate_tokens(io.StringIO(text(path)).readline)
     lines = {line for token in tokens if token.type not in blank for line in range(token.start[0], token.end[0] + 1)}
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         body = getattr(node, "body", None)
         first = body[0] if isinstance(body, list) and body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
@@ -121,7 +127,7 @@ def imports() -> Mapping[str, frozenset[str]]:
 
 def _imports(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[str]:
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom):
@@ -155,7 +161,7 @@ def outward() -> list[str]:
     """Return the imports with which the engine reaches out of itself, and those that are absolute."""
     found = []
     for path in files("engine"):
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             found += [f"{path} imports {name}" for name in names if name.split(".")[0] in (*OUTSIDE, "engine")]

@@ -17,7 +17,14 @@ from playwright.sync_api import Page, sync_playwright
 from tests import ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+QUIET = (
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-gpu",
+)
 WINDOWS = [("dark", 420), ("dark", 1400), ("light", 420)]  # the narrow dark one breaks first
 READY = "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
 
@@ -103,7 +110,7 @@ def visit(chromium):
     contexts = []
 
     def go(url, **options) -> Page:
-        context = chromium.new_context(**{"viewport": {"width": 1400, "height": 1000}, **options})
+        context = chromium.new_context(**{"viewport": {"width": 1400, "height": 1000}, "reduced_motion": "reduce", **options})
         contexts.append(context)
         page = context.new_page()
         page.outside = []

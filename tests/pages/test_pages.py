@@ -1,13 +1,10 @@
 """Pages: does each page run, open a good link, refuse a bad one, and keep to the last good scenario?"""
 
 import re
-import sys
 from dataclasses import replace
-from types import ModuleType
 
 import pytest
 
-from engine import estimate as real_estimate
 from engine.results.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import preset
@@ -16,6 +13,7 @@ from engine.store import kept
 from engine.store.database import DEFAULT as STORE
 from engine.store.database import opened as opened_store
 from engine.sweep import links
+from pages.common import estimates
 from pages.sidebar.knob_sections import sections
 from tests import apps, fakes
 from tests.apps import address
@@ -25,20 +23,11 @@ BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBp
 
 @pytest.fixture
 def engine(monkeypatch):
-    """Put the made-up engine in place of the real one."""
-    quick = ModuleType("engine.estimate")
-    vars(quick).update(vars(real_estimate), estimate=fakes.estimate)
-    monkeypatch.setitem(sys.modules, "engine.estimate", quick)
-    yield from without_pages(monkeypatch)
-
-
-def without_pages(monkeypatch):
-    """Let a test import the pages anew, and forget its pages afterwards."""
-    for name in [name for name in sys.modules if name.startswith("pages.")]:
-        monkeypatch.delitem(sys.modules, name)
+    """Put the made-up engine in place of the real one, for what is shown of each system."""
+    monkeypatch.setattr(estimates, "estimate", fakes.estimate)
+    estimates.of.cache_clear()
     yield
-    for name in [name for name in sys.modules if name.startswith("pages.")]:
-        del sys.modules[name]
+    estimates.of.cache_clear()
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from engine.validation.validate import ClaimVerdict
 from pages.common import downloads
 from pages.evidence import study_panel, verdict_charts, verdict_tables, verdicts
 from tests import apps, fakes
-from tests.pages.test_pages import without_pages
 
 CLAIM = Claim("Step time, cxl [ms]", "Step time [ms]", "cxl", ("trainingcxl-rm1",), "calibrated", "made up", 5.0, 0.5)
 PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
@@ -34,12 +33,11 @@ def made_up(monkeypatch):
 
     for name in ("simulate", "estimate"):
         monkeypatch.setattr(validate, name, simulate)
-    validate._run.cache_clear()
-    without = without_pages(monkeypatch)
-    next(without)
+    for kept_runs in (validate._run, verdicts._kept):
+        kept_runs.cache_clear()
     yield asked
-    next(without, None)
-    validate._run.cache_clear()
+    for kept_runs in (validate._run, verdicts._kept):
+        kept_runs.cache_clear()
 
 
 def opened(query=None, page="evidence"):
