@@ -18,7 +18,7 @@ scenario = session.scenario()
 address.bar("design", systems_panel.to_share())
 against = question.against(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
-    results = estimates.beside(scenario, (*palette.family(scenario.system), against))
+    results = {**estimates.beside(scenario, palette.family(scenario.system)), against: estimates.of(question.baseline(scenario))}
 result, base = results[scenario.system], results[against]
 
 st.header(plain(headline(result, results)), anchor=False)

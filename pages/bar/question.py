@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from engine.analysis.enough.question import baseline_of
 from engine.registry import load
 from engine.scenario.scenario import Scenario
 from engine.sweep.questions import Questions
@@ -28,8 +29,8 @@ def usual(scenario: Scenario) -> str:
 
 
 def baseline(scenario: Scenario) -> Scenario:
-    """Return the same model on the same machine under the system that it is told against."""
-    return replace(scenario, system=against(scenario))
+    """Return the same model under the system that it is told against, whose own link and policies no main knob moves."""
+    return baseline_of(scenario, against(scenario))
 
 
 def within() -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from math import inf
 from typing import Any
 
 import streamlit as st
@@ -20,7 +21,7 @@ from pages.common.plain import plain
 from pages.design import later
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
-REFRESH_SECONDS = 0.4
+TAKEN, REFRESH_SECONDS = "cheapest taken", 0.4
 
 
 def draw(scenario: Scenario) -> None:
@@ -35,6 +36,8 @@ def draw(scenario: Scenario) -> None:
     sure = later.answer("bands", key, lambda: bands(answer.result()))
 
     def look() -> None:
+        if st.session_state.pop(TAKEN, False):
+            st.rerun()  # a press in a fragment draws nothing else by itself
         if waiting and answer.done() and sure.done():
             st.rerun()
         with st.container(border=True, key="answer"):
@@ -57,7 +60,8 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None
     says = told(found, sure.result() if known else NO_BANDS)
     taken = _taken(scenario, found.both.machine.changes)
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
-        st.markdown(plain(says.both), width="stretch")
+        verdict = "Yes, as it is." if _meets(found) else "Yes, with another machine." if found.both.meets else "No."
+        st.markdown(f"**{verdict}** {plain(says.both)}", width="stretch")
         st.button("Take it", on_click=_take, args=(taken,), disabled=taken in (None, scenario), key="take")
     base = found.question.baseline
     itself = f"{title_of(base.scenario.system)} itself: {readable(base.results[STEP], 'ms')}, {base.results[COST]:,.0f} USD."
@@ -66,6 +70,12 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None
         st.caption(" ".join(plain(one) for one in said if one), width="stretch")
         with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
             _more(says)
+
+
+def _meets(found: Enough) -> bool:
+    """Return whether the scenario's own machine meets the target."""
+    own = found.question.own
+    return own.ran and (own.results[STEP] or inf) / 1e3 <= found.question.goal
 
 
 def _more(says: Told) -> None:
@@ -94,4 +104,6 @@ def _taken(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario | None:
 
 
 def _take(taken: Scenario) -> None:
+    st.session_state[TAKEN] = True
+    st.toast("Taken: the knobs are those of the cheapest machine; Undo takes them back.")
     session.show(taken)

@@ -72,7 +72,7 @@ def draw(
     summary = [f"{label(name)} {readable(own.get(name), unit(name))}" for name in shown if own.get(name) is not None]
     with st.container(key=f"summary-{'estimate' if BILLION in shown else 'run'}"):  # a phone has it for the tiles
         st.caption(plain(", ".join(summary)))
-    notes = [f"Against {title_of(against)}, same knobs."] if before else []
+    notes = [f"Against {title_of(against)} with its own link and policies."] if before else []
     notes += ["Below: range in 9 of 10 draws of all constants."] if sure else []
     notes += [STRUCK] if RATIO in shown else []
     more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]

@@ -9,8 +9,9 @@ from typing import Any
 from ...errors import BadInput, CannotRun
 from ...estimates import estimates
 from ...hardware.device import nodes
-from ...insight.decomposition import BOUND, RELAXED
+from ...insight.decomposition import BOUND, NEAR, RELAXED
 from ...insight.knob_stops import CAPACITY
+from ...insight.relaxation import LINK
 from ...registry import load
 from ...results.result import Result
 from ...scenario.scenario import KNOBS, Scenario, with_values
@@ -18,7 +19,8 @@ from ...schedule.machine import settle
 from ...units import MS, GiB
 
 DRAM = "machine.dram_capacity_GiB"
-OWN = {CAPACITY: None, "policy.log": None, BOUND: None, RELAXED: None, "policy.cache_policy": None}
+# What is looked for, and the system's own ways: a baseline keeps none of the scenario's, or it would move with every knob.
+OWN = {CAPACITY: None, LINK: None, NEAR: True, "policy.log": None, BOUND: None, RELAXED: None, "policy.cache_policy": None}
 LEAST, MOST = -0.99, 1e3  # of `within`
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
@@ -103,7 +105,7 @@ class Question:
 def baseline_of(scenario: Scenario, system: str) -> Scenario:
     """Return the same scenario under another system, by that system's own policies, with memory that holds its tables.
 
-    PMEM is automatic. DRAM that is too small is doubled until it is large enough.
+    PMEM and link are automatic, near-data compute is on. DRAM that is too small is doubled until it is large enough.
     """
     base = with_values(scenario, {"system": system, **OWN})
     need = load("systems", system).held(base).get("dram", 0.0) / nodes(base.machine) / GiB

@@ -191,7 +191,7 @@ def _staleness(answer: Enough) -> str:
         return f"{label} up to {max(tried):,} batches does not meet the target; it saves at most {saved:.1%} of a strict step."
     if enough == strict:
         return f"{label} is not needed: {slow}."
-    return f"{label} of {enough:,} batch{'es' if enough > 1 else ''} is needed: {slow}."
+    return f"{label} of at least {enough:,} batch{'es' if enough > 1 else ''} is needed: {slow}."
 
 
 def _cause(q: Question, fast: Candidate, slow: Candidate) -> str:
