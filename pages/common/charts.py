@@ -12,9 +12,11 @@ from engine.core.graph import STAGES
 from pages.common import palette
 
 Spec = dict[str, Any]
-INK = "#858b94"  # readable on white and on near-black
+INK = "#797e87"  # as readable on white as on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
 FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
+SHORT = "!isNumber(datum.value) || datum.label == '' || abs(datum.value) < 1e4 ? datum.label : format(datum.value, '.4~s')"
+TICKS = 6  # asked for; Vega draws a round number of them near it, never more than ten
 AGAINST = {
     "running": "Simulated time without outages [s]",
     "broken": "Simulated time, outages shortened [s]",
@@ -29,8 +31,8 @@ SMOOTH = 20  # batches on either side of the mean loss
 
 
 def axis(title: str, **more: Any) -> Spec:
-    """Return an axis under a plain title, with its unit."""
-    return {"title": title, "titleFontWeight": "normal", **more}
+    """Return an axis under a plain title, with its unit: few ticks, and long numbers as 12.5k."""
+    return {"title": title, "titleFontWeight": "normal", "tickCount": TICKS, "labelExpr": SHORT, **more}
 
 
 def rows(pixels: int) -> Spec:
@@ -44,32 +46,26 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
 
     The chosen one is marked, the others have opacity `fade`.
     """
-    order = list(palette.systems())
     named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
     bar = {
         "y": {
             "field": "system",
             "type": "nominal",
-            "sort": order,
+            "sort": list(palette.systems()),
             "axis": axis("", labelFontSize=13, labelLimit=150),
         }
     }
     stack = {
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "x": {
-                "field": "drawn",
-                "type": "quantitative",
-                "stack": "zero",
-                "axis": axis(unit, grid=False, tickCount=6, format="~s"),
-            },
+            "x": {"field": "drawn", "type": "quantitative", "stack": "zero", "axis": axis(unit, grid=False)},
             "color": {"field": "part", "type": "nominal", "scale": palette.colours(parts), "title": legend, **named},
             "order": {"field": "rank", "type": "quantitative"},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": fade},
             "tooltip": [
                 {"field": "system", "title": "Training system"},
                 {"field": "part", "title": legend},
-                {"field": "amount", "title": unit, "type": "quantitative", "format": ".4s"},
+                {"field": "amount", "title": unit, "type": "quantitative", "format": ",.4~r"},
                 {"field": "known", "title": "Known by"},
             ],
         },
@@ -237,7 +233,7 @@ def _outages(x: Spec) -> list[Spec]:
             {"filter": "isValid(datum.kind)"},
             {"calculate": f"indexof({list(EVENTS)}, datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
         ],
-        "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
+        "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "strokeDash": [4, 3]},
         "encoding": {"x": x, "color": {"field": "sort", **colour, "legend": {"orient": "top", "title": None}}, "tooltip": tip},
     }
     row = {"field": "row", "type": "quantitative", "scale": None}
