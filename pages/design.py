@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.registry import load
-from pages.bar import glossary, question
+from pages.bar import question
 from pages.common import address, charts, estimates, frame, palette, session, tables
 from pages.common.headline import headline
 from pages.common.plain import plain
@@ -23,7 +23,7 @@ result, base = results[scenario.system], results[against]
 
 st.header(plain(headline(result, results)), anchor=False)
 if result.finding:
-    st.markdown(plain(result.finding), help=glossary.used(result.finding))
+    st.markdown(plain(result.finding))
 with st.container(key="first-screen"):
     knobs, answer = st.columns((5, 8), gap="medium")
 with knobs:

@@ -38,7 +38,6 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
                 key=session.PRESET,
                 on_change=session.to_preset,
                 format_func=lambda name: preset(name).title,
-                help=plain(preset(session.base()).description),
             )
         with system:
             knob_widgets.draw(KNOBS["system"], refused.get("system", ""))

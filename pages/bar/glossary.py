@@ -6,7 +6,10 @@ from types import MappingProxyType
 
 import streamlit as st
 
+from engine.scenario.presets import preset
+from engine.scenario.scenario import KNOBS
 from pages.bar import projector
+from pages.common import session
 from pages.common.plain import plain
 
 WORDS: Mapping[str, str] = MappingProxyType(
@@ -42,7 +45,19 @@ def draw() -> None:
             "A number beside a slider takes any exact value."
         )
         projector.draw()
+        st.markdown(_bar())
         st.markdown("\n\n".join(map(_line, WORDS)))
+
+
+def _bar() -> str:
+    """Return what the fields on top ask, and what the model in them is."""
+    told = (
+        ("Model and machine", preset(session.base()).description),
+        ("Training system", KNOBS["system"].help),
+        ("Against", "the baseline: every number of the scenario is told against this system with the same knobs."),
+        ("Target", "how much slower than the baseline a machine may be: what Design sizes memory and link for."),
+    )
+    return "\n\n".join(f"**{name}** {plain(text)}" for name, text in told)
 
 
 def _line(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Projector mode: large type and nothing beside the page, for a lecture hall."""
+"""Projector mode: large type, in charts too, and nothing beside what one speaks about, for a lecture hall."""
 
 import streamlit as st
 
@@ -6,6 +6,10 @@ ON = "projector"
 STYLE = """<style>
 html { font-size: 21px; }
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }
+[data-testid="stMain"] [data-testid="stTooltipIcon"], [class*="st-key-strip-"] :is([data-testid="stPopover"],
+[data-testid="stCaptionContainer"]) { display: none; }
+[data-testid="stVegaLiteChart"] svg { overflow: visible; }
+[data-testid="stVegaLiteChart"] :is(.role-axis-label, .role-axis-title, .role-mark) text { font-size: 15px; }
 </style>"""
 
 

@@ -71,7 +71,6 @@ def draw_against(scenario: Scenario) -> None:
         session.place(ordered, AGAINST),
         key=AGAINST,
         format_func=lambda name: str(load("systems", name).title),
-        help="The baseline: every number of the scenario is told against this system with the same knobs.",
     )
 
 
@@ -86,5 +85,4 @@ def draw_within() -> None:
         session.place(options, WITHIN),
         key=WITHIN,
         format_func=lambda percent: f"within {percent} %" if float(percent) else "as fast",
-        help="How much slower than the baseline a machine may be: what Design sizes memory and link for.",
     )

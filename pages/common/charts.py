@@ -12,9 +12,11 @@ from engine.core.graph import STAGES
 from pages.common import palette
 
 Spec = dict[str, Any]
-INK = "#858b94"  # readable on white and on near-black
+INK = "#797e87"  # as readable on white as on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
 FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
+SHORT = "!isNumber(datum.value) || datum.label == '' || abs(datum.value) < 1e4 ? datum.label : format(datum.value, '.4~s')"
+TICKS = 6  # asked for; Vega draws a round number of them near it, never more than ten
 AGAINST = {
     "running": "Simulated time without outages [s]",
     "broken": "Simulated time, outages shortened [s]",
@@ -29,8 +31,8 @@ SMOOTH = 20  # batches on either side of the mean loss
 
 
 def axis(title: str, **more: Any) -> Spec:
-    """Return an axis under a plain title, with its unit."""
-    return {"title": title, "titleFontWeight": "normal", **more}
+    """Return an axis under a plain title, with its unit: few ticks, and long numbers as 12.5k."""
+    return {"title": title, "titleFontWeight": "normal", "tickCount": TICKS, "labelExpr": SHORT, **more}
 
 
 def rows(pixels: int) -> Spec:
@@ -44,7 +46,7 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
 
     The chosen one is marked, the others have opacity `fade`.
     """
-    order, across = list(palette.systems()), axis(unit, grid=False, tickCount=6, labelExpr=FIGURE.format("value"))
+    order, across = list(palette.systems()), axis(unit, grid=False)
     named: Spec = {"legend": {"values": list(drawn)}} if drawn else {}
     lane = axis("", labelFontSize=13, labelLimit=150)
     bar = {"y": {"field": "system", "type": "nominal", "sort": order, "axis": lane}}
@@ -58,7 +60,7 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
             "tooltip": [
                 {"field": "system", "title": "Training system"},
                 {"field": "part", "title": legend},
-                {"field": "amount", "title": unit, "type": "quantitative", "format": ".4s"},
+                {"field": "amount", "title": unit, "type": "quantitative", "format": ",.4~r"},
                 {"field": "known", "title": "Known by"},
             ],
         },
@@ -226,7 +228,7 @@ def _outages(x: Spec) -> list[Spec]:
             {"filter": "isValid(datum.kind)"},
             {"calculate": f"indexof({list(EVENTS)}, datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
         ],
-        "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [4, 3]},
+        "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "strokeDash": [4, 3]},
         "encoding": {"x": x, "color": {"field": "sort", **colour, "legend": {"orient": "top", "title": None}}, "tooltip": tip},
     }
     row = {"field": "row", "type": "quantitative", "scale": None}

@@ -10,6 +10,9 @@ from pages.search.figures.sweep_charts import SHADES
 
 # A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
 HOTTEST = "hottest rows"
+# Every second of the shares, which are a quarter of a decade apart, is written.
+HALVES = "2 * log(datum.value) / LN10"
+HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
 
 
@@ -23,7 +26,7 @@ def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tu
     ]
     scale = {"type": "log", "nice": False} if log_y else {"domain": [0, 100]}
     colour = {"field": "name", "type": "nominal", "scale": _colours(names), "title": None}
-    places = {"values": list(ticks), "format": "d"} if ticks else {"format": ".4~r", "tickCount": 6}
+    places = {"values": list(ticks), "format": "d", "labelExpr": "datum.label"} if ticks else {"format": ".4~r", "tickCount": 6}
     across = {"type": "log", "nice": False}
     return {
         "height": 300,
@@ -39,7 +42,10 @@ def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tu
                     "tooltip": tip,
                 },
             },
-            {"transform": [{"filter": "datum.name === ''"}], "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3]}},
+            {
+                "transform": [{"filter": "datum.name === ''"}],
+                "mark": {"type": "rule", "aria": False, "color": INK, "strokeDash": [4, 3]},
+            },
         ],
         "config": {"legend": {"orient": "top", "columns": 1, "labelLimit": 320}},
     }
@@ -53,9 +59,7 @@ def _colours(names: Sequence[str]) -> Spec:
 @cache
 def tables() -> Spec:
     """Misses by table and share of its rows, a cell each; needs x, table, y."""
-    share = axis(
-        "Cache of each table, share of its rows [%]", labelAngle=0, labelExpr="format(datum.value, '.2~r')", labelOverlap=True
-    )
+    share = axis("Cache of each table, share of its rows [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
     return {
         **rows(15),
         "mark": {"type": "rect"},

@@ -13,7 +13,7 @@ from engine.analysis.enough.smallest import Enough, enough
 from engine.analysis.enough.told import NO_BANDS, Told, told
 from engine.errors import EmberpoolError
 from engine.scenario.scenario import Scenario, with_values
-from pages.bar import question
+from pages.bar import glossary, question
 from pages.common import session
 from pages.common.headline import title_of
 from pages.common.numbers import readable
@@ -79,9 +79,11 @@ def _meets(found: Enough) -> bool:
 
 
 def _more(says: Told) -> None:
-    for one in (says.now, says.why, says.capacity, says.bandwidth, says.near_data, says.relaxed_lookup):
-        if one:
-            st.markdown(plain(one, most=2000))
+    shown = [one for one in (says.now, says.why, says.capacity, says.bandwidth, says.near_data, says.relaxed_lookup) if one]
+    for one in shown:
+        st.markdown(plain(one, most=2000))
+    if words := glossary.used(" ".join(shown)):
+        st.caption(words)
 
 
 def _first(text: str) -> str:

@@ -54,7 +54,7 @@ def spec() -> dict[str, Any]:
     tip = [
         {"field": "knob", "title": "Knob"},
         {"field": "value", "title": "Value"},
-        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ".4s"},
+        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ",.4~r"},
         {"field": "refused", "title": "Cannot run"},
     ]
     line = {"mark": {"type": "line", "color": "#5b7bb4"}, "encoding": {"x": x, "y": y}}

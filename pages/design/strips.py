@@ -137,8 +137,8 @@ def spark(stops: int, products: bool) -> dict[str, Any]:
     y = {"field": "step", "type": "quantitative", "axis": None, "scale": {"zero": True, "nice": False, "range": [32, 4]}}
     tip = [
         {"field": "value", "title": "Value"},
-        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ".4s"},
-        {"field": "baseline", "title": "Baseline [ms]", "type": "quantitative", "format": ".4s"},
+        {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ",.4~r"},
+        {"field": "baseline", "title": "Baseline [ms]", "type": "quantitative", "format": ",.4~r"},
         {"field": "product", "title": "Product"},
         {"field": "refused", "title": "Cannot run"},
     ]
@@ -158,7 +158,8 @@ def spark(stops: int, products: bool) -> dict[str, Any]:
     ends = {"y": {"value": 36}, "y2": {"value": 42}}
     sold = [{"field": "product", "title": "Product"}]
     only = {"transform": [{"filter": "datum.product != ''"}]}
-    ticks = {**only, "mark": {"type": "rule", "strokeWidth": 2, "color": INK}, "encoding": {"x": x, **ends, "tooltip": sold}}
+    rule = {"type": "rule", "aria": False, "strokeWidth": 2, "color": INK}
+    ticks = {**only, "mark": rule, "encoding": {"x": x, **ends, "tooltip": sold}}
     named = {
         "transform": [{"filter": "datum.label != ''"}],
         "mark": {"type": "text", "baseline": "top", "fontSize": 10, "color": INK},

@@ -74,15 +74,15 @@ def spec(metric: str) -> dict[str, Any]:
             "tooltip": [
                 {"field": "name", "title": "Constant"},
                 {"field": "ends", "title": "Range"},
-                {"field": "at_low", "title": "At its low end", "type": "quantitative", "format": ".4s"},
-                {"field": "at_high", "title": "At its high end", "type": "quantitative", "format": ".4s"},
+                {"field": "at_low", "title": "At its low end", "type": "quantitative", "format": ",.4~r"},
+                {"field": "at_high", "title": "At its high end", "type": "quantitative", "format": ",.4~r"},
                 {"field": "confidence", "title": "Confidence"},
                 {"field": "source", "title": "Source"},
             ],
         },
     }
     rule = {
-        "mark": {"type": "rule", "strokeWidth": 2, "color": "#d9622b"},
+        "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "color": "#d9622b"},
         "encoding": {"x": {"field": "own", "type": "quantitative"}},
     }
     return {**charts.rows(26), "layer": [bar, rule]}

@@ -74,7 +74,7 @@ def spec() -> dict[str, Any]:
         "tooltip": _TOOLTIP,
     }
     interval = {
-        "mark": {"type": "rule", "strokeWidth": 2},
+        "mark": {"type": "rule", "aria": False, "strokeWidth": 2},
         "encoding": {**across, "y": {"field": "low", **height}, "y2": {"field": "high"}},
     }
     shape = {**colour, "scale": {"domain": list(DRAWN)}}
@@ -99,7 +99,7 @@ _TOOLTIP = [
 
 
 def _level(at: float, dash: list[int]) -> dict[str, Any]:
-    return {"mark": {"type": "rule", "color": charts.INK, "strokeDash": dash}, "encoding": {"y": {"datum": at}}}
+    return {"mark": {"type": "rule", "aria": False, "color": charts.INK, "strokeDash": dash}, "encoding": {"y": {"datum": at}}}
 
 
 def _after(study: kept.Study, moment: str) -> str:

@@ -103,6 +103,6 @@ def spec() -> Spec:
         "mark": {"type": "text", "color": "#ffffff", "fontWeight": 600},
         "encoding": {"x": {"field": "middle", "type": "quantitative"}, "text": {"field": "label"}},
     }
-    fault = {"mark": {"type": "rule", "color": INK, "strokeWidth": 2}, "encoding": {"x": {"datum": 0.0}}}
+    fault = {"mark": {"type": "rule", "aria": False, "color": INK, "strokeWidth": 2}, "encoding": {"x": {"datum": 0.0}}}
     lanes = {"field": "lane", "type": "nominal", "sort": ["Batch", *LANES.values()], "axis": axis("", labelFontSize=13)}
     return {**rows(30), "encoding": {"y": lanes}, "layer": [bars, label, fault]}

@@ -94,7 +94,7 @@ def spec() -> Spec:
         ],
     }
     interval = {
-        "mark": {"type": "rule", "strokeWidth": 2},
+        "mark": {"type": "rule", "aria": False, "strokeWidth": 2},
         "encoding": {**both, "x": {"field": "low", **x}, "x2": {"field": "high"}},
     }
     mean = {
@@ -107,7 +107,7 @@ def spec() -> Spec:
         "mark": {"type": "text", "align": "left", "x": 0, "dy": -24, "color": INK},
         "encoding": {"y": {"field": "recovery", "type": "nominal"}, "text": {"field": "recovery"}},
     }
-    zero = {"mark": {"type": "rule", "color": INK}, "encoding": {"x": {"datum": 0.0}}}
+    zero = {"mark": {"type": "rule", "aria": False, "color": INK}, "encoding": {"x": {"datum": 0.0}}}
     return {
         **rows(64),
         "height": {"step": 64, "for": "position"},

@@ -174,7 +174,11 @@ def spec() -> Spec:
         {"field": "share", "title": "Progress [%]", "type": "quantitative", "format": ".3~g"},
     ]
     only = {"transform": [{"filter": "datum.kind === 'fault'"}]}
-    rule = {**only, "mark": {"type": "rule", "strokeWidth": 2, "color": EVENTS["fault"]}, "encoding": {"x": x, "tooltip": tip}}
+    rule = {
+        **only,
+        "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "color": EVENTS["fault"]},
+        "encoding": {"x": x, "tooltip": tip},
+    }
     y = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [ROWS, -0.7]}}
     text = {"type": "text", "align": "left", "dx": 4, "fontWeight": 600, "color": EVENTS["fault"]}
     number = {**only, "mark": text, "encoding": {"x": x, "y": y, "text": {"field": "number"}, "tooltip": tip}}

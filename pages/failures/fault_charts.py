@@ -98,7 +98,7 @@ def periods(best: tuple[tuple[str, float], ...], low: float) -> Spec:
 
 def _yardstick(name: str, gone: float, scale: Spec) -> Spec:
     at = {"y": {"datum": gone, "type": "quantitative", "scale": scale}}
-    rule = {"mark": {"type": "rule", "strokeDash": [2, 3], "color": INK}, "encoding": at}
+    rule = {"mark": {"type": "rule", "aria": False, "strokeDash": [2, 3], "color": INK}, "encoding": at}
     label = {"type": "text", "align": "left", "x": 6, "dy": -6, "color": INK, "fontSize": 11}
     text = {"mark": label, "encoding": {**at, "text": {"value": f"{name}: {gone:.3g} %"}}}
     return {"data": ONCE, "layer": [rule, text]}
@@ -107,7 +107,7 @@ def _yardstick(name: str, gone: float, scale: Spec) -> Spec:
 def _best(name: str, minutes: float, n: int) -> Spec:
     """A rule at a best period by formula; two are often close, so that their names stand on either side."""
     at = {"x": {"datum": minutes, "type": "quantitative", "scale": {"type": "log", "nice": False}}}
-    rule = {"mark": {"type": "rule", "color": INK}, "encoding": at}
+    rule = {"mark": {"type": "rule", "aria": False, "color": INK}, "encoding": at}
     side = {"align": "left", "dx": 4} if n else {"align": "right", "dx": -4}
     text = {"mark": {"type": "text", "y": 310, "color": INK, **side}, "encoding": {**at, "text": {"value": name}}}
     return {"data": ONCE, "layer": [rule, text]}
@@ -134,7 +134,7 @@ def around() -> Spec:
             ],
         },
     }
-    fault = {"mark": {"type": "rule", "color": "#c23b3b", "strokeWidth": 2}, "encoding": {"x": {"datum": 0.0}}}
+    fault = {"mark": {"type": "rule", "aria": False, "color": "#c23b3b", "strokeWidth": 2}, "encoding": {"x": {"datum": 0.0}}}
     lanes = {
         "field": "lane",
         "type": "nominal",

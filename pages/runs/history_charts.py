@@ -27,7 +27,7 @@ def compared(metric: str, across: str, requests: tuple[str, ...], curve: bool) -
             "tooltip": [
                 {"field": "request", "title": "Request"},
                 {"field": "place", "title": across, "format": ".4~g"},
-                {"field": "value", "title": metric, "format": ".5s"},
+                {"field": "value", "title": metric, "format": ",.5~r"},
             ],
         },
     }

@@ -28,7 +28,7 @@ def draw(asked: Question) -> None:
 
 def _card(name: str, asked: Question) -> None:
     found = preset(name)
-    st.image(picture.of_preset(name), width="stretch")
+    st.html(picture.element(name))
     _button(name, asked, f"card {name}", found.title)
     st.caption(plain(f"{picture.told(found.scenario)}. {found.description.partition('. ')[0].rstrip('.')}."))
 

@@ -1,5 +1,6 @@
 """A model as a picture: a bar a table, as long as the logarithm of its rows, and how often a sample looks it up as its shade."""
 
+from base64 import b64encode
 from functools import cache
 from html import escape
 
@@ -18,6 +19,13 @@ COLOUR = "#d9622b"
 def of_preset(name: str) -> str:
     """Return the picture of a preset's model."""
     return svg(preset(name).scenario)
+
+
+@cache
+def element(name: str) -> str:
+    """Return that picture as an element of HTML, which says it in words, too."""
+    held = b64encode(of_preset(name).encode()).decode()
+    return f'<img src="data:image/svg+xml;base64,{held}" alt="{escape(told(preset(name).scenario))}" width="100%">'
 
 
 def svg(scenario: Scenario) -> str:

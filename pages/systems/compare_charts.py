@@ -73,7 +73,7 @@ def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec
     tip = [
         {"field": "system", "title": "Training system"},
         {"field": "batch", "title": "Batch"},
-        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ".4s"},
+        {"field": "elapsed", "title": "Simulated time [s]", "type": "quantitative", "format": ",.4~r"},
     ]
     value = {"field": field, "type": "quantitative", "axis": axis(title), "scale": {"zero": False}}
     line = {
@@ -122,7 +122,7 @@ def nodes(names: tuple[str, ...]) -> Spec:
     log = {"type": "log", "nice": False}
     tip = [
         {"field": "system", "title": "Training system"},
-        {"field": "target", "title": "Asked for [samples/s]", "type": "quantitative", "format": ".3s"},
+        {"field": "target", "title": "Asked for [samples/s]", "type": "quantitative", "format": ",.3~r"},
         {"field": "nodes", "title": "Nodes"},
     ]
     return {
@@ -134,7 +134,7 @@ def nodes(names: tuple[str, ...]) -> Spec:
                 "field": "target",
                 "type": "quantitative",
                 "scale": log,
-                "axis": axis("Throughput asked for [samples/s]", format="~s", tickCount=6),
+                "axis": axis("Throughput asked for [samples/s]", tickCount=6),
             },
             "y": {"field": "nodes", "type": "quantitative", "scale": log, "axis": axis("Nodes", format="d", tickCount=4)},
             "color": {

@@ -48,10 +48,13 @@ def staleness() -> Spec:
     curves = {"domain": list(ENDS.values()), "range": [palette.OTHERS[1], palette.OTHERS[2]]}
     tip = _tip(("curve", "Curve"), ("rate", "Log bandwidth [GB/s]"), ("needed", "Staleness needed [batches]"))
     colour = {"field": "curve", "type": "nominal", "scale": curves, "legend": TOP}
-    line = {"mark": {"type": "line", "point": True}, "encoding": {"x": x, "y": y, "color": colour, "tooltip": tip}}
+    line = {
+        "mark": {"type": "line", "aria": False, "point": {"aria": False}},
+        "encoding": {"x": x, "y": y, "color": colour, "tooltip": tip},
+    }
     bound = {
         "transform": [{"filter": "datum.bound > 0"}, {"aggregate": [{"op": "max", "field": "bound", "as": "needed"}]}],
-        "mark": {"type": "rule", "strokeDash": [4, 3], "color": INK},
+        "mark": {"type": "rule", "aria": False, "strokeDash": [4, 3], "color": INK},
         "encoding": {"y": y},
     }
     said = {**bound, "mark": {"type": "text", "align": "left", "x": 4, "dy": -7, "color": INK}}
@@ -90,14 +93,18 @@ def links() -> Spec:
     tip = _tip(("system", "Training system"), ("bandwidth", "CXL bandwidth [GB/s]"), ("step", "Step time [ms]"))
     both = {"x": x, "y": y, "color": colour, "tooltip": tip}
     line = {"transform": [{"filter": "!datum.enough"}], "mark": {"type": "line"}, "encoding": both}
-    dot = {"transform": [{"filter": "datum.enough"}], "mark": {"type": "point", "filled": True, "size": 110}, "encoding": both}
+    dot = {
+        "transform": [{"filter": "datum.enough"}],
+        "mark": {"type": "point", "aria": False, "filled": True, "size": 110},
+        "encoding": both,
+    }
     # Two saturations are often close: the slowest system's label stands above its dot, the others' below.
     above, below = (
         _saturates(both, test, dy) for test, dy in (("datum.system === 'cxl-d'", -13), ("datum.system !== 'cxl-d'", 15))
     )
     now = {
         "transform": [{"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}],
-        "mark": {"type": "rule", "strokeDash": [4, 3], "color": INK},
+        "mark": {"type": "rule", "aria": False, "strokeDash": [4, 3], "color": INK},
         "encoding": {"x": x},
     }
     return {"height": 320, "layer": [line, now, dot, above, below]}
@@ -125,7 +132,7 @@ def _tip(name: tuple[str, str], *numbers: tuple[str, str]) -> list[Spec]:
 def _here(x: Spec, y: Spec, label: str) -> Spec:
     """A marked point, for this machine."""
     point = {
-        "mark": {"type": "point", "filled": True, "size": 130, "color": palette.SYSTEMS["cxl"]},
+        "mark": {"type": "point", "aria": False, "filled": True, "size": 130, "color": palette.SYSTEMS["cxl"]},
         "encoding": {"x": x, "y": y},
     }
     text = {

@@ -23,7 +23,7 @@ Words = tuple[str, ...]
 def _tip(*names: tuple[str, str]) -> list[Spec]:
     """Tooltips: numbers in five digits, whatever else as it is."""
     return [
-        {"field": field, "title": title, **({"format": ".5~s"} if field in ("metric", "low", "high") else {})}
+        {"field": field, "title": title, **({"format": ",.5~r"} if field in ("metric", "low", "high") else {})}
         for field, title in names
     ]
 
@@ -151,7 +151,7 @@ def scatter(
     paint: Spec = {"value": INK}
     if colour:
         paint = {"field": "colour", "type": "nominal", "sort": None, "scale": colours(series), "legend": _legend(colour)}
-    tip = [{"field": "x", "title": x, "format": ".5~s"}, {"field": "y", "title": y, "format": ".5~s"}]
+    tip = [{"field": "x", "title": x, "format": ",.5~r"}, {"field": "y", "title": y, "format": ",.5~r"}]
     tip += [{"field": "colour", "title": colour}] if colour else []
     every = {
         "mark": {"type": "circle", "size": 70 if few else 30 if dense else 22},
@@ -194,7 +194,7 @@ def matters(unit: str) -> Spec:
                 "encoding": {"x": {**x, "field": "share"}, "tooltip": tip},
             },
             {
-                "mark": {"type": "rule", "strokeWidth": 2, "color": INK},
+                "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "color": INK},
                 "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
             },
         ],

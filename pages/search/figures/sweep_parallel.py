@@ -145,13 +145,13 @@ def _ribbon() -> Spec:
     )
     return {
         **_of("ribbon"),
-        "mark": {"type": "rule", "color": INK},
+        "mark": {"type": "rule", "aria": False, "color": INK},
         "encoding": {"x2": {"field": "to"}, "y2": {"field": "y2"}, "strokeWidth": width, "opacity": depth},
     }
 
 
 def _line(metric: str) -> Spec:
-    tip = [{"field": "rank", "title": "Rank"}, {"field": "metric", "title": metric, "format": ".5~s"}]
+    tip = [{"field": "rank", "title": "Rank"}, {"field": "metric", "title": metric, "format": ",.5~r"}]
     return {
         **_of("line"),
         "mark": {"type": "line", "strokeWidth": 1.8, "opacity": 0.85},

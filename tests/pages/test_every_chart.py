@@ -1,0 +1,135 @@
+"""Every chart of the explorer: few ticks, a title with its unit, one way to write a number, and no mark without a name."""
+
+import ast
+import re
+
+import pytest
+
+from engine.core.graph import STAGES
+from pages.common import charts
+from pages.data import workload_charts
+from pages.design import every_knob, strips, tornado
+from pages.evidence import study_panel, verdict_charts
+from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_axis, fault_charts
+from pages.runs import history_charts
+from pages.search.figures import sweep_charts, sweep_parallel
+from pages.systems import compare_charts
+from pages.why import why_charts, why_tables
+from tests import ROOT
+
+STEP, TWO = "Step time [ms]", ("cxl", "dram")
+SPECS = {
+    "charts.stacked": charts.stacked(STEP, STAGES, "Stage", 0.5),
+    "charts.step_time": charts.step_time(),
+    "charts.energy": charts.energy(("gpu", "cxl")),
+    "charts.timeline": charts.timeline(),
+    "charts.utilisation": charts.utilisation(),
+    "charts.curve": charts.curve("loss", "Loss", "broken", ((1.0, 2.0, 30.0),)),
+    "workload_charts.lines": workload_charts.lines("Cache size [GB]", "Lookups that miss [%]", ("LRU",), True),
+    "workload_charts.tables": workload_charts.tables(),
+    "strips.spark": strips.spark(8, True),
+    "every_knob.spec": every_knob.spec(),
+    "tornado.spec": tornado.spec(STEP),
+    "study_panel.spec": study_panel.spec(),
+    "verdict_charts.stacks": verdict_charts.stacks(),
+    "verdict_charts.energies": verdict_charts.energies(TWO),
+    "close_up_panel.spec": close_up_panel.spec(),
+    "crash_viewer.spec": crash_viewer.spec(),
+    "effects_panel.spec": effects_panel.spec(),
+    "fault_axis.spec": fault_axis.spec(),
+    "fault_charts.spent": fault_charts.spent("Time"),
+    "fault_charts.periods": fault_charts.periods((("Young", 20.0),), 0.1),
+    "fault_charts.around": fault_charts.around(),
+    "history_charts.compared": history_charts.compared(STEP, "CXL bandwidth [GB/s]", TWO, True),
+    "sweep_charts.lines": sweep_charts.lines("CXL bandwidth [GB/s]", STEP, True, True, "Training system", TWO),
+    "sweep_charts.heat_map": sweep_charts.heat_map("CXL bandwidth [GB/s]", "Training system", STEP, columns=4, spread=True),
+    "sweep_charts.scatter": sweep_charts.scatter(STEP, "Capital cost [USD]", (True, False), "Training system", TWO, dense=True),
+    "sweep_charts.matters": sweep_charts.matters("Share of the variance [%]"),
+    "sweep_charts.bars": sweep_charts.bars(STEP),
+    "sweep_parallel.spec": sweep_parallel.spec((STEP, "Energy [J]"), STEP),
+    "compare_charts.timelines": compare_charts.timelines(),
+    "compare_charts.bytes_moved": compare_charts.bytes_moved(),
+    "compare_charts.curves": compare_charts.curves("auc", "AUC", "running", TWO),
+    "compare_charts.lost": compare_charts.lost(TWO),
+    "compare_charts.nodes": compare_charts.nodes(TWO),
+    "why_charts.waterfall": why_charts.waterfall(next(iter(why_tables.UNITS))),
+    "why_charts.staleness": why_charts.staleness(),
+    "why_charts.strict_and_relaxed": why_charts.strict_and_relaxed(),
+    "why_charts.links": why_charts.links(),
+}
+WITHOUT_UNIT = {"Loss", "AUC", "Nodes", "Lost batches", "Batch", "Energy of a batch, pmem = 1"}
+SI = re.compile(r"\ds$|~s$")
+
+
+def parts(spec, key):
+    """Return everything under `key` at any depth of a specification."""
+    if isinstance(spec, list):
+        return [one for part in spec for one in parts(part, key)]
+    if not isinstance(spec, dict):
+        return []
+    return [*([spec[key]] if key in spec else []), *(one for part in spec.values() for one in parts(part, key))]
+
+
+def measured(spec):
+    """Return the axes of a chart by channel, of quantitative channels alone: of each what its layers say, None for no axis."""
+    places = [found for found in parts(spec, "encoding") if isinstance(found, dict)]
+    channels = {name: [found[name] for found in places if name in found] for name in ("x", "y")}
+    return {
+        name: [one["axis"] for one in held if "axis" in one]
+        for name, held in channels.items()
+        if any(one.get("type") == "quantitative" and one.get("scale", {}) is not None for one in held)
+    }
+
+
+def test_no_chart_is_forgotten():
+    made = {
+        f"{path.stem}.{one.name}"
+        for path in (ROOT / "pages").rglob("*.py")
+        for one in ast.parse(path.read_text()).body
+        if isinstance(one, ast.FunctionDef) and one.returns and not one.name.startswith("_")
+        if ast.unparse(one.returns) in ("Spec", "dict[str, Any]")
+    }
+    assert made - {"charts.axis", "charts.rows", "sweep_charts.colours"} == set(SPECS)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_an_axis_has_few_ticks_and_a_title_with_its_unit(name):
+    for channel, axes in measured(SPECS[name]).items():
+        assert axes, f"the {channel} axis is left to its field's name"
+        for axis in filter(None, axes):
+            assert axis.get("tickCount", 99) <= 10 or len(axis["values"]) <= 10
+            title = axis["title"]
+            assert "facet" in SPECS[name] or "labelExpr" in axis
+            assert (
+                title in WITHOUT_UNIT
+                or re.search(r"\[.+\]$|^Seconds ", title or "")
+                or name in ("every_knob.spec", "sweep_parallel.spec")
+            )
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_number_is_written_in_thousandths_and_each_tooltip_has_a_title(name):
+    spec = SPECS[name]
+    written = [one for one in parts(spec, "format") if isinstance(one, str)]
+    assert not [one for one in written if SI.search(one)], "0.97 would read 970m"
+    told = [tip for tips in parts(spec, "tooltip") if isinstance(tips, list) for tip in tips]
+    assert all(tip["title"] for tip in told)
+    assert all("format" in tip for tip in told if tip.get("type") == "quantitative")
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_rule_is_silent_for_those_who_hear_the_page(name):
+    rules = [mark for mark in parts(SPECS[name], "mark") if isinstance(mark, dict) and mark.get("type") == "rule"]
+    assert all(mark.get("aria") is False for mark in rules), "Vega names no rule, and a mark without a name is announced"
+
+
+def test_ink_is_as_readable_on_both_grounds():
+    def light(colour):
+        shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        return sum(
+            weight * (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4)
+            for weight, one in zip((0.2126, 0.7152, 0.0722), shares, strict=True)
+        )
+
+    ink = light(charts.INK) + 0.05
+    assert 1.05 / ink >= 4 and ink / (light("#16181c") + 0.05) >= 4
