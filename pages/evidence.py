@@ -17,7 +17,7 @@ address.bar("evidence")
 st.header("Can I trust it?", anchor=False)
 st.caption(
     "Every published number that a preset claims, beside what this server has just computed for it with model version "
-    f"{version.MODEL}. Each preset runs as it is: the sidebar changes nothing here."
+    f"{version.MODEL}. Each preset runs as it is: the bar and the drawer change nothing here."
 )
 try:
     found = verdicts.all_of_them()

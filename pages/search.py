@@ -26,7 +26,7 @@ link = links.link(scenario, session.base(), "search", axes, questions=Questions(
 st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how, link) is None)
 label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
-    st.caption("Some knobs run against each other; everything else stays as in the sidebar.")
+    st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")
     axes_panel.draw(axes)
 
 
@@ -50,7 +50,7 @@ def start() -> None:
 
 
 def base() -> Result | None:
-    """Return the result of the sidebar's own scenario, as exact as the sweep's."""
+    """Return the result of the scenario of the bar, as exact as the sweep's."""
     return estimates.of(scenario) if how == "estimate" else runs.results([scenario], how)[0]
 
 

@@ -60,7 +60,7 @@ def answer(found: Profile, share: float) -> str:
 def whence(found: Profile, file: bool) -> str:
     """Return where the numbers come from, and for counted ones what bounds their hits."""
     if not found.counted:
-        return "Expected of the generator in its steady state, from the popularity and locality in the sidebar's Data group."
+        return "Expected of the generator in its steady state, from the popularity and locality in the drawer's group Data."
     first = 100 * (1 - float(found.hits[LRU][-1]))
     origin = "of the data file, in its own order" if file else "drawn from the generator"
     return (

@@ -23,7 +23,7 @@ def note(*scenarios: Scenario) -> None:
 def draw(scenario: Scenario) -> None:
     """Draw the table of constants."""
     st.caption(
-        "Device constants of this training system; the knobs in the sidebar are not repeated here. "
+        "Device constants of this training system; knobs are not repeated here. "
         "Constant is the name by which Assumptions, under Machine, gives it another value."
     )
     found = table(scenario)

@@ -1,4 +1,4 @@
-"""Campaigns of the sidebar's scenario, kept while scenarios repeat: all protections under the same faults, one over periods."""
+"""Campaigns of the scenario in the bar, kept while scenarios repeat: all protections under the same faults, one over periods."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

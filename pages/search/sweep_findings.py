@@ -37,7 +37,7 @@ def _against(best: "pd.Series", metric: str, base: Result | None) -> str:
     gain = numbers.change(float(best[metric]), base.results.get(metric))
     paid = numbers.change(float(best[COST]), base.results.get(COST)) if COST in best and metric != COST else ""
     at_cost = {"": "", "same": ", for the same capital cost"}.get(paid, f", for {paid} capital cost")
-    return f" ({'the same as' if gain == 'same' else gain + ' against'} the sidebar's scenario{at_cost})" if gain else ""
+    return f" ({'the same as' if gain == 'same' else gain + ' against'} the scenario in the bar{at_cost})" if gain else ""
 
 
 @dataclass(frozen=True)

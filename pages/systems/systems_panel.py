@@ -1,4 +1,4 @@
-"""Which training systems stand beside each other: the family of the sidebar's system, until some are chosen.
+"""Which training systems stand beside each other: the family of the chosen system, until some are chosen.
 
 A choice is kept, and travels in links, as an axis of the knob `system`: a comparison is the sweep over it.
 """
@@ -42,7 +42,7 @@ def draw() -> None:
         key=CHOICE,
         format_func=knob_widgets.title,
         on_change=_take_over,
-        help="Any of them, across families. With none, those that are related to the sidebar's training system.",
+        help="Any of them, across families. With none, those related to the chosen training system.",
     )
 
 
