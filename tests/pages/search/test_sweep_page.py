@@ -50,7 +50,7 @@ def choose(app, view):
 
 def test_the_page_answers_before_it_asks(page):
     assert "Best Step time" in words(page) and "explains" in words(page) and "all done" in words(page)
-    assert "against the sidebar's scenario" in words(page)
+    assert "against the scenario in the bar" in words(page)
 
 
 @pytest.mark.parametrize("view", VIEWS)
