@@ -7,8 +7,7 @@ from pages.bar import question
 from pages.common import address, charts, estimates, frame, palette, session, tables
 from pages.common.headline import headline
 from pages.common.plain import plain
-from pages.design import constants_panel, details, enough_panel, strips, tiles, training_panel
-from pages.failures import fault_axis
+from pages.design import constants_panel, details, enough_panel, fault_axis, strips, tiles, training_panel
 from pages.systems import systems_panel
 
 FAMILY = "whole family"

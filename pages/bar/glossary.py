@@ -54,7 +54,7 @@ def _bar() -> str:
     told = (
         ("Model and machine", preset(session.base()).description),
         ("Training system", KNOBS["system"].help),
-        ("Against", "the baseline: every number of the scenario is told against this system with the same knobs."),
+        ("Against", "the baseline: every number is told against this system, with its own memory, link and policies."),
         ("Target", "how much slower than the baseline a machine may be: what Design sizes memory and link for."),
     )
     return "\n\n".join(f"**{name}** {plain(text)}" for name, text in told)

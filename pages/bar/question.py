@@ -10,7 +10,7 @@ from engine.scenario.scenario import Scenario
 from engine.sweep.questions import Questions
 from pages.common import palette, session
 
-AGAINST, WITHIN = "told against", "target within"
+CHOSEN, SHOWN, WITHIN = "baseline chosen", "told against", "target within"
 IDEAL = "dram"  # where a family has it: all tables in memory that is as fast as memory gets
 TARGETS = ("0", "5", "10", "25", "50", "100", "200", "400")
 USUAL = "10"
@@ -18,7 +18,7 @@ USUAL = "10"
 
 def against(scenario: Scenario) -> str:
     """Return the system that a scenario is told against: the one asked for, the family's ideal, or its own baseline."""
-    asked = str(st.session_state.get(AGAINST) or "")
+    asked = str(st.session_state.get(CHOSEN) or "")
     return asked if asked in palette.systems() and asked != scenario.system else usual(scenario)
 
 
@@ -40,14 +40,18 @@ def within() -> float:
 
 def put(questions: Questions) -> None:
     """Take over what a link asks; only before widgets are drawn."""
-    st.session_state[AGAINST], st.session_state[WITHIN] = questions.against or None, questions.within or USUAL
+    st.session_state[CHOSEN], st.session_state[WITHIN] = questions.against, questions.within or USUAL
+
+
+def forget() -> None:
+    """Go back to the usual baseline."""
+    st.session_state[CHOSEN] = ""
 
 
 def hold() -> None:
-    """Keep both where they are not drawn: Streamlit forgets a widget's value with the widget."""
-    for key in (AGAINST, WITHIN):
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
+    """Keep the target where it is not drawn: Streamlit forgets a widget's value with the widget."""
+    if WITHIN in st.session_state:
+        st.session_state[WITHIN] = st.session_state[WITHIN]
 
 
 def said(questions: Questions) -> Questions:
@@ -59,19 +63,24 @@ def said(questions: Questions) -> Questions:
 
 
 def draw_against(scenario: Scenario) -> None:
-    """Draw the choice of the baseline; where none is chosen it is the family's own."""
-    others = [name for name in palette.systems() if name != scenario.system]
+    """Draw the choice of the baseline; until another is chosen it follows the system's family."""
+    others = [name for name in palette.systems() if name != scenario.system or name == against(scenario)]  # its own baseline
     known = palette.family(scenario.system)
     ordered = sorted(others, key=lambda name: name not in known)
-    held = st.session_state.get(AGAINST)
-    st.session_state[AGAINST] = held if held in ordered else against(scenario) if against(scenario) in ordered else ordered[0]
+    st.session_state[SHOWN] = against(scenario)
     st.selectbox(
         "Against",
         ordered,
-        session.place(ordered, AGAINST),
-        key=AGAINST,
+        session.place(ordered, SHOWN),
+        key=SHOWN,
         format_func=lambda name: str(load("systems", name).title),
+        on_change=_choose,
     )
+
+
+def _choose() -> None:
+    chosen = st.session_state[SHOWN]
+    st.session_state[CHOSEN] = "" if chosen == usual(session.scenario()) else chosen
 
 
 def draw_within() -> None:

@@ -1,6 +1,7 @@
 """What a session holds: the widgets of the knobs, the preset under them, and the last good scenario."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -117,13 +118,13 @@ def to_preset() -> None:
 
 
 def take_back(path: str) -> None:
-    """Set one knob to the chosen preset's value, with its whole group where it cannot go alone; only in a callback."""
+    """Set one knob to the chosen preset's value, with its group, or all, where it cannot go alone; only in a callback."""
     start = values(preset(base()).scenario)
     group = {name: value for name, value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
-    try:
-        show(with_values(scenario(), {path: start[path]}))
-    except BadKnob:
-        show(with_values(scenario(), group))
+    for taken in ({path: start[path]}, group, start):
+        with suppress(BadKnob):
+            show(with_values(scenario(), taken))
+            return
 
 
 def to_model() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from engine.analysis.enough.drawn import bands
-from engine.analysis.enough.question import Target, ask, baseline_of
+from engine.analysis.enough.question import Target, ask
 from engine.analysis.enough.smallest import Enough, enough
 from engine.analysis.enough.told import NO_BANDS, Told, told
 from engine.errors import EmberpoolError
@@ -29,7 +29,7 @@ def draw(scenario: Scenario) -> None:
     system, within = question.against(scenario), question.within()
 
     def asked() -> Enough:
-        return enough(ask(scenario, baseline_of(scenario, system), Target(within)))
+        return enough(ask(scenario, question.baseline(scenario), Target(within)))
 
     key = (scenario, system, within)
     answer = later.answer("enough", key, asked)
@@ -49,7 +49,7 @@ def draw(scenario: Scenario) -> None:
 
 def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None:
     aim = plain(Target(question.within()).against(question.against(scenario)))
-    if not answer.done():
+    if not answer.done() or isinstance(answer.exception(), later.NobodyWaits):
         st.markdown(f"**Cheapest machine {aim}:** searching ...")
         return
     if error := answer.exception():

@@ -2,7 +2,6 @@
 
 from functools import cache
 from math import inf, nan
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from engine.insight.knob_effect import effect
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import question
+from pages.common.charts import Spec
 from pages.design import strips
 
 SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must change the step to be drawn
@@ -47,7 +47,7 @@ def rows(found: list[Strip]) -> pd.DataFrame:
 
 
 @cache
-def spec() -> dict[str, Any]:
+def spec() -> Spec:
     """A small chart a knob, all on one axis of step time; needs the columns of `rows`."""
     x = {"field": "place", "type": "quantitative", "axis": None}
     y = {"field": "step", "type": "quantitative", "axis": {"title": None, "tickCount": 3}, "scale": {"zero": True}}
@@ -57,16 +57,5 @@ def spec() -> dict[str, Any]:
         {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ",.4~r"},
         {"field": "refused", "title": "Cannot run"},
     ]
-    line = {"mark": {"type": "line", "color": "#5b7bb4"}, "encoding": {"x": x, "y": y}}
-    here = {
-        "mark": {"type": "point", "filled": True, "opacity": 1},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "size": {"condition": {"test": "datum.here", "value": 90}, "value": 14},
-            "color": {"condition": {"test": "datum.here", "value": "#d9622b"}, "value": "#5b7bb4"},
-            "tooltip": tip,
-        },
-    }
     facet = {"field": "knob", "type": "nominal", "sort": None, "header": {"title": None, "labelFontSize": 12}}
-    return {"facet": facet, "columns": COLUMNS, "spec": {"width": 190, "height": 90, "layer": [line, here]}}
+    return {"facet": facet, "columns": COLUMNS, "spec": {"width": 190, "height": 90, "layer": [*strips.marked(x, y, tip, 90)]}}

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import cache
 from math import isnan, log
 from operator import itemgetter
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,10 +14,11 @@ from engine.insight.knob_effect import effect
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import bar, question
-from pages.common.charts import INK
+from pages.common.charts import CURVE, INK, Spec
 from pages.common.numbers import readable
 from pages.sidebar import beside_knob, knob_widgets
 
+LINE = "#5b7bb4"
 APART = 0.16  # of a strip: labels nearer to each other would overlap
 ADDED, NEXT, MOST = "strips added", "strip to add", 4
 NUMBERS = ("float", "int")
@@ -130,8 +130,21 @@ def _between(value: float, stops: list[float]) -> float | None:
     return after - 1 + part
 
 
+def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
+    """Return a line and its dots, of which the one in force, `here`, is large and in the accent."""
+    line = {"mark": {"type": "line", "color": LINE, "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
+    dot = {
+        "x": x,
+        "y": y,
+        "size": {"condition": {"test": "datum.here", "value": size}, "value": size / 6},
+        "color": {"condition": {"test": "datum.here", "value": CURVE}, "value": LINE},
+        "tooltip": tip,
+    }
+    return line, {"mark": {"type": "point", "filled": True, "opacity": 1}, "encoding": dot}
+
+
 @cache
-def spark(stops: int, products: bool) -> dict[str, Any]:
+def spark(stops: int, products: bool) -> Spec:
     """The step time over the stops, evenly spaced as they are on the slider above; the one in force is marked."""
     x = {"field": "place", "type": "quantitative", "axis": None, "scale": {"domain": [0, max(stops - 1, 1)], "nice": False}}
     y = {"field": "step", "type": "quantitative", "axis": None, "scale": {"zero": True, "nice": False, "range": [32, 4]}}
@@ -143,18 +156,7 @@ def spark(stops: int, products: bool) -> dict[str, Any]:
         {"field": "refused", "title": "Cannot run"},
     ]
     stop = {"transform": [{"filter": "datum.product == ''"}]}
-    line = {**stop, "mark": {"type": "line", "color": "#5b7bb4", "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
-    dots = {
-        **stop,
-        "mark": {"type": "point", "filled": True, "opacity": 1},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "size": {"condition": {"test": "datum.here", "value": 110}, "value": 18},
-            "color": {"condition": {"test": "datum.here", "value": "#d9622b"}, "value": "#5b7bb4"},
-            "tooltip": tip,
-        },
-    }
+    line, dots = ({**stop, **layer} for layer in marked(x, y, tip, 110))
     ends = {"y": {"value": 36}, "y2": {"value": 42}}
     sold = [{"field": "product", "title": "Product"}]
     only = {"transform": [{"filter": "datum.product != ''"}]}

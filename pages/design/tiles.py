@@ -69,11 +69,12 @@ def draw(
             column.caption(WAITING)
         elif sure and name in sure:
             column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
-    summary = [f"{label(name)} {readable(own.get(name), unit(name))}" for name in shown if own.get(name) is not None]
-    with st.container(key=f"summary-{'estimate' if BILLION in shown else 'run'}"):  # a phone has it for the tiles
-        st.caption(plain(", ".join(summary)))
+    if BILLION in shown:
+        with st.container(key="summary"):  # a phone has it for the tiles
+            told = (f"{label(name)} {readable(own[name], unit(name))}" for name in shown if own.get(name) is not None)
+            st.caption(plain(", ".join(told)))
     notes = [f"Against {title_of(against)} with its own link and policies."] if before else []
-    notes += ["Below: range in 9 of 10 draws of all constants."] if sure else []
+    notes += ["Under a number: its range in 9 of 10 draws of all constants."] if sure else []
     notes += [STRUCK] if RATIO in shown else []
     more = [COUNTED[result.scenario.machine.energy_level], *([assumptions()] if BILLION in shown else [])]
     st.caption(" ".join(notes), help=" ".join(more))

@@ -1,11 +1,13 @@
 """One's own data file: by its path on one's own computer, by upload on a server elsewhere."""
 
 import ipaddress
+from hashlib import sha256
 from pathlib import Path
+from uuid import uuid4
 
 import streamlit as st
 
-from engine.errors import BadInput
+from engine.errors import BadFile, BadInput
 from pages.common import session
 from pages.common.plain import plain
 from pages.data import data_file
@@ -46,7 +48,18 @@ def _by_upload() -> data_file.DataFile | None:
     given = st.file_uploader("File", key="data upload", help="Kept on the server under its digest, for your links.")
     if given is None:
         return data_file.served()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    target = FOLDER / Path(given.name).name
-    target.write_bytes(given.getbuffer())
+    return kept(given.name, given.getvalue())
+
+
+def kept(name: str, content: bytes) -> data_file.DataFile:
+    """Keep an uploaded file under its digest, so that no other of the same name takes its place; raises BadFile."""
+    target = FOLDER / f"{sha256(content).hexdigest()}{'.gz' * name.endswith('.gz')}"
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            unfinished = target.with_suffix(f".{uuid4().hex}")
+            unfinished.write_bytes(content)
+            unfinished.replace(target)
+    except OSError as error:
+        raise BadFile(f"The file cannot be kept on the server ({error.strerror}); try again later.") from error
     return data_file.known(target)

@@ -1,4 +1,4 @@
-"""The questions that people come with: each leads to the place that answers it, against what it is usually asked."""
+"""The questions that people come with: each leads to the place that answers it."""
 
 from dataclasses import dataclass
 
@@ -6,26 +6,25 @@ import streamlit as st
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from pages.bar import question, undo
+from pages.bar import question
 from pages.common import session
 from pages.design import details
 
-CHOSEN, DEFAULT_TARGET = "question", "10"
+CHOSEN, GO = "question", "go to"
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, the page that answers, the system and the baseline it is about ("" keeps the model's), an open section."""
+    """What is asked, the page that answers, the system it is about ("" keeps the model's), an open section."""
 
     words: str
     page: str
     system: str = ""
-    against: str = ""
     opens: str = ""
 
 
 QUESTIONS = (
-    Question("Is CXL enough for my model?", "design", "cxl", "dram"),
+    Question("Is CXL enough for my model?", "design", "cxl"),
     Question("What do failures cost?", "failures"),
     Question("Which training system?", "design", opens=details.SYSTEMS),
     Question("Show me a paper's result", "evidence"),
@@ -48,16 +47,11 @@ def ask(asked: Question, base: str, changes: dict[str, object] | None = None) ->
     """Put the model of a preset, with changes, and the question into the session; only in a callback. BadKnob if refused."""
     start = preset(base).scenario
     scenario: Scenario = with_values(start, {**(changes or {}), **({"system": asked.system} if asked.system else {})})
-    undo.note()
     session.put(base, scenario)
-    if asked.against:
-        st.session_state[question.AGAINST] = asked.against
+    question.forget()
     if asked.opens:
         st.session_state[asked.opens] = True
     st.session_state[GO] = asked.page
-
-
-GO = "go to"
 
 
 def go() -> None:

@@ -175,7 +175,7 @@ def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
 @pytest.mark.slow
 def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
     page = visit(f"{server}/design?preset=trainingcxl-rm4&data.batch_size=80")
-    expect(page.get_by_text(re.compile("Below: range in 9 of 10 draws"))).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_text(re.compile("Under a number: its range in 9 of 10 draws"))).to_be_visible(timeout=ANSWER_MS)
     assert settled(page).get_by_text(WAITING).count() == 0
     page.wait_for_timeout(1500)  # the timer has ended: nothing is drawn anew
     assert page.get_by_text(WAITING).count() == 0 and page.outside == []

@@ -8,9 +8,9 @@ import pytest
 from engine.core.graph import STAGES
 from pages.common import charts
 from pages.data import workload_charts
-from pages.design import every_knob, strips, tornado
+from pages.design import every_knob, fault_axis, strips, tornado
 from pages.evidence import study_panel, verdict_charts
-from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_axis, fault_charts
+from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_charts
 from pages.runs import history_charts
 from pages.search.figures import sweep_charts, sweep_parallel
 from pages.systems import compare_charts

@@ -212,6 +212,9 @@ def test_baseline_and_target_are_part_of_the_link_and_of_the_finding(opened):
     assert "faster than PMEM" in headers(app)[0] and {("against", "pmem"), ("within", "25")} < set(address(app))
     app.selectbox(key="told against").set_value("dram").run()
     assert "slower than DRAM" in headers(app)[0] and "against" not in dict(address(app))  # what is usual is left out
+    app.selectbox(key="preset").set_value("hotline-kaggle").run()
+    assert app.selectbox(key="told against").value == "cpu-gpu" and "against" not in dict(address(app))  # its family's own
+    app.selectbox(key="preset").set_value("dlrm-kaggle").run()
     app.selectbox(key="knob system").set_value("dram").run()
     assert headers(app)[0].endswith(" less energy") and "than PMEM" in headers(app)[0] and not app.exception
 

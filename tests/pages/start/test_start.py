@@ -82,6 +82,14 @@ def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(
     assert "is no file on this computer" in text(lacking.error)
 
 
+def test_an_uploaded_file_is_kept_under_its_digest_whatever_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_data, "FOLDER", tmp_path / "uploads")
+    one, other = (own_data.kept("../train.txt", content) for content in (b"one", b"other"))
+    assert (one.path.read_bytes(), other.path.read_bytes()) == (b"one", b"other") and one.path.parent == tmp_path / "uploads"
+    assert own_data.kept("again.txt", b"one") == one and len(list((tmp_path / "uploads").iterdir())) == 2
+    assert own_data.kept("train.gz", b"packed").path.suffix == ".gz"
+
+
 @each(("address", "home"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("10.0.0.7", False)])
 def test_a_path_is_asked_for_only_where_nobody_else_can_ask(address, home, monkeypatch):
     monkeypatch.setattr(own_data.st, "get_option", lambda _: address)

@@ -7,7 +7,7 @@ from engine.estimate import estimate
 from engine.scenario.scenario import KNOBS, with_values
 from engine.simulate import simulate
 from engine.sweep import links
-from pages.failures import fault_axis
+from pages.design import fault_axis
 from tests import apps
 from tests.apps import address, fields, text
 from tests.cases import each
