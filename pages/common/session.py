@@ -140,9 +140,13 @@ def put_data(digest: str) -> None:
 def refusals() -> Mapping[str, str]:
     """Take the widgets over into the scenario; return a sentence for each knob that was refused, by path.
 
-    A refused knob keeps its last good value. A contradiction between knobs has the path "" and changes nothing.
+    A refused knob keeps its last good value, and so does one whose widget Streamlit forgot, as it does when another page is
+    asked for before it was drawn. A contradiction between knobs has the path "" and changes nothing.
     """
     good, bad = {}, {}
+    for path, value in values(scenario()).items():
+        if widget(path) not in st.session_state:
+            st.session_state[widget(path)] = shown(KNOBS[path], value)
     for path in KNOBS:
         try:
             good[path] = read(path)

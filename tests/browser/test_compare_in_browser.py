@@ -1,4 +1,4 @@
-"""The page Compare in a real browser, opened by a link: does it draw, take a system, and save its results?"""
+"""The comparison of systems in a real browser, by an old link: does it draw, take a system, and save its results?"""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -12,10 +12,8 @@ from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_l
 @pytest.mark.slow
 def test_a_link_compares_its_systems_and_one_more_can_be_added(server, visit):
     page = visit(f"{server}/compare?preset=dlrm-kaggle&axis=system:pmem,cxl,hotline&v=1&model=0.2")
-    heading = page.get_by_role("heading", level=2).first
-    expect(heading).to_have_text(re.compile("^Hotline trains dlrm-kaggle fastest of 3"), timeout=ANSWER_MS)
-    expect(settled(page).get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=ANSWER_MS)
-    expect(page.get_by_test_id("stVegaLiteChart").nth(2)).to_contain_text("headline only", timeout=ANSWER_MS)
+    expect(page.get_by_text(re.compile("^Hotline trains dlrm-kaggle fastest of 3"))).to_be_visible(timeout=ANSWER_MS)
+    expect(settled(page).get_by_text("headline only").first).to_be_attached(timeout=ANSWER_MS)
     assert [row["system"] for row in downloaded(page, "Download all results as CSV")] == ["pmem", "cxl", "hotline"]
     page.get_by_test_id("stDataFrame").first.hover()
     expect(page.get_by_role("button", name="Search").first).to_be_visible(timeout=ANSWER_MS)
@@ -24,10 +22,10 @@ def test_a_link_compares_its_systems_and_one_more_can_be_added(server, visit):
     choice.fill("all-hbm")
     choice.press("Enter")
     choice.press("Escape")
-    expect(heading).to_have_text(re.compile("^All in HBM trains dlrm-kaggle fastest of 4"), timeout=ANSWER_MS)
+    expect(page.get_by_text(re.compile("^All in HBM trains dlrm-kaggle fastest of 4"))).to_be_visible(timeout=ANSWER_MS)
     assert parse_qs(urlsplit(settled(page).url).query)["axis"] == ["system:pmem,cxl,all-hbm,hotline"]
     link = shared_link(page)
-    assert "/compare?" in link and "axis=system:pmem,cxl,all-hbm,hotline" in link and page.outside == []
+    assert "/design?" in link and "axis=system:pmem,cxl,all-hbm,hotline" in link and page.outside == []
     with page.context.expect_page() as opening:
         page.get_by_role("link", name="Sweep over them").click()
     expect(opening.value.get_by_label("Values of axis 1", exact=True)).to_have_value(

@@ -65,7 +65,7 @@ def downloaded(page, name):
 
 @pytest.mark.parametrize(
     ("page_name", "heading"),
-    [("explore", "trains|train"), *(pytest.param(old, "", marks=pytest.mark.slow) for old in MOVED if old != "explore")],
+    [("explore", "trains|train"), *(pytest.param(old, r"\S", marks=pytest.mark.slow) for old in MOVED if old != "explore")],
 )
 def test_an_old_deep_link_to_a_cold_server_opens_its_new_place_in_its_frame(start_server, server, visit, page_name, heading):
     cold = start_server() if page_name == "sweep" else server  # the first test of this file finds a cold one anyway
@@ -155,7 +155,7 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
 )
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
     page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
-    expect(page.get_by_role("heading", level=2).first).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_test_id("stMain").get_by_role("heading").first).to_be_visible(timeout=ANSWER_MS)
     assert_fits(settled(page), scheme)
     assert len(page.screenshot()) > 10_000
 

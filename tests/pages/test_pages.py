@@ -70,6 +70,12 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
     assert [expander.label for expander in app.expander if expander.label.lower() in GROUPS] == [g.capitalize() for g in GROUPS]
 
 
+def test_a_knob_whose_widget_streamlit_forgot_keeps_its_value(opened):
+    app = opened("preset=tiny&data.locality=0.25")
+    del app.session_state["knob data.locality"]  # as when another page is asked for before it was drawn
+    assert not app.run().exception and ("data.locality", "0.25") in address(app)
+
+
 def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
     app = opened("preset=dlrm-kaggle&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     assert app.text_input(key=EXACT).value == "10.0" and app.select_slider(key=f"slide {BANDWIDTH} 0").value == "10.0"
