@@ -1,9 +1,12 @@
-"""`validate`: every claim of the presets, run and compared with its published value."""
+"""`validate`: every claim of the presets, run and compared with its published value and with the accepted record."""
 
 import argparse
 from collections.abc import Sequence
 
+from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
+from ..validation.accepted import accept, read, worse
+from ..validation.scoreboard import NEAR, Score, by_family, scores
 from ..validation.validate import ClaimVerdict, Gap, gaps, validate
 from . import output
 from .parser import Subparsers
@@ -17,21 +20,40 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="presets; without any, all that make claims")
     parser.add_argument("--json", metavar="FILE", help="write the claims as JSON; - for standard output")
     parser.add_argument("--gaps", action="store_true", help="compare estimates with full runs instead, for every preset")
+    parser.add_argument("--accept", metavar="REASON", help="write the accepted record anew; refused where something got worse")
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Run the claims; returns 3 if one fails."""
+    """Run the claims; returns 3 if one got worse than the accepted record, or one of our own limits is broken."""
     output.check(arguments.json)
+    if arguments.accept is not None and (arguments.names or arguments.gaps):
+        raise BadInput("--accept writes the record of every claim; leave out the presets and --gaps.")
     for name in arguments.names:
         preset(name)  # raises for one that is not known, before the first of them is run
     if arguments.gaps:  # facts about the estimate, which fail nothing
-        found = [gap for name in arguments.names or preset_names() for gap in gaps(name)]
-        output.write_json_or(arguments.json, [gap.as_json() for gap in found], gap_table(found))
+        apart = [gap for name in arguments.names or preset_names() for gap in gaps(name)]
+        output.write_json_or(arguments.json, [gap.as_json() for gap in apart], gap_table(apart))
         return 0
     verdicts = validate(arguments.names)
-    output.write_json_or(arguments.json, [verdict.as_json() for verdict in verdicts], table(verdicts))
-    return FAILED if any(verdict.passed is False for verdict in verdicts) else 0
+    found = scores(verdicts, () if arguments.names else None)
+    if arguments.accept is not None:
+        accept(found, arguments.accept)
+    broken = [f"{one.name}: outside our own limit." for one in verdicts if one.claim.published is None and one.passed is False]
+    lost = [*worse(read(), found, every=not arguments.names), *broken]
+    text = scoreboard(found) + "\n" + table(verdicts) + "".join(f"WORSE  {one}\n" for one in lost)
+    output.write_json_or(arguments.json, [verdict.as_json() for verdict in verdicts], text)
+    return FAILED if lost else 0
+
+
+def scoreboard(found: Sequence[Score]) -> str:
+    """Write a line for each family, out of sample only: how many, median error, share near, rank correlation."""
+    lines = [f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {NEAR:g} %':>12} {'rank':>6}"]
+    for one in by_family(found):
+        cells = [(one.median_percent, "{:.1f} %", 13), (one.near_percent, "{:.0f} %", 12), (one.rank, "{:.2f}", 6)]
+        told = " ".join(f"{'-' if value is None else form.format(value):>{width}}" for value, form, width in cells)
+        lines.append(f"{one.family:24} {one.count:>4} {told}")
+    return "\n".join(lines) + "\n"
 
 
 def gap_table(found: Sequence[Gap]) -> str:
@@ -50,7 +72,8 @@ def table(verdicts: Sequence[ClaimVerdict]) -> str:
     for verdict in verdicts:
         published = "" if verdict.claim.published is None else f"{verdict.claim.published:.4g}"
         error = "" if verdict.error_percent is None else f"{verdict.error_percent:+.1f} %"
-        passed = {True: "pass", False: "FAIL", None: "prediction"}[verdict.passed]
+        word = "FAIL" if verdict.claim.published is None else "MISS"
+        passed = {True: "pass", False: word, None: "prediction"}[verdict.passed]
         row = f"{verdict.preset:17} {verdict.claim.title:{width}} {published:>9} {verdict.ours:>9.4g} {error:>8}"
-        lines.append(f"{row}  {passed} ({verdict.claim.kind})")
+        lines.append(f"{row}  {passed} ({verdict.claim.sample or verdict.claim.kind}){verdict.cause and f': {verdict.cause}'}")
     return "\n".join(lines) + "\n"

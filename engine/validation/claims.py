@@ -1,5 +1,6 @@
 """Published claims: one is a number of a paper, checked as its preset is read, and the difference that still passes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from itertools import chain
@@ -8,7 +9,7 @@ from typing import Any
 
 from ..core.graph import STAGES
 from ..errors import BadFile, nearest
-from ..registry import names
+from ..registry import every, load, names
 from ..results.metrics import metrics
 from ..scenario.presets import Preset, preset, preset_names
 from ..scenario.scenario import KNOBS
@@ -21,6 +22,10 @@ FORMS: Mapping[str, Callable[[float, float], float]] = {
     "ratio": lambda ours, base: ours / base,
 }
 KINDS = ("calibrated", "predicted", "headline", "counterfactual")
+# What a published number was to the model: a constant was fitted to it, its shape or set-up was, or it was not used at all.
+IN_SAMPLE, OUT_OF_SAMPLE = "in sample", "out of sample"
+SAMPLES = ("calibrated", IN_SAMPLE, OUT_OF_SAMPLE)
+WORKLOAD, FAULTS = "Workload and caches", "Faults and checkpoints"  # families of what is no training system's
 AGGREGATES = ("mean", "geomean")
 Knobs = tuple[tuple[str, Any], ...]
 
@@ -32,7 +37,9 @@ class Claim:
     `form` compares with the same preset under system `baseline`; `aggregate` (mean, or geomean of this/baseline)
     goes over `presets`. `knobs` change the preset for both, `baseline_knobs` for the baseline alone. The tolerance is
     absolute, in the claim's own unit, or in percent of the published value; a counterfactual has a limit instead.
-    `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill.
+    `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill. A published
+    value needs a `sample` (a calibrated one has it by its kind). `family` is the system's own where it is not given.
+    `cause_knobs` are an experiment: changes on both sides that move a miss towards the published value.
     """
 
     title: str
@@ -52,6 +59,9 @@ class Claim:
     at_most: float | None = None
     at_least: float | None = None
     estimated: bool = False
+    sample: str = ""
+    family: str = ""
+    cause_knobs: Knobs = ()
 
     @property
     def allowed(self) -> float | None:
@@ -63,7 +73,16 @@ class Claim:
 
 def claims(name: str) -> tuple[Claim, ...]:
     """Return the claims of a preset; raises BadFile where one is not well formed."""
-    return tuple(_claim(preset(name), number, entry) for number, entry in enumerate(preset(name).claims, 1))
+    found = tuple(_claim(preset(name), number, entry) for number, entry in enumerate(preset(name).claims, 1))
+    for title, times in Counter(claim.title for claim in found).items():
+        if times > 1:
+            raise BadFile(f"presets/{name}.toml has {times} claims called {title!r}; give each a title of its own.")
+    return found
+
+
+def families() -> tuple[str, ...]:
+    """Return what claims are scored by: the families of the training systems, then what is no system's."""
+    return (*dict.fromkeys(system.family for system in every("systems").values()), WORKLOAD, FAULTS)
 
 
 def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
@@ -80,14 +99,21 @@ def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
             raise BadFile(f"{where} lacks {name!r}; a claim has {', '.join(name for name in known if known[name])}.")
     if not isinstance(given["presets"], list | tuple):
         raise BadFile(f"{where}: presets={given['presets']!r} is not a list of presets.")
-    for name in ("knobs", "baseline_knobs"):
+    for name in ("knobs", "baseline_knobs", "cause_knobs"):
         if not isinstance(given.get(name, {}), Mapping):
             raise BadFile(f"{where}: {name}={given[name]!r} is not a table of knobs.")
         given[name] = tuple((path, _frozen(value)) for path, value in given.get(name, {}).items())
-    claim = Claim(**{**given, "presets": tuple(given["presets"])})
+    claim = Claim(**{**_classed(given), "presets": tuple(given["presets"])})
     for problem in chain(_unknown_words(claim), _contradictions(claim)):
         raise BadFile(f"{where}: {problem}")
     return claim
+
+
+def _classed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what follows where it is not given: a calibrated claim's sample, and the family of the system."""
+    sample = "calibrated" if given.get("kind") == "calibrated" and given.get("published") is not None else ""
+    family = load("systems", given["system"]).family if given["system"] in names("systems") else ""
+    return {"sample": sample, "family": family, **given}
 
 
 def _frozen(value: Any) -> Any:
@@ -98,6 +124,8 @@ def _unknown_words(claim: Claim) -> Iterator[str]:
     systems = names("systems")
     allowed: Mapping[str, tuple[str, ...]] = {
         "kind": KINDS,
+        "sample": ("", *SAMPLES),
+        "family": ("", *families()),
         "form": tuple(FORMS),
         "aggregate": AGGREGATES,
         "metric": (*STAGES, *(metric.name for metric in metrics())),
@@ -108,7 +136,7 @@ def _unknown_words(claim: Claim) -> Iterator[str]:
     for name, word, known in [*words, *(("presets", word, preset_names()) for word in claim.presets)]:
         if word not in known:
             yield f"{name}={word!r} is not known; {nearest(str(word), [word for word in known if word])}"
-    for path, _ in (*claim.knobs, *claim.baseline_knobs):
+    for path, _ in (*claim.knobs, *claim.baseline_knobs, *claim.cause_knobs):
         if path not in KNOBS:
             yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS))}"
     for name in ("published", "tolerance", "tolerance_percent", "at_most", "at_least"):
@@ -133,6 +161,17 @@ def _contradictions(claim: Claim) -> Iterator[str]:
         yield "nothing is published to be calibrated to, or to be tolerant about; give `published`."
     elif claim.published is not None:
         yield from _useless(claim, len(tolerances))
+    yield from _misplaced(claim)
+
+
+def _misplaced(claim: Claim) -> Iterator[str]:
+    """What a published value was to the model is said of each, and of nothing else."""
+    if (claim.published is None) == bool(claim.sample):
+        yield f"a published value, and nothing else, needs a `sample`: {', '.join(SAMPLES)}."
+    elif claim.published is not None and (claim.kind == "calibrated") != (claim.sample == "calibrated"):
+        yield f"kind={claim.kind!r} and sample={claim.sample!r} contradict each other; a calibrated claim is both."
+    if claim.cause_knobs and claim.published is None:
+        yield "nothing is published that could be missed; leave `cause_knobs` out."
 
 
 def _useless(claim: Claim, tolerances: int) -> Iterator[str]:

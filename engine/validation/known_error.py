@@ -51,7 +51,8 @@ def sentence(scenario: Scenario, metric: str) -> str:
 def known_errors(parts: tuple[str, ...], metric: str) -> tuple[KnownError, ...]:
     """Return the published numbers about a result of the presets with these parts, each beside the estimate's."""
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
-    about = [claim for name in names for claim in claims(name) if claim.metric == metric and claim.published]
+    own = [claim for name in names for claim in claims(name) if not any(path in PARTS for path, _ in claim.knobs)]
+    about = [claim for claim in own if claim.metric == metric and claim.published]
     return tuple(KnownError(claim, 100 * (measure(claim, _estimated) / (claim.published or 1.0) - 1)) for claim in about)
 
 

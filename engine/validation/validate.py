@@ -6,7 +6,7 @@ here too: every preset both ways, timing alone, as weights never change a time.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from statistics import fmean, geometric_mean
 from typing import Any, NamedTuple
@@ -32,11 +32,26 @@ class ClaimPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim beside what this simulator says; `passed` is None for a prediction."""
+    """A claim beside what this simulator says; `passed` is None for a prediction, `caused` what a miss's experiment gives."""
 
     preset: str
     claim: Claim
     ours: float
+    caused: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What the accepted record calls the claim: its preset and its title."""
+        return f"{self.preset}: {self.claim.title}"
+
+    @property
+    def cause(self) -> str:
+        """For a miss, the experiment that moves it and what it gives, or that none is known; "" elsewhere."""
+        if self.passed is not False or self.claim.kind == "counterfactual":
+            return ""
+        if self.caused is None:
+            return "cause unknown"
+        return f"{', '.join(f'{path}={value}' for path, value in self.claim.cause_knobs)} gives {self.caused:.4g}"
 
     @property
     def error_percent(self) -> float | None:
@@ -67,13 +82,25 @@ class ClaimVerdict:
             "kind": self.claim.kind,
             "passed": self.passed,
             "source": self.claim.source,
+            "sample": self.claim.sample,
+            "family": self.claim.family,
+            "cause": self.cause,
         }
 
 
 def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
     """Run the claims of the named presets, or of all, and return the verdicts in order."""
     wanted = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
-    return tuple(ClaimVerdict(name, claim, measure(claim)) for name, claim in wanted)
+    return tuple(ClaimVerdict(name, claim, measure(claim), _caused(claim)) for name, claim in wanted)
+
+
+def _caused(claim: Claim) -> float | None:
+    return measure(with_cause(claim)) if claim.cause_knobs else None
+
+
+def with_cause(claim: Claim) -> Claim:
+    """Return the claim under its cause's knobs, on both sides."""
+    return replace(claim, knobs=(*claim.knobs, *claim.cause_knobs))
 
 
 def measure(claim: Claim, of: Callable[[ClaimPoint], Result] | None = None) -> float:
@@ -87,7 +114,7 @@ def measure(claim: Claim, of: Callable[[ClaimPoint], Result] | None = None) -> f
 
 
 def points(claim: Claim) -> tuple[tuple[ClaimPoint, ClaimPoint | None], ...]:
-    """Return for each preset of a claim what must be run: the claim's own point, and its baseline where it has one."""
+    """Return for each preset of a claim what must be run for it: its own point, and its baseline where it has one."""
     based = (*claim.knobs, *claim.baseline_knobs)
     return tuple(
         (

@@ -7,7 +7,7 @@ agree with the fits to half a point; those of the 1TB logs say themselves that t
 Avazu's are taken as Kaggle's. Meta's traces say how many of the touched rows are used more often than so many times.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import factorial, lgamma
 
@@ -22,6 +22,7 @@ from ..workload.expected import HALVINGS, hit_rate
 from ..workload.popularity import Popularity, cells, fits, popularities
 from ..workload.source import source
 from ..workload.spectrum import head_mass, id_space, spectrum
+from .claims import IN_SAMPLE, OUT_OF_SAMPLE
 
 KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, 45_840_617
 TERABYTE_ROWS, TERABYTE_SAMPLES = 177_944_275, 4_195_197_692
@@ -42,13 +43,18 @@ TAOBAO = Popularity((), 1.0, 1.656, 7.78e4, 1_141_729, 1_141_729)
 TAOBAO_LRU = {1: 8.0, 5: 28.9, 10: 43.7, 20: 61.2, 30: 72.4, 50: 86.2, 70: 93.7}
 TAOBAO_LFU = {10: 54.1, 20: 70.0, 30: 79.7, 50: 90.5, 70: 95.9}
 TAOBAO_LOCALITY = 0.25
+ADGROUP_LRU = {1: 20.1, 5: 48.9, 10: 65.2, 20: 81.0, 50: 95.3}
+ADGROUP_LFU = {5: 59.3, 10: 73.6, 20: 86.5, 50: 97.1}
 META_TABLE = {"data.popularity": "meta", "model.num_tables": 1, "model.num_embeddings": (META_ROWS,)}
 CHE_ROWS, CHE_BATCHES, CHE_UNSEEN = 20_000, 600, 200
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure in percent: ours must lie from `low` to `high`, which are the published value or range with its tolerance."""
+    """A figure in percent: ours must lie from `low` to `high`, which are the published value or range with its tolerance.
+
+    `number` is the published value, where it is one and no range; `sample` says what it was to the model.
+    """
 
     group: str
     name: str
@@ -56,6 +62,8 @@ class Figure:
     published: str
     low: float
     high: float
+    number: float | None = None
+    sample: str = ""
 
     @property
     def passed(self) -> bool:
@@ -69,8 +77,14 @@ def acceptance() -> Iterator[Figure]:
         yield from group()
 
 
-def _near(group: str, name: str, ours: float, published: float, tolerance: float) -> Figure:
-    return Figure(group, name, ours, f"{published:g} ± {tolerance:g}", published - tolerance, published + tolerance)
+def _near(group: str, name: str, ours: float, published: float, tolerance: float, sample: str) -> Figure:
+    told, low, high = f"{published:g} ± {tolerance:g}", published - tolerance, published + tolerance
+    return Figure(group, name, ours, told, low, high, published, sample)
+
+
+def scored() -> Iterator[Figure]:
+    """Yield the figures with one published value: those of the acceptance, and Taobao's second table."""
+    yield from (figure for group in (shares, seen, reuse, taobao, adgroup) for figure in group() if figure.number is not None)
 
 
 def data_set(name: str) -> Scenario:
@@ -95,15 +109,17 @@ def seen_share(laws: tuple[Popularity, ...], samples: int, least: int, rows: Flo
 
 def shares() -> Iterator[Figure]:
     """Share of rows against share of lookups."""
-    for name, rows, samples, least, targets in (
-        ("kaggle", KAGGLE_ROWS, KAGGLE_SAMPLES, 2, KAGGLE_SHARES),
-        ("terabyte", TERABYTE_ROWS, TERABYTE_SAMPLES, 3, TERABYTE_SHARES),
-        ("avazu", AVAZU_ROWS, AVAZU_SAMPLES, 2, AVAZU_SHARES),
+    for name, rows, samples, least, targets, sample in (
+        # Which ids count was chosen for Kaggle with the shares known; the logs of 1TB say it themselves.
+        ("kaggle", KAGGLE_ROWS, KAGGLE_SAMPLES, 2, KAGGLE_SHARES, IN_SAMPLE),
+        ("terabyte", TERABYTE_ROWS, TERABYTE_SAMPLES, 3, TERABYTE_SHARES, OUT_OF_SAMPLE),
+        ("avazu", AVAZU_ROWS, AVAZU_SAMPLES, 2, AVAZU_SHARES, IN_SAMPLE),
     ):
         wanted = np.array(list(targets)) / 100 * rows
         found = 100 * seen_share(popularities(data_set(name)), samples, least, wanted)
         for (part, target), ours in zip(targets.items(), found, strict=True):
-            yield _near(f"Lookups of {name}'s hottest rows, ids seen {least} times or more", f"{part:g} %", ours, target, 0.5)
+            group = f"Lookups of {name}'s hottest rows, ids seen {least} times or more"
+            yield _near(group, f"{part:g} %", ours, target, 0.5, sample)
     scenario = data_set("kaggle")
     space = id_space(popularities(scenario), per_table(scenario.model, "pooling"))
     ours = 100 * float(head_mass(space, 0.01 * KAGGLE_ROWS))
@@ -123,7 +139,8 @@ def seen() -> Iterator[Figure]:
         fit = fits("tb")[str(field)]
         found = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
         for least, ours, target in zip((1, 3), found, counted, strict=True):
-            yield _near("Ids of terabyte, share of the counted", f"C{field}, seen {least}+", 100 * ours / target, 100, 2)
+            group = "Ids of terabyte, share of the counted"
+            yield _near(group, f"C{field}, seen {least}+", 100 * ours / target, 100, 2, IN_SAMPLE)
 
 
 def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
@@ -150,7 +167,7 @@ def reuse() -> Iterator[Figure]:
     found = 100 * reuse_shares(law, once_rows / once_accesses)
     for number, (bound, targets) in enumerate(META_REUSE.items()):
         for ours, target, of in zip(found[:, number], targets, ("touched rows", "accesses"), strict=True):
-            yield _near("Rows of meta used more often than", f"{bound}, of {of}", ours, target, min(2, target / 2))
+            yield _near("Rows of meta used more often than", f"{bound}, of {of}", ours, target, min(2, target / 2), IN_SAMPLE)
 
 
 def batches() -> Iterator[Figure]:
@@ -180,13 +197,22 @@ def _within(group: str, name: str, share: float, ends: tuple[int, int]) -> Figur
 
 def taobao() -> Iterator[Figure]:
     """A measured curve with locality, from its static fit and one more number."""
+    yield from _taobao("Taobao", TAOBAO_LRU, TAOBAO_LFU)
+
+
+def adgroup() -> Iterator[Figure]:
+    """The curve of Taobao's table of advertisements, by the law of its table of users, as it has no law of its own."""
+    yield from _taobao("Taobao's advertisements", ADGROUP_LRU, ADGROUP_LFU)
+
+
+def _taobao(of: str, lru: Mapping[int, float], lfu: Mapping[int, float]) -> Iterator[Figure]:
     space = spectrum(TAOBAO)
-    for part, target in TAOBAO_LRU.items():
+    for part, target in lru.items():
         ours = 100 * float(hit_rate(space, part / 100 * TAOBAO.rows, TAOBAO_LOCALITY))
-        yield _near(f"Hits of an LRU cache on Taobao, locality {TAOBAO_LOCALITY}", f"{part} % of rows", ours, target, 3)
-    for part, target in TAOBAO_LFU.items():
+        yield _near(f"Hits of an LRU cache on {of}, locality {TAOBAO_LOCALITY}", f"{part} % of rows", ours, target, 3, IN_SAMPLE)
+    for part, target in lfu.items():
         ours = 100 * float(head_mass(space, part / 100 * TAOBAO.rows))
-        yield _near("Hits of an LFU cache on Taobao", f"{part} % of rows", ours, target, 2)
+        yield _near(f"Hits of an LFU cache on {of}", f"{part} % of rows", ours, target, 2, IN_SAMPLE)
 
 
 def che() -> Iterator[Figure]:

@@ -1,0 +1,99 @@
+"""The accepted record: what each published number's error was when it was last looked at, and what got worse since.
+
+It is `presets/accepted.json`, written anew only with a reason, and never over something worse unless the model version rose.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .. import version
+from ..errors import BadFile, BadInput
+from ..scenario.presets import FOLDER
+from .scoreboard import Score
+
+FILE = FOLDER / "accepted.json"
+NOISE, FAR = 0.05, 5.0  # points of error: what another computer's last digits may move, and what is told with both numbers
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """One published number as it was accepted: the published value, ours, and our error in percent of it."""
+
+    published: float
+    ours: float
+    error_percent: float
+
+
+@dataclass(frozen=True)
+class Record:
+    """The accepted numbers by name, at a model version, with the day and the reason of the last change."""
+
+    model: str
+    date: str
+    reason: str
+    numbers: Mapping[str, Accepted]
+
+
+def read(file: Path = FILE) -> Record:
+    """Read the record; raises BadFile where it is missing or damaged."""
+    try:
+        content = json.loads(file.read_text())
+        numbers = {name: Accepted(**entry) for name, entry in content.pop("numbers").items()}
+        return Record(**content, numbers=numbers)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFile(f"{file.name} cannot be read ({error}); write it anew with `validate --accept REASON`.") from None
+
+
+def worse(record: Record, found: Sequence[Score], every: bool) -> tuple[str, ...]:
+    """Return a sentence for each number that is further off than accepted, or that no longer is the number accepted.
+
+    With `every`, `found` is all that is published, so that what was accepted and is no longer claimed counts too.
+    """
+    told = [sentence for score in found if (sentence := _worse(record.numbers.get(score.name), score))]
+    gone = sorted(set(record.numbers) - {score.name for score in found}) if every else []
+    return (*told, *(f"{name}: accepted, but no longer claimed." for name in gone))
+
+
+def _worse(accepted: Accepted | None, score: Score) -> str:
+    if accepted is None:
+        return f"{score.name}: not in the accepted record."
+    if accepted.published != score.published:
+        return f"{score.name}: published is {score.published:g} now, and was {accepted.published:g} when it was accepted."
+    points = abs(score.error_percent) - abs(accepted.error_percent)
+    if points != points or points > NOISE:
+        both = f": ours was {accepted.ours:.4g} and is {score.ours:.4g}, for {score.published:.4g}" if points > FAR else ""
+        return f"{score.name}: {points:.2f} points further off than accepted{both}."
+    return ""
+
+
+def accept(found: Iterable[Score], reason: str, file: Path = FILE) -> None:
+    """Write the record anew; raises BadInput without a reason, or for what got worse under the same model version."""
+    if not reason.strip():
+        raise BadInput("A record is accepted for a reason; give it after --accept.")
+    scores = tuple(found)
+    if file.exists():
+        old = read(file)
+        known = [score for score in scores if (had := old.numbers.get(score.name)) and had.published == score.published]
+        lost = worse(old, known, every=False)
+        if lost and _number(version.MODEL) <= _number(old.model):
+            raise BadInput(
+                f"{len(lost)} numbers got worse under the model version {old.model} that accepted them, first {lost[0]} "
+                "Raise MODEL in engine/version.py, or undo what made them worse."
+            )
+    content = {
+        "model": version.MODEL,
+        "date": datetime.now(UTC).date().isoformat(),
+        "reason": reason,
+        "numbers": {
+            score.name: {"published": score.published, "ours": score.ours, "error_percent": score.error_percent}
+            for score in scores
+        },
+    }
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _number(model: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in model.split("."))

@@ -1,0 +1,98 @@
+"""The scoreboard: every published number beside ours, and for each family how far off the ones not used are.
+
+Medians, shares and rank correlations are over published numbers that are out of sample: what a constant or a shape was fitted
+to says how well it was fitted, not how well it predicts.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from ..core.arrays import Floats
+from .claims import OUT_OF_SAMPLE, WORKLOAD, families
+from .validate import ClaimVerdict
+from .workload_figures import Figure, scored
+
+NEAR = 25.0  # percent of the published value
+
+
+@dataclass(frozen=True)
+class Score:
+    """One published number under a stable name; `passed` is whether ours lies within its tolerance, `cause` why not."""
+
+    name: str
+    family: str
+    sample: str
+    published: float
+    ours: float
+    passed: bool
+    source: str
+    cause: str = ""
+
+    @property
+    def error_percent(self) -> float:
+        """How far ours is from the published value, in percent of it."""
+        return 100 * (self.ours / self.published - 1)
+
+
+@dataclass(frozen=True)
+class FamilyScore:
+    """A family's published numbers out of sample: how many, their median error, the share near them, the rank correlation.
+
+    The last three are None where there is nothing to take them over; a correlation needs two different numbers on each side.
+    """
+
+    family: str
+    count: int
+    median_percent: float | None
+    near_percent: float | None
+    rank: float | None
+
+
+def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure] | None = None) -> tuple[Score, ...]:
+    """Return the published numbers of claims and of the workload's figures, all of these by default."""
+    of_claims = (
+        Score(v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, bool(v.passed), v.claim.source, v.cause)
+        for v in verdicts
+        if v.claim.published
+    )
+    return (*of_claims, *map(_of_figure, scored() if figures is None else figures))
+
+
+def _of_figure(figure: Figure) -> Score:
+    cause = "" if figure.passed else "cause unknown"
+    name, source = f"workload: {figure.group}, {figure.name} [%]", "engine/validation/workload_figures.py"
+    return Score(name, WORKLOAD, figure.sample, figure.number or 0.0, figure.ours, figure.passed, source, cause)
+
+
+def by_family(found: Sequence[Score]) -> tuple[FamilyScore, ...]:
+    """Return each family's line, also where nothing published is out of sample."""
+    return tuple(
+        family_score(name, [score for score in found if (score.family, score.sample) == (name, OUT_OF_SAMPLE)])
+        for name in families()
+    )
+
+
+def family_score(family: str, own: Sequence[Score]) -> FamilyScore:
+    """Return one line over these scores."""
+    if not own:
+        return FamilyScore(family, 0, None, None, None)
+    off = [abs(score.error_percent) for score in own]
+    rank = rank_correlation([score.published for score in own], [score.ours for score in own])
+    return FamilyScore(family, len(own), median(off), 100 * sum(one <= NEAR for one in off) / len(off), rank)
+
+
+def rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """Return Spearman's correlation, equal values sharing their mean rank; None where one side has but one value."""
+    a, b = _ranks(left), _ranks(right)
+    a, b = a - a.mean(), b - b.mean()
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size else None
+
+
+def _ranks(numbers: Sequence[float]) -> Floats:
+    _, where, times = np.unique(np.asarray(numbers, dtype=np.float64), return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(times) - (times - 1) / 2)[where]
+    return ranks

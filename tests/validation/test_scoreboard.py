@@ -1,0 +1,147 @@
+"""The scoreboard: does it score what was not used alone, and does the record tell what got worse from what is merely wrong?"""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from engine import version
+from engine.__main__ import main
+from engine.commands import validate as command
+from engine.errors import BadFile, BadInput
+from engine.scenario.presets import preset_names
+from engine.validation import accepted, workload_figures
+from engine.validation.claims import SAMPLES, claims, families
+from engine.validation.scoreboard import Score, by_family, family_score, rank_correlation, scores
+from tests.cases import each
+
+ONE = Score("made up: one", "Scale-out", "out of sample", 10.0, 12.0, True, "made up")
+
+
+def numbers(*pairs, sample="out of sample"):
+    """Return a score for each published number and ours."""
+    return [replace(ONE, name=f"made up: {i}", published=p, ours=o, sample=sample) for i, (p, o) in enumerate(pairs)]
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """Return a place for a record, which the command then reads and writes."""
+    file = tmp_path / "accepted.json"
+    for function in (accepted.read, accepted.accept):
+        monkeypatch.setattr(function, "__defaults__", (file,))
+    return file
+
+
+@each(
+    ("left", "right", "wanted"),
+    [
+        ((1, 2, 3), (10, 200, 3000), 1.0),
+        ((1, 2, 3), (3, 2, 1), -1.0),
+        ((86, 97, 99, 100, 101, 103, 106, 110, 112, 113), (2, 20, 28, 27, 50, 29, 7, 17, 6, 12), -29 / 165),
+        ((1, 2, 2, 3), (1, 2, 3, 4), 4.5 / (4.5 * 5) ** 0.5),
+        ((5, 5, 5), (1, 2, 3), None),
+        ((5,), (1,), None),
+    ],
+)
+def test_the_rank_correlation_is_the_closed_one_with_ties_sharing_their_rank(left, right, wanted):
+    found = rank_correlation(left, right)
+    assert found is None if wanted is None else found == pytest.approx(wanted)
+
+
+def test_a_family_is_scored_by_what_was_not_used_alone():
+    own = numbers((10, 11), (10, 8), (10, 30))
+    told = family_score("Scale-out", own)
+    assert (told.count, told.median_percent, told.near_percent) == (3, pytest.approx(20), pytest.approx(200 / 3))
+    for sample in ("calibrated", "in sample"):
+        more = by_family([*own, *numbers((10, 10), (1, 1), sample=sample)])
+        assert next(one for one in more if one.family == "Scale-out") == told
+    assert [one.family for one in by_family(own)] == list(families())
+    assert all(
+        (one.count, one.median_percent, one.rank) == (0, None, None) for one in by_family(own) if one.family != "Scale-out"
+    )
+
+
+def test_every_published_number_has_a_class_and_a_family_and_a_name_of_its_own():
+    every = [(name, claim) for name in preset_names() for claim in claims(name) if claim.published is not None]
+    assert all(claim.sample in SAMPLES and claim.family in families() for _, claim in every)
+    assert len({(name, claim.title) for name, claim in every}) == len(every) > 80
+
+
+def test_taobaos_second_table_is_scored_and_no_part_of_the_acceptance():
+    told = [figure for figure in workload_figures.scored() if "advertisements" in figure.group]
+    assert [figure.number for figure in told] == [20.1, 48.9, 65.2, 81.0, 95.3, 59.3, 73.6, 86.5, 97.1]
+    by_percent = {figure.name: figure for figure in told if "LRU" in figure.group}
+    user = {figure.name: figure.ours for figure in workload_figures.taobao() if "LRU" in figure.group}
+    assert all(by_percent[name].ours == user[name] for name in user if name in by_percent)
+    assert {figure.sample for figure in told} == {"in sample"} and not all(figure.passed for figure in told)
+
+
+def test_what_is_as_wrong_as_accepted_or_less_is_nothing_new_and_what_is_worse_is_told(record):
+    accepted.accept([ONE], "a reason")
+    held = accepted.read()
+    assert (held.model, held.reason, held.numbers[ONE.name].ours) == (version.MODEL, "a reason", 12.0)
+    assert accepted.worse(held, [ONE], every=True) == ()
+    assert accepted.worse(held, [replace(ONE, ours=11.0)], every=True) == ()
+    assert accepted.worse(held, [replace(ONE, ours=8.0)], every=True) == ()  # as far off on the other side
+    (little,) = accepted.worse(held, [replace(ONE, ours=12.3)], every=True)
+    assert "3.00 points further off" in little and "ours was" not in little
+    (much,) = accepted.worse(held, [replace(ONE, ours=13.0)], every=True)
+    assert "10.00 points" in much and "ours was 12 and is 13, for 10" in much
+    assert accepted.worse(held, [replace(ONE, ours=float("nan"))], every=True)
+
+
+def test_a_changed_a_new_and_a_lost_published_number_are_noticed(record):
+    accepted.accept([ONE], "a reason")
+    held = accepted.read()
+    assert "published is 11 now, and was 10" in accepted.worse(held, [replace(ONE, published=11.0)], every=True)[0]
+    assert "not in the accepted record" in accepted.worse(held, [ONE, replace(ONE, name="made up: two")], every=True)[0]
+    assert "no longer claimed" in accepted.worse(held, [], every=True)[0]
+    assert accepted.worse(held, [], every=False) == ()
+
+
+def test_the_record_is_not_written_over_what_got_worse_unless_the_model_version_rose(record, monkeypatch):
+    accepted.accept([ONE], "a reason")
+    before, off = record.read_bytes(), replace(ONE, ours=13.0)
+    with pytest.raises(BadInput, match="1 numbers got worse"):
+        accepted.accept([off], "it is said so")
+    assert record.read_bytes() == before
+    accepted.accept([replace(ONE, ours=11.9)], "better needs no version")
+    with pytest.raises(BadInput, match="reason"):
+        accepted.accept([ONE], " ")
+    major, minor = version.MODEL.split(".")
+    monkeypatch.setattr(version, "MODEL", f"{major}.{int(minor) + 1}0")
+    accepted.accept([off], "a better law, at this number's cost")
+    assert accepted.read().numbers[ONE.name].ours == 13.0 and accepted.read().model == version.MODEL
+
+
+def test_a_record_that_is_missing_or_damaged_is_refused_with_its_remedy(record):
+    for text in (None, "{", "[]", '{"numbers": {"a": 1}}', '{"numbers": {}}'):
+        if text is not None:
+            record.write_text(text)
+        with pytest.raises(BadFile, match=r"accepted\.json.*--accept"):
+            accepted.read()
+
+
+def test_the_command_ends_with_0_for_a_miss_and_with_3_for_what_got_worse(record, capsys):
+    name, title = "bagpipe-kaggle", "bagpipe-kaggle: Speed-up over no cache"
+    verdicts = command.validate([name])
+    accepted.accept(scores(verdicts, ()), "as it is")
+    assert main(["validate", name]) == 0
+    told = capsys.readouterr().out
+    assert "MISS" in told and "WORSE" not in told and told.startswith("published, not used")
+    content = json.loads(record.read_text())
+    for error, status in ((-41.0, 3), (-42.0, 0), (-30.0, 3)):
+        content["numbers"][title]["error_percent"] = error
+        record.write_text(json.dumps(content))
+        assert main(["validate", name]) == status
+        assert [title in line for line in capsys.readouterr().out.splitlines() if line.startswith("WORSE")] == [True] * (
+            status == 3
+        )
+
+
+def test_the_record_of_this_repository_is_of_this_model_and_names_what_is_claimed():
+    held = accepted.read()
+    names = {f"{name}: {claim.title}": claim.published for name in preset_names() for claim in claims(name) if claim.published}
+    names |= {score.name: score.published for score in scores((), workload_figures.scored())}
+    assert held.model == version.MODEL and held.reason
+    assert {name: one.published for name, one in held.numbers.items()} == names
