@@ -8,7 +8,7 @@ from engine.errors import EmberpoolError
 from engine.scenario.presets import preset
 from pages.common import address, downloads, frame
 from pages.common.plain import plain
-from pages.evidence import gap_panel, study_panel, verdict_charts, verdict_tables, verdicts
+from pages.evidence import gap_panel, scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
 
 ENERGIES = "Energy of a batch by model and training system, relative to pmem"
 
@@ -26,9 +26,13 @@ except EmberpoolError as error:
     st.stop()
 st.markdown(f"**{plain(verdict_tables.summary(found))}** {plain(verdict_tables.worst(found))}")
 st.caption(
-    "Calibrated: constants were fitted to this number. Predicted: this number was not used, though a mean may contain models "
-    "that were. Headline: it also hangs on assumptions, which its source names."
+    "Calibrated: constants were fitted to this number. In sample: a shape or a set-up was, or a mean contains models that were. "
+    "Out of sample: it was not used. A headline also hangs on assumptions, which its source names."
 )
+try:
+    scoreboard_panel.draw(found)
+except EmberpoolError as error:  # a damaged record leaves the claims
+    st.error(plain(str(error)))
 
 drawn_first = sorted(verdict_tables.by_paper(found).items(), key=lambda item: not verdict_tables.stacks(item[1]))
 for paper, own in drawn_first:
@@ -65,5 +69,5 @@ st.subheader("Every claim", anchor=False)
 every = verdict_tables.table(found)
 downloads.show(every, verdict_tables.FORMATS)
 downloads.rows(every, "emberpool-claims", "Download all claims as CSV")
-st.caption("The same without a browser, and with exit status 3 when a claim fails:")
+st.caption("The same without a browser, and with exit status 3 when a claim got worse than the accepted record:")
 st.code("python -m engine validate", language=None)

@@ -3,10 +3,11 @@
 import argparse
 from collections.abc import Sequence
 
+from ..campaign.reference_points import published_figures
 from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
-from ..validation.scoreboard import NEAR, Score, by_family, scores
+from ..validation.scoreboard import NEAR, PublishedNumber, by_family, scores
 from ..validation.validate import ClaimVerdict, Gap, gaps, validate
 from . import output
 from .parser import Subparsers
@@ -36,7 +37,7 @@ def call(arguments: argparse.Namespace) -> int:
         output.write_json_or(arguments.json, [gap.as_json() for gap in apart], gap_table(apart))
         return 0
     verdicts = validate(arguments.names)
-    found = scores(verdicts, () if arguments.names else None)
+    found = scores(verdicts, () if arguments.names else published_figures())
     if arguments.accept is not None:
         accept(found, arguments.accept)
     broken = [f"{one.name}: outside our own limit." for one in verdicts if one.claim.published is None and one.passed is False]
@@ -46,7 +47,7 @@ def call(arguments: argparse.Namespace) -> int:
     return FAILED if lost else 0
 
 
-def scoreboard(found: Sequence[Score]) -> str:
+def scoreboard(found: Sequence[PublishedNumber]) -> str:
     """Write a line for each family, out of sample only: how many, median error, share near, rank correlation."""
     lines = [f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {NEAR:g} %':>12} {'rank':>6}"]
     for one in by_family(found):

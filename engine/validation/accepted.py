@@ -12,7 +12,7 @@ from pathlib import Path
 from .. import version
 from ..errors import BadFile, BadInput
 from ..scenario.presets import FOLDER
-from .scoreboard import Score
+from .scoreboard import PublishedNumber
 
 FILE = FOLDER / "accepted.json"
 NOISE, FAR = 0.05, 5.0  # points of error: what another computer's last digits may move, and what is told with both numbers
@@ -28,7 +28,7 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Record:
+class AcceptedRecord:
     """The accepted numbers by name, at a model version, with the day and the reason of the last change."""
 
     model: str
@@ -37,17 +37,17 @@ class Record:
     numbers: Mapping[str, Accepted]
 
 
-def read(file: Path = FILE) -> Record:
+def read(file: Path = FILE) -> AcceptedRecord:
     """Read the record; raises BadFile where it is missing or damaged."""
     try:
         content = json.loads(file.read_text())
         numbers = {name: Accepted(**entry) for name, entry in content.pop("numbers").items()}
-        return Record(**content, numbers=numbers)
+        return AcceptedRecord(**content, numbers=numbers)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFile(f"{file.name} cannot be read ({error}); write it anew with `validate --accept REASON`.") from None
 
 
-def worse(record: Record, found: Sequence[Score], every: bool) -> tuple[str, ...]:
+def worse(record: AcceptedRecord, found: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:
     """Return a sentence for each number that is further off than accepted, or that no longer is the number accepted.
 
     With `every`, `found` is all that is published, so that what was accepted and is no longer claimed counts too.
@@ -57,7 +57,7 @@ def worse(record: Record, found: Sequence[Score], every: bool) -> tuple[str, ...
     return (*told, *(f"{name}: accepted, but no longer claimed." for name in gone))
 
 
-def _worse(accepted: Accepted | None, score: Score) -> str:
+def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
     if accepted is None:
         return f"{score.name}: not in the accepted record."
     if accepted.published != score.published:
@@ -69,7 +69,7 @@ def _worse(accepted: Accepted | None, score: Score) -> str:
     return ""
 
 
-def accept(found: Iterable[Score], reason: str, file: Path = FILE) -> None:
+def accept(found: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> None:
     """Write the record anew; raises BadInput without a reason, or for what got worse under the same model version."""
     if not reason.strip():
         raise BadInput("A record is accepted for a reason; give it after --accept.")

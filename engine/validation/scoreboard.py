@@ -11,15 +11,15 @@ from statistics import median
 import numpy as np
 
 from ..core.arrays import Floats
-from .claims import OUT_OF_SAMPLE, WORKLOAD, families
+from .claims import OUT_OF_SAMPLE, families
 from .validate import ClaimVerdict
-from .workload_figures import Figure, scored
+from .workload_figures import Figure
 
 NEAR = 25.0  # percent of the published value
 
 
 @dataclass(frozen=True)
-class Score:
+class PublishedNumber:
     """One published number under a stable name; `passed` is whether ours lies within its tolerance, `cause` why not."""
 
     name: str
@@ -51,23 +51,26 @@ class FamilyScore:
     rank: float | None
 
 
-def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure] | None = None) -> tuple[Score, ...]:
-    """Return the published numbers of claims and of the workload's figures, all of these by default."""
+def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple[PublishedNumber, ...]:
+    """Return the published numbers of claims and of figures."""
     of_claims = (
-        Score(v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, bool(v.passed), v.claim.source, v.cause)
+        PublishedNumber(
+            v.name, v.claim.family, v.claim.sample, v.claim.published, v.ours, bool(v.passed), v.claim.source, v.cause
+        )
         for v in verdicts
         if v.claim.published
     )
-    return (*of_claims, *map(_of_figure, scored() if figures is None else figures))
+    return (*of_claims, *map(_of_figure, figures))
 
 
-def _of_figure(figure: Figure) -> Score:
+def _of_figure(figure: Figure) -> PublishedNumber:
     cause = "" if figure.passed else "cause unknown"
-    name, source = f"workload: {figure.group}, {figure.name} [%]", "engine/validation/workload_figures.py"
-    return Score(name, WORKLOAD, figure.sample, figure.number or 0.0, figure.ours, figure.passed, source, cause)
+    name = f"{figure.family}: {figure.group}, {figure.name}{'' if figure.name.endswith(']') else ' [%]'}"
+    number, source = figure.number or 0.0, f"published: {figure.published}"
+    return PublishedNumber(name, figure.family, figure.sample, number, figure.ours, figure.passed, source, cause)
 
 
-def by_family(found: Sequence[Score]) -> tuple[FamilyScore, ...]:
+def by_family(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return each family's line, also where nothing published is out of sample."""
     return tuple(
         family_score(name, [score for score in found if (score.family, score.sample) == (name, OUT_OF_SAMPLE)])
@@ -75,7 +78,7 @@ def by_family(found: Sequence[Score]) -> tuple[FamilyScore, ...]:
     )
 
 
-def family_score(family: str, own: Sequence[Score]) -> FamilyScore:
+def family_score(family: str, own: Sequence[PublishedNumber]) -> FamilyScore:
     """Return one line over these scores."""
     if not own:
         return FamilyScore(family, 0, None, None, None)

@@ -22,7 +22,7 @@ from ..workload.expected import HALVINGS, hit_rate
 from ..workload.popularity import Popularity, cells, fits, popularities
 from ..workload.source import source
 from ..workload.spectrum import head_mass, id_space, spectrum
-from .claims import IN_SAMPLE, OUT_OF_SAMPLE
+from .claims import IN_SAMPLE, OUT_OF_SAMPLE, WORKLOAD
 
 KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, 45_840_617
 TERABYTE_ROWS, TERABYTE_SAMPLES = 177_944_275, 4_195_197_692
@@ -64,6 +64,7 @@ class Figure:
     high: float
     number: float | None = None
     sample: str = ""
+    family: str = WORKLOAD
 
     @property
     def passed(self) -> bool:

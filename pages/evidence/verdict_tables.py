@@ -79,6 +79,8 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             ),
             "Verdict": WORDS[verdict.passed],
             "Kind": verdict.claim.kind,
+            "The number was": verdict.claim.sample,
+            "Cause of a miss": verdict.cause,
             "Source": verdict.claim.source,
         }
         for verdict in verdicts

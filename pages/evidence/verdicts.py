@@ -35,7 +35,8 @@ def _kept(name: str, model: str) -> tuple[ClaimVerdict, ...]:
 
 def runs(names: Sequence[str]) -> list[ClaimPoint]:
     """Return what the claims of some presets need run, each point once."""
-    pairs = (pair for name in names for claim in claims(name) for pair in validate.points(claim))
+    asked = (one for name in names for claim in claims(name) for one in (claim, validate.with_cause(claim)))
+    pairs = (pair for claim in asked for pair in validate.points(claim))
     return list(dict.fromkeys(point for pair in pairs for point in pair if point))
 
 

@@ -9,7 +9,7 @@ from engine.core.graph import STAGES
 from pages.common import charts
 from pages.data import workload_charts
 from pages.design import every_knob, fault_axis, strips, tornado
-from pages.evidence import study_panel, verdict_charts
+from pages.evidence import scoreboard_panel, study_panel, verdict_charts
 from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_charts
 from pages.runs import history_charts
 from pages.search.figures import sweep_charts, sweep_parallel
@@ -30,6 +30,7 @@ SPECS = {
     "strips.spark": strips.spark(8, True),
     "every_knob.spec": every_knob.spec(),
     "tornado.spec": tornado.spec(STEP),
+    "scoreboard_panel.spec": scoreboard_panel.spec(),
     "study_panel.spec": study_panel.spec(),
     "verdict_charts.stacks": verdict_charts.stacks(),
     "verdict_charts.energies": verdict_charts.energies(TWO),

@@ -9,12 +9,13 @@ import pytest
 from engine.core.graph import STAGES
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from engine.validation import validate
-from engine.validation.claims import Claim
+from engine.validation import accepted, validate
+from engine.validation.claims import Claim, families
+from engine.validation.scoreboard import scores
 from engine.validation.studies import findings, kept
 from engine.validation.validate import ClaimVerdict
 from pages.common import downloads
-from pages.evidence import study_panel, verdict_charts, verdict_tables, verdicts
+from pages.evidence import scoreboard_panel, study_panel, verdict_charts, verdict_tables, verdicts
 from tests import apps, fakes
 
 CLAIM = Claim("Step time, cxl [ms]", "Step time [ms]", "cxl", ("trainingcxl-rm1",), "calibrated", "made up", 5.0, 0.5)
@@ -64,6 +65,24 @@ def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
     words = app.dataframe[-1].value["Verdict"].value_counts()
     assert "outside it: " in text and "Step time, cxl [ms] of TrainingCXL RM4, prototype" in text
     assert words["✗ outside"] > 30 and words["prediction"] >= 14
+
+
+def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(made_up):
+    app = opened()
+    first = app.dataframe[0].value
+    assert list(first["Family"]) == list(families()) and "Median error [%]" in first
+    assert first["Published, not used"].sum() > 25
+    assert any("accepted" in warning.value for warning in app.warning)  # what made-up runs give is worse than the record
+    found = scores(validate.validate(["bagpipe-kaggle"]), ())
+    drawn = scoreboard_panel.points(found)
+    assert apps.fields(scoreboard_panel.spec()) >= set(drawn.columns)
+    assert list(drawn.name) == [one.name for one in found if one.ours > 0]  # a saving of 0 % has no logarithm
+
+
+def test_a_damaged_record_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
+    monkeypatch.setattr(accepted.read, "__defaults__", (tmp_path / "none.json",))
+    app = opened()
+    assert not app.exception and "cannot be read" in app.error[0].value.replace("\\", "") and "Verdict" in app.dataframe[-1].value
 
 
 def test_a_preset_that_cannot_run_gives_the_page_its_sentence(made_up, monkeypatch):

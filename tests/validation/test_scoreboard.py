@@ -7,15 +7,19 @@ import pytest
 
 from engine import version
 from engine.__main__ import main
+from engine.campaign import reference_points
+from engine.campaign.reference_points import published_figures
+from engine.campaign.simulate import terms_of
 from engine.commands import validate as command
 from engine.errors import BadFile, BadInput
-from engine.scenario.presets import preset_names
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import with_values
 from engine.validation import accepted, workload_figures
 from engine.validation.claims import SAMPLES, claims, families
-from engine.validation.scoreboard import Score, by_family, family_score, rank_correlation, scores
+from engine.validation.scoreboard import PublishedNumber, by_family, family_score, rank_correlation, scores
 from tests.cases import each
 
-ONE = Score("made up: one", "Scale-out", "out of sample", 10.0, 12.0, True, "made up")
+ONE = PublishedNumber("made up: one", "Scale-out", "out of sample", 10.0, 12.0, True, "made up")
 
 
 def numbers(*pairs, sample="out of sample"):
@@ -74,6 +78,16 @@ def test_taobaos_second_table_is_scored_and_no_part_of_the_acceptance():
     user = {figure.name: figure.ours for figure in workload_figures.taobao() if "LRU" in figure.group}
     assert all(by_percent[name].ours == user[name] for name in user if name in by_percent)
     assert {figure.sample for figure in told} == {"in sample"} and not all(figure.passed for figure in told)
+
+
+def test_protections_are_scored_where_full_checkpoints_cost_what_is_published():
+    times_fewer, partial = reference_points.protections()
+    assert (times_fewer.number, partial.number) == (11.5, pytest.approx(0.605))
+    shared = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm"})
+    mtbf = reference_points.mtbf_where_full_costs(shared, 8.35)
+    full, cpr = (terms_of(shared, name, mtbf)[0].plan for name in ("periodic-full", "cpr"))
+    assert reference_points.overhead_percent(full) == pytest.approx(8.35, rel=1e-3)
+    assert partial.ours == pytest.approx(100 * cpr.pause / (2 * 0.1 * 8 * mtbf), rel=1e-3)  # half a period lost, of an eighth
 
 
 def test_what_is_as_wrong_as_accepted_or_less_is_nothing_new_and_what_is_worse_is_told(record):
@@ -142,6 +156,6 @@ def test_the_command_ends_with_0_for_a_miss_and_with_3_for_what_got_worse(record
 def test_the_record_of_this_repository_is_of_this_model_and_names_what_is_claimed():
     held = accepted.read()
     names = {f"{name}: {claim.title}": claim.published for name in preset_names() for claim in claims(name) if claim.published}
-    names |= {score.name: score.published for score in scores((), workload_figures.scored())}
+    names |= {score.name: score.published for score in scores((), published_figures())}
     assert held.model == version.MODEL and held.reason
     assert {name: one.published for name, one in held.numbers.items()} == names

@@ -1,0 +1,98 @@
+"""The scoreboard: each family's errors on published numbers that were not used, and all of them in one picture."""
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+
+import pandas as pd
+import streamlit as st
+
+from engine import version
+from engine.campaign.reference_points import published_figures
+from engine.validation.accepted import read, worse
+from engine.validation.claims import SAMPLES, families
+from engine.validation.scoreboard import NEAR, PublishedNumber, by_family, scores
+from engine.validation.validate import ClaimVerdict
+from pages.common import downloads, palette
+from pages.common.charts import FIT, INK, Spec, axis
+from pages.common.plain import plain
+
+FORMATS = {"Published, not used": "%d", "Median error [%]": "%.1f", f"Within {NEAR:g} % [%]": "%.0f", "Rank correlation": "%.2f"}
+ALT = "Published numbers against ours, both logarithmic, coloured by family"
+FIGURE = ",.4~r"
+COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # as many as there are families, and one
+
+
+def draw(verdicts: Sequence[ClaimVerdict]) -> None:
+    """Draw the families' table, what got worse since the accepted record, and the picture."""
+    found = scores(verdicts, ()) + _figures(version.MODEL)
+    st.subheader("How far off is it where nothing was fitted?", anchor=False)
+    downloads.show(table(found), FORMATS)
+    st.caption(
+        "Out of sample alone: a number that a constant or a shape was fitted to is in the picture, but in no median. A family "
+        "with 0 has no published number that was not used. Ranks go over all units of a family, which flatters them."
+    )
+    record = read()
+    lost = worse(record, found, every=True)
+    for sentence in lost:
+        st.warning(plain(sentence))
+    st.caption(plain(f"Accepted with model version {record.model} on {record.date}: {record.reason}."))
+    st.vega_lite_chart(points(found), spec(), key="scoreboard", alt=ALT)
+    hidden = len(found) - len(points(found))
+    st.caption(
+        f"{hidden} of 0 or less cannot be drawn. " * (hidden > 0)
+        + "The line is where ours is what is published; a mark above it says that ours is larger."
+    )
+
+
+@lru_cache(maxsize=1)
+def _figures(model: str) -> tuple[PublishedNumber, ...]:
+    return scores((), published_figures())
+
+
+def table(found: Sequence[PublishedNumber]) -> pd.DataFrame:
+    """Return one row a family."""
+    rows = [(one.family, one.count, one.median_percent, one.near_percent, one.rank) for one in by_family(found)]
+    return pd.DataFrame(rows, columns=["Family", *FORMATS]).astype(dict.fromkeys(FORMATS, float))
+
+
+def points(found: Sequence[PublishedNumber]) -> pd.DataFrame:
+    """Return one row a published number that has a logarithm: name, family, sample, published, ours, error in percent, cause."""
+    drawn = [one for one in found if min(one.published, one.ours) > 0]
+    rows = [(one.name, one.family, one.sample, one.published, one.ours, one.error_percent, one.cause) for one in drawn]
+    return pd.DataFrame(rows, columns=["name", "family", "sample", "published", "ours", "error", "cause"])
+
+
+@cache
+def spec() -> Spec:
+    """Published against ours, both logarithmic; needs name, family, sample, published, ours, error, cause."""
+    log, named = {"type": "log", "nice": False}, families()
+    x = {"field": "published", "type": "quantitative", "scale": log, "axis": axis("Published [in its own unit]")}
+    y = {"field": "ours", "type": "quantitative", "scale": log, "axis": axis("Ours [in the same unit]")}
+    line = {
+        "mark": {"type": "line", "color": INK, "strokeDash": [4, 4], "aria": False},
+        "encoding": {"x": x, "y": {**y, "field": "published"}},
+    }
+    marks = {
+        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.8},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": {
+                "field": "family",
+                "type": "nominal",
+                "scale": {"domain": named, "range": COLOURS[: len(named)]},
+                "title": "Family",
+            },
+            "shape": {"field": "sample", "type": "nominal", "scale": {"domain": list(SAMPLES)}, "title": "The number was"},
+            "tooltip": [
+                {"field": "name", "title": "Number"},
+                {"field": "family", "title": "Family"},
+                {"field": "sample", "title": "The number was"},
+                {"field": "published", "title": "Published", "type": "quantitative", "format": FIGURE},
+                {"field": "ours", "title": "Ours", "type": "quantitative", "format": FIGURE},
+                {"field": "error", "title": "Error [%]", "type": "quantitative", "format": "+.1f"},
+                {"field": "cause", "title": "Cause of a miss"},
+            ],
+        },
+    }
+    return {**FIT, "height": 420, "layer": [line, marks], "config": {"legend": {"orient": "right", "titleFontWeight": "normal"}}}
