@@ -23,9 +23,10 @@ from ..registry import load
 from ..scenario.scenario import Scenario, per_table
 from ..systems.placement import placement
 from ..systems.system import System, cache_policy
-from ..systems.traffic import BY_BATCH, LEVELS, Traffic, row_bytes, traffic
+from ..systems.traffic import BY_BATCH, LEVELS, Traffic, row_bytes, scratchpad_rows, traffic
 from ..workload.batch import bag_layout, recent, tally
 from ..workload.readers.criteo import CriteoFile
+from ..workload.repeats import counted_again
 from ..workload.source import Source, num_batches, source
 from .hot_rows import hot_set, popular
 
@@ -57,6 +58,9 @@ def counted_traffic(
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
     if chosen.caches:
         amounts["levels"] = _found(s, system, file=file, on_progress=on_progress)
+    room = scratchpad_rows(s, "near-data" in chosen.devices)
+    if room is not None and room < tallied[0].max():
+        amounts["again"] = _again(s, room, file=file, on_progress=on_progress)
     if chosen.hot:
         amounts["popular"] = _popular(s, system, file=file, on_progress=on_progress)
     return traffic(s, **amounts)
@@ -131,6 +135,16 @@ def _popular(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnP
         shares[n] = popular(hot, given.ids(n))
         on_progress(f"counted popular samples of batch {n}", False)
     return shares
+
+
+@of_amounts
+def _again(s: Scenario, room: float, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+    """Return the lookups that come back to a row for which near-data logic had no place, (N,)."""
+    given, found = _drawn(s, file=file), np.zeros(num_batches(s, file))
+    for n in range(len(found)):
+        found[n] = counted_again(given.ids(n), room)
+        on_progress(f"counted repeated rows of batch {n}", False)
+    return found
 
 
 def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:

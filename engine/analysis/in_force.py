@@ -12,7 +12,7 @@ from ..hardware.device import nodes
 from ..hardware.devices.pmem import read_rate, told_modules
 from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knob_effect import devices_named
-from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE
+from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, THREADS
 from ..insight.relaxation import LINK
 from ..registry import load
 from ..scenario import knobs
@@ -99,6 +99,10 @@ def _module(s: Scenario) -> InForce:
     return InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}")
 
 
+def _threads(s: Scenario) -> InForce:
+    return InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}")
+
+
 def _link(s: Scenario) -> InForce:
     return InForce(AUTOMATIC[LINK](s), f"what {s.machine.cxl_lanes} lanes of generation {s.machine.cxl_generation} carry")
 
@@ -153,6 +157,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     CAPACITY: _capacity,
     MODULE: _module,
     LINK: _link,
+    THREADS: _threads,
     "machine.target_throughput": _no_target,
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     "policy.checkpoint_minutes": _period,

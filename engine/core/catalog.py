@@ -5,7 +5,7 @@ A part's kind is its folder. How a kind's constants are called and in which unit
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from tomllib import loads
@@ -28,13 +28,14 @@ Table = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """What a kind of part has to say: a constant's name and unit, whether it can be 0, and which `choices` of a knob `switch`
-    stand for other sources."""
+    stand for other sources; a part whose file does not say it has the `default`, if there is one."""
 
     name: str
     unit: str
     zero: bool = False
     switch: str = ""
     choices: tuple[str, ...] = ()
+    default: Constant | None = None
 
     @property
     def key(self) -> str:
@@ -42,9 +43,12 @@ class Quantity:
         return self.name.replace(" ", "-")
 
 
-def quantity(name: str, unit: str, **more: Any) -> Any:
+def quantity(name: str, unit: str, default: Constant | None = None, **more: Any) -> Any:
     """Declare a dataclass field that is a constant of a part's file; see Quantity for the keywords."""
-    return field(metadata={"quantity": Quantity(name, unit, **more)})
+    if default is None:
+        return field(metadata={"quantity": Quantity(name, unit, **more)})
+    named = replace(default, name=name, unit=unit)
+    return field(default=named, metadata={"quantity": Quantity(name, unit, default=named, **more)})
 
 
 class Catalogue(Mapping[str, Part], Generic[Part]):
@@ -101,12 +105,12 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
             _text(path, word, content.get(word))
         for kind in self.uses:
             _used(path, content, kind)
-        missing = [key for key in own if key not in content]
+        missing = [key for key, one in own.items() if key not in content and one.default is None]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             _refuse(path, f"lacks {missing[0]} [{own[missing[0]].unit}]{more}; add a table of {_words(SAID)} for each.")
         found = {key: _constant(path, one, content[key]) for key, one in asked.items() if key in content}
-        part = self.shape(**{name: found[one.key] for name, one in self._fields.items()})
+        part = self.shape(**{name: found[one.key] for name, one in self._fields.items() if one.key in found})
         return part, {one.name: found[one.key] for one in self._aside if one.key in found}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Amount = float | NDArray[np.float64]
+By = Literal["host", "near-data", "gpu", "card"]  # who asks a memory for rows, and so how many accesses are in flight
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,12 @@ class Work:
 
 @dataclass(frozen=True)
 class RowReads(Work):
-    """Read embedding rows at random; `raw_share` of the lookups meet rows written just before."""
+    """Read embedding rows at random; `raw_share` of the lookups meet rows written just before, `by` says who asks for them."""
 
     rows: Amount
     row_bytes: int
     raw_share: Amount = 0.0
+    by: By = "host"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class RowUpdates(Work):
 
     rows: Amount
     row_bytes: int
+    by: By = "host"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class RowLog(Work):
     rows: Amount
     row_bytes: int
     entry_bytes: int
+    by: By = "host"
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,10 @@ class Persist(Work):
 
 @dataclass(frozen=True)
 class Move(Work):
-    """Carry `nbytes` over a link that needs no software, line by line."""
+    """Carry `nbytes` over a link that needs no software, line by line; each line read `out_of` a memory waits for it too."""
 
     nbytes: Amount
+    out_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,9 +104,10 @@ class Fetch(Work):
 
 @dataclass(frozen=True)
 class Pool(Work):
-    """Pass `nbytes` of rows through adders: pooling, or applying gradients."""
+    """Pass `nbytes` of rows through adders: pooling, or applying gradients; `beside` names the memory whose controllers do it."""
 
     nbytes: Amount
+    beside: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..hardware.devices.cxl import payload_rate
+from ..hardware.devices.host import threads
 from ..hardware.devices.pmem import module_bytes
 from ..registry import load
 from ..scenario.knobs import Knob
@@ -14,7 +15,7 @@ from ..units import GB
 from .decomposition import BOUND, RELAXED
 from .relaxation import LINK
 
-CAPACITY, MODULE = "machine.pmem_capacity_GB", "machine.pmem_module_GB"
+CAPACITY, MODULE, THREADS = "machine.pmem_capacity_GB", "machine.pmem_module_GB", "machine.host_threads"
 LOG, CACHE = "policy.log", "policy.cache_policy"
 NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
 FAR = 1e3  # factor around the value in force within which values are looked at
@@ -79,6 +80,7 @@ def _cache(s: Scenario) -> str | None:
 AUTOMATIC: Mapping[str, Callable[[Scenario], Any]] = {
     LINK: lambda s: payload_rate(s.machine) / GB,
     MODULE: lambda s: module_bytes(s.machine) / GB,
+    THREADS: lambda s: int(threads(s.machine)),
     LOG: _policy(lambda policy: policy.log or None),
     BOUND: _policy(lambda policy: policy.mlp_staleness_bound),
     RELAXED: _policy(lambda policy: policy.relaxed_lookup),

@@ -66,6 +66,12 @@ class Policy:
     relaxed_lookup: bool | None = knob(
         None, "Relaxed lookup", "Look the next batch up before this one's update, and correct the pooled vectors."
     )
+    row_dedup: str = knob(
+        "memory",
+        "Row coalescing",
+        "Who unites a batch's repeated rows in memory behind CXL or on a card: nobody, the memory's logic, or the GPU.",
+        choices=("off", "memory", "gpu"),
+    )
     prefetch: bool = knob(True, "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains.")
     cache_load_factor: float = knob(
         0.01, "Cache load factor", "Share of rows that a cache keeps: in host DRAM, or in HBM.", low=0.0, high=1.0

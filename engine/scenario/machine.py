@@ -38,6 +38,9 @@ class MachineKnobs:
         1, "Embedding servers", "Hosts without GPUs that hold the tables of remote systems.", low=1, high=1024
     )
     host: str = knob("server", "Host", "Host CPU and board.", choices=lambda: names("host"))
+    host_threads: int | None = knob(
+        None, "Host threads", "Threads that ask memory for rows on a host; auto: its physical cores.", low=1, high=1024
+    )
     framework: str = knob(
         "lean",
         "Training loop",
@@ -99,9 +102,24 @@ class MachineKnobs:
     near_data_compute: bool = knob(
         True, "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
     )
+    near_data_logic: str = knob("fpga", "Near-data logic", "How the computing logic is made.", choices=lambda: names("near-data"))
     near_data_lanes: int = knob(4, "Near-data lanes", "Parallel vector lanes of the computing logic.", low=1, high=1024)
+    near_data_lanes_per: str = knob(
+        "controller",
+        "Lanes stand at",
+        "Each memory controller, of a PMEM module or a DRAM channel, has so many lanes; or all of a memory's share them.",
+        choices=("controller", "memory"),
+    )
     near_data_width_bytes: int = knob(64, "Near-data width", "Bytes a lane handles per cycle.", unit="B", low=4, high=4096)
     near_data_clock_MHz: float = knob(250.0, "Near-data clock", "Clock of the computing logic.", unit="MHz", low=1, high=10_000)
+    near_data_scratchpad_MB: float = knob(
+        32.0,
+        "Near-data scratchpad",
+        "On-chip memory of an expander that holds a batch's rows while they are pooled; what does not fit is read again.",
+        unit="MB",
+        low=0,
+        high=1e5,
+    )
     pcie_bandwidth_GBps: float = knob(
         26.0, "PCIe copy rate", "Pinned host-device copies, one direction.", unit="GB/s", low=0.1, high=1000, log=True
     )

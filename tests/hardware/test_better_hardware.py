@@ -141,6 +141,7 @@ def test_near_data_compute_as_fast_as_its_memory_never_slows_training_where_pool
     amounts = flow(asked, 1)
     assume(amounts.pooled_bytes <= amounts.rows[0] * amounts.vector_bytes)
     fast = {"machine.near_data_lanes": 1024, "machine.near_data_width_bytes": 4096, "machine.near_data_clock_MHz": 1e4}
+    fast |= {"machine.near_data_scratchpad_MB": 1e5}
     off, one_log = training_time(with_values(asked, {"machine.near_data_compute": False}), False)
     on, _ = training_time(with_values(asked, {"machine.near_data_compute": True, **fast}), False)
     assert on <= off * (1 + 1e-9) + one_log

@@ -1,5 +1,6 @@
 """Do devices take the seconds that their physics says, and does better hardware never slow training?"""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,11 +27,12 @@ from tests.cases import each
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128.0  # GB of one Optane module
+CALM = tuple((f"{name}.latency-rise", 0.0) for name in ("pmem", "dram", "cxl"))  # latency under load has tests of its own
 
 
 def device(name, **knobs):
     """Return a device of the default machine with some knobs changed."""
-    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, **knobs}))
+    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, "assume": CALM, **knobs}))
 
 
 def exactly(value):
@@ -39,7 +41,7 @@ def exactly(value):
 
 
 def test_a_single_row_costs_pmem_its_latency_and_one_256_byte_line():
-    assert seconds(device("pmem"), RowReads(1.0, 64)) == exactly(305 * NS + 256 / (6.6 * GB))
+    assert seconds(device("pmem"), RowReads(1.0, 64)) == exactly(305 * NS)
 
 
 @each(("row_bytes", "share"), [(64, 0.25), (128, 0.5), (256, 1.0), (260, 260 / 512), (1024, 1.0)])
@@ -51,8 +53,9 @@ def test_pmem_reads_rows_at_its_media_rate_times_the_used_share_of_a_line(row_by
 
 def test_an_update_in_place_reads_and_writes_in_turn_at_half_the_rate_of_each():
     harmonic = 1 / (1 / 6.6 + 1 / 2.28)
-    assert seconds(device("pmem"), RowUpdates(1e6, 256)) == exactly(256e6 / (harmonic / 2 * GB))
-    assert seconds(device("pmem"), RowLog(1e6, 256, 264)) == exactly(256e6 / (harmonic / 2 * GB))
+    behind_the_first = 395 * NS + (1e6 - 1) * 256 / (harmonic / 2 * GB)
+    assert seconds(device("pmem"), RowUpdates(1e6, 256)) == exactly(behind_the_first)
+    assert seconds(device("pmem"), RowLog(1e6, 256, 264)) == exactly(behind_the_first)
 
 
 def test_pmem_streams_at_its_sequential_rates_and_persists_word_by_word():
@@ -66,8 +69,10 @@ def test_pmem_streams_at_its_sequential_rates_and_persists_word_by_word():
 @pytest.mark.parametrize("modules", [1, 2, 6, 100])
 def test_pmem_bandwidth_power_and_price_are_linear_in_modules(modules):
     one, many = device("pmem"), device("pmem", pmem_capacity_GB=modules * MODULE)
-    for work in (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), Stream(1e9, write=False), HomeWrites(1e6, 64)):
+    for work in (Stream(1e9), Stream(1e9, write=False), HomeWrites(1e6, 64)):
         assert seconds(many, work) == exactly(seconds(one, work) / modules)
+    for kind in (partial(RowUpdates, row_bytes=64), partial(RowLog, row_bytes=64, entry_bytes=72)):
+        assert seconds(many, kind(1e6 * modules)) == exactly(seconds(one, kind(1e6)))
     assert (many.modules, many.idle_watts, many.price) == (modules, exactly(5.2 * modules), exactly(6 * 128 * modules))
 
 
@@ -78,7 +83,7 @@ WRITES = (RowUpdates(1e6, 64), RowLog(1e6, 64, 72), Stream(1e9), HomeWrites(1e6,
 def test_optane_keeps_its_write_rate_up_to_four_writers_and_then_falls_to_that_of_twelve(writers, share):
     alone, crowd = device("pmem", pmem_writers_per_module=1), device("pmem", pmem_writers_per_module=writers)
     for work in WRITES:
-        assert seconds(crowd, work) == exactly(seconds(alone, work) / share)
+        assert seconds(crowd, work) == pytest.approx(float(seconds(alone, work)) / share, rel=1e-6)
     for work in (RowReads(1e6, 64), Stream(1e9, write=False), Persist(4.0)):
         assert (seconds(crowd, work), joules(crowd, work)) == (seconds(alone, work), joules(alone, work))
     assert joules(crowd, Stream(1e9)) == exactly(joules(alone, Stream(1e9)) / share)
@@ -100,7 +105,7 @@ def test_a_row_updated_in_place_wears_whole_256_byte_lines_but_a_log_only_what_i
 
 def test_a_lookup_that_meets_fresh_rows_stalls_by_their_share():
     pmem = device("pmem")
-    calm, stalled = (seconds(pmem, RowReads(1e6, 256, share)) - 305 * NS for share in (0.0, 0.5))
+    calm, stalled = (seconds(pmem, RowReads(1e6, 256, share)) for share in (0.0, 0.5))
     assert stalled / calm == exactly(1 + 0.5 * 300 / 305)
 
 
@@ -116,8 +121,8 @@ def test_an_array_of_amounts_costs_each_batch_its_own_and_an_empty_one_nothing()
 @pytest.mark.parametrize("channels", [1, 6, 12])
 def test_dram_moves_64_byte_lines_at_four_fifths_of_its_channels_peak(channels):
     rate, dram = 0.8 * 25.6 * GB * channels, device("dram", dram_channels=channels)
-    assert seconds(dram, RowReads(1e6, 100)) == exactly(102 * NS + 128e6 / rate)
-    assert seconds(dram, RowUpdates(1e6, 100)) == exactly(2 * 128e6 / rate)
+    assert seconds(dram, RowReads(1e6, 100)) == exactly(102 * NS + (128e6 - 64 * channels) / rate)
+    assert seconds(dram, RowUpdates(1e6, 100)) == exactly(102 * NS + 2 * (128e6 - 64 * channels) / rate)
     assert seconds(dram, Stream(1e9)) == exactly(1e9 / rate)
 
 
@@ -126,22 +131,22 @@ def test_dram_moves_64_byte_lines_at_four_fifths_of_its_channels_peak(channels):
 def test_a_drive_reads_rows_as_blocks_no_faster_than_iops_bandwidth_or_software_let_it(part, iops, bandwidth, drives):
     latency = {"p5800x": 6, "pm9a3": 80}[part]
     pace = max(1 / (iops * drives), 4096 / (bandwidth * GB * drives), 5 * US / 8)
-    assert seconds(device("ssd", ssd=part, num_ssds=drives), RowReads(1e4, 64)) == exactly(latency * US + 1e4 * pace)
+    assert seconds(device("ssd", ssd=part, num_ssds=drives), RowReads(1e4, 64)) == exactly((latency + 5) * US + (1e4 - 1) * pace)
 
 
 @pytest.mark.parametrize(("path", "software"), [("mmap", 10), ("io_uring", 5), ("spdk", 0.072)])
 def test_each_access_to_a_drive_pays_its_path_through_software_over_eight_threads(path, software):
     many = device("ssd", ssd_software=path, num_ssds=64)
-    assert seconds(many, RowReads(1e6, 64)) == exactly(
-        6 * US + 1e6 * max(software * US / 8, 4096 / (64 * 7.2 * GB), 1 / 64 / 1.5e6)
-    )
+    pace, answer = max(software * US / 8, 4096 / (64 * 7.2 * GB), 1 / 64 / 1.5e6), (6 + software) * US
+    held = 125_000 * answer - pace if path == "mmap" else 0  # a page fault holds its thread: eight by eight
+    assert seconds(many, RowReads(1e6, 64)) == pytest.approx(max(held, answer + (1e6 - 1) * pace), rel=1e-4)
     assert seconds(many, Persist(1.0)) == exactly((6 + software) * US)
 
 
 @pytest.mark.parametrize("hops", [0, 1, 3])
 def test_a_cxl_transfer_takes_link_and_switch_latency_and_its_bytes(hops):
     cxl = device("cxl", cxl_switch_hops=hops, cxl_latency_ns=200.0, cxl_bandwidth_GBps=32.0)
-    assert seconds(cxl, Move(1e6)) == exactly((200 + 75 * hops) * NS + 1e6 / (32 * GB))
+    assert seconds(cxl, Move(1e6)) == exactly((200 + 75 * hops) * NS + (1e6 - 64) / (32 * GB))
 
 
 @each(("generation", "sixteen"), [(4, 31.5), (5, 63), (6, 121)])
@@ -150,7 +155,7 @@ def test_a_cxl_transfer_takes_link_and_switch_latency_and_its_bytes(hops):
 def test_an_automatic_cxl_bandwidth_is_lanes_of_a_generation_less_their_flits(generation, sixteen, lanes, expanders):
     cxl = device("cxl", cxl_generation=generation, cxl_lanes=lanes, num_expanders=expanders)
     rate = expanders * 0.82 * sixteen * lanes / 16
-    assert seconds(cxl, Move(1e6)) == exactly((250 + 75) * NS + 1e6 / (rate * GB))
+    assert seconds(cxl, Move(1e6)) == exactly((250 + 75) * NS + (1e6 - 64 * expanders) / (rate * GB))
 
 
 def test_sixteen_lanes_of_generation_5_carry_51_7_gigabytes_per_second_and_a_stated_bandwidth_stays():
@@ -169,7 +174,7 @@ def test_each_retimer_adds_ten_nanoseconds_once_a_transfer(retimers):
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_expanders_bring_bandwidth_controllers_and_cards_but_share_one_switch(count):
     one, many = device("cxl"), device("cxl", num_expanders=count)
-    assert seconds(many, Move(1e9)) - 325 * NS == exactly((seconds(one, Move(1e9)) - 325 * NS) / count)
+    assert seconds(many, Move(count * 1e9)) == exactly(seconds(one, Move(1e9)))
     assert (many.idle_watts, many.price) == (10 * count + 30, 500 * count)
     assert joules(many, Move(1e9)) == joules(one, Move(1e9))
 
@@ -182,7 +187,21 @@ def test_a_pcie_copy_pays_software_once_a_handoff():
 
 def test_near_data_logic_handles_lanes_times_width_bytes_a_cycle():
     logic = device("near-data", near_data_lanes=3, near_data_width_bytes=32, near_data_clock_MHz=100.0)
-    assert seconds(logic, Pool(9.6e9)) == exactly(1.0)
+    assert seconds(logic, Pool(9.6e9, "pmem")) == exactly(1.0)
+
+
+def test_each_controller_has_logic_of_its_own_unless_lanes_are_those_of_the_memory():
+    knobs = {"pmem_capacity_GB": 3 * MODULE, "dram_channels": 4}
+    each, shared = device("near-data", **knobs), device("near-data", near_data_lanes_per="memory", **knobs)
+    for memory, controllers in (("pmem", 3), ("dram", 4)):
+        assert seconds(each, Pool(64e9, memory)) == exactly(1 / controllers) and seconds(shared, Pool(64e9, memory)) == exactly(1)
+
+
+@each(("logic", "clock"), [("fpga", 500.0), ("asic", 250.0)])
+def test_how_logic_is_made_is_a_choice_of_its_own_and_an_expander_has_one_chip(logic, clock):
+    one, two = (device("near-data", near_data_logic=logic, near_data_clock_MHz=clock, num_expanders=n) for n in (1, 2))
+    assert (two.idle_watts, two.busy_watts, two.price) == (2 * one.idle_watts, 2 * one.busy_watts, 2 * one.price)
+    assert one.price == device("near-data", near_data_logic=logic).price
 
 
 def test_the_host_pays_software_once_a_batch_and_gathers_at_a_measured_rate():
@@ -244,10 +263,10 @@ def test_twice_the_work_never_takes_less_time_and_no_work_takes_none(name):
         Persist: Persist,
         Move: Move,
         Copy: Copy,
-        Pool: Pool,
+        Pool: lambda x: Pool(x, "pmem"),
     }
     for kind in set(built.seconds) & set(by_kind):
         amounts = np.array([0.0, 1.0, 2.0, 4.0, 1e3, 1e6, 1e9])
         times = seconds(built, by_kind[kind](amounts))
-        assert (np.diff(times) > 0).all(), kind
+        assert (np.diff(times) >= 0).all() and (np.diff(times[4:]) > 0).all(), kind  # a few rows are read side by side
         assert times[0] == 0, kind

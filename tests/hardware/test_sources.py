@@ -56,8 +56,8 @@ def test_a_bandwidth_ratio_is_that_of_one_module_beside_its_share_of_dram(choice
     pmem = device("pmem", pmem_bandwidth_source=choice)
     assert seconds(pmem, Stream(1e9, write=False)) == pytest.approx(1 / (rate * dram[0]), rel=0.01)
     assert seconds(pmem, Stream(1e9)) == pytest.approx(1 / (write * dram[1]), rel=0.03)
-    once = access / 1e9
-    assert seconds(pmem, RowUpdates(1.0, 64)) == pytest.approx(
+    once = 1e6 * access / 1e9
+    assert seconds(pmem, RowUpdates(1e6, 64)) == pytest.approx(
         2 * once * (1 / (rate * dram[0]) + 1 / (write * dram[1])), rel=0.03
     )
 

@@ -16,8 +16,23 @@ from engine.scenario.scenario import Scenario, per_table
 
 REPLAY = REPLAYS["trainingcxl"]
 NEAR_DATA = 4 * 64 * 250e6
+LANES, TAGS = 4 * 32, 1024  # accesses in flight at a controller, lines in flight on a link
 HOP = 75e-9
 FLAGS = 4
+
+
+def under_load(idle: float, service: float, accesses: float, most: float) -> float:
+    """Return the latency of an access beside others, by halving: load × latency = accesses beside it × service."""
+    low, high = 0.0, 0.85
+    beside = max(min(accesses, most), 1.0) - 1
+
+    def latency(load: float) -> float:
+        return idle * (1 + 0.249 * load**0.55 / (1 - load) ** 0.75)
+
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * latency(middle) < beside * service else (low, middle)
+    return latency(low)
 
 
 @dataclass(frozen=True)
@@ -62,17 +77,22 @@ class Parts:
         return self.rows * self.vector / (self.media(rate) * 1e9 * self.modules)
 
     def over_cxl(self, nbytes: float) -> float:
-        """Return the seconds of a transfer by hardware through one switch."""
-        return self.s.machine.cxl_latency_ns * 1e-9 + HOP + nbytes / (self.s.machine.cxl_bandwidth_GBps * 1e9)
+        """Return the seconds of a transfer by hardware through one switch; its lines come back in time to fill the link."""
+        line = 64 / (self.s.machine.cxl_bandwidth_GBps * 1e9)
+        latency = under_load(self.s.machine.cxl_latency_ns * 1e-9, line, nbytes / 64, TAGS)
+        return latency + HOP + (nbytes / 64 - 1) * line
 
     def over_pcie(self, nbytes: float, handoffs: int = 1) -> float:
         """Return the seconds of a transfer by software."""
         return handoffs * PATHS["trainingcxl"].handoff.value * 1e-6 + nbytes / (self.s.machine.pcie_bandwidth_GBps * 1e9)
 
-    @property
-    def adders(self) -> float:
-        """Seconds in which the near-data logic passes every row once."""
-        return self.rows * self.vector / NEAR_DATA
+    def one(self, rate: str) -> float:
+        """Return the seconds in which a module serves one line at a rate of the media."""
+        return 64 / (self.media(rate) * 1e9)
+
+    def adders(self, controllers: int, rows: float = 0.0) -> float:
+        """Return the seconds in which the logic at the controllers passes every lookup once, and then so many rows."""
+        return (self.lookups + rows) * self.vector / (controllers * NEAR_DATA)
 
     @property
     def flow(self) -> float:
@@ -83,28 +103,36 @@ class Parts:
     def lookup(self) -> float:
         """EL beside the media; a line written just before stalls the read."""
         stalled = 1 + self.raw * self.media("raw") / self.media("latency")
-        return max(self.media("latency") * 1e-9 + self.at("read") * stalled, self.adders)
+        first = (self.media("latency") * 1e-9 - self.one("read")) * stalled
+        return max(first + self.at("read") * stalled, self.adders(self.modules))
 
     @property
     def update(self) -> float:
         """EU beside the media."""
-        return max(self.at("update"), self.adders)
+        return max(self.changed("update"), self.adders(self.modules, self.rows))
+
+    def changed(self, rate: str) -> float:
+        """Return the seconds in which rows are read and written at a rate of the media, from the first one's latency on."""
+        return (self.media("latency") + self.media("persist")) * 1e-9 - self.one(rate) + self.at(rate)
 
     @property
     def in_dram(self) -> tuple[float, float]:
         """EL and EU beside DRAM: rows are read, then read and written."""
-        once = self.rows * self.vector / (self.s.machine.dram_channels * 25.6e9 * 0.8)
-        return max(102e-9 + once, self.adders), max(2 * once, self.adders)
+        channels, line = self.s.machine.dram_channels, 64 / (25.6e9 * 0.8)
+        lines = self.rows * self.vector / 64 / channels
+        once, twice = (under_load(102e-9, n * line, lines, LANES) + (lines - 1) * n * line for n in (1, 2))
+        return max(once, self.adders(channels)), max(twice, self.adders(channels, self.rows))
 
     @property
     def on_ssd(self) -> tuple[float, float, float]:
         """EL, EU and C on a drive where every row misses the cache; eight accesses overlap their software."""
         drive = DRIVES["trainingcxl"]
         latency, write = drive.latency.value * 1e-6, drive.write.value * 1e9
-        blocks = self.rows * max(1 / drive.read_iops.value, 4096 / (drive.read.value * 1e9), 5e-6 / 8)
+        block = max(1 / drive.read_iops.value, 4096 / (drive.read.value * 1e9), 5e-6 / 8)
+        blocks, first = self.rows * block, latency + 5e-6 - block
         logs = latency + self.rows * (self.vector + 8) / write
         mlp = max(latency + self.mlp / write, self.over_pcie(self.mlp, 0))
-        return latency + blocks, latency + 2 * blocks, logs + mlp + FLAGS * (latency + 5e-6)
+        return first + blocks, first + 2 * blocks, logs + mlp + FLAGS * (latency + 5e-6)
 
     @property
     def bottom(self) -> tuple[float, float]:
@@ -132,7 +160,7 @@ class Parts:
     def checkpoint(self, mlp_log: float) -> float:
         """Return C in PMEM: row log, MLP log of `mlp_log` seconds over its link, flags."""
         stream = self.mlp / (self.media("stream") * 1e9 * self.modules)
-        return self.at("log") + max(mlp_log, stream) + FLAGS * self.media("persist") * 1e-9
+        return self.changed("log") + max(mlp_log, stream) + FLAGS * self.media("persist") * 1e-9
 
     @property
     def by_hardware(self) -> float:

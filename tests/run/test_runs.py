@@ -54,7 +54,7 @@ def close(found, wanted):
         for one, other in zip(found, wanted, strict=True):
             close(one, other)
     else:
-        assert found == (pytest.approx(wanted, rel=1e-9, abs=1e-15) if isinstance(wanted, float) else wanted)
+        assert found == (pytest.approx(wanted, rel=1e-9, abs=1e-11) if isinstance(wanted, float) else wanted)
 
 
 @each("system", names("systems"), few=8)

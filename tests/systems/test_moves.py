@@ -11,6 +11,7 @@ from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.units import GB
 from engine.workload.accesses import expected
+from engine.workload.repeats import expected_again
 from tests.cases import each
 from tests.machines import PRESETS, SYSTEMS, scenario
 
@@ -43,16 +44,40 @@ def test_a_batch_of_cxl_d_moves_what_the_formulas_say():
     asked = scenario("dlrm-kaggle", "cxl-d")
     rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
     assert (asked.data.batch_size, asked.model.num_tables, asked.model.embedding_dim) == (B, T, D)
-    assert found["pmem read"] == found["pmem updated"] == found["near-data pooled"] / 2 == pytest.approx(rows * 4 * D)
+    assert found["pmem read"] == found["pmem updated"] == pytest.approx(rows * 4 * D)
+    assert found["near-data pooled"] == pytest.approx((2 * B * L + rows) * 4 * D)  # pooled, accumulated, then updated
     assert found["cxl out"] == pytest.approx(B * T * 4 * D)
     assert found["cxl in"] == pytest.approx(8 * B * L + B * T * 4 * D + 4 * (MLP + TOP))
     assert found["pmem written"] == pytest.approx(rows * (4 * D + 8) + 4 * (MLP + TOP) + 4 * 64)
 
 
 def test_without_near_data_compute_rows_cross_the_link_instead_of_pooled_vectors():
-    asked = scenario("trainingcxl-rm1", "cxl-b", **{"machine.near_data_compute": False})
-    lookups, vector = float(expected(asked).lookups.sum()), 4 * asked.model.embedding_dim
-    assert by_place(asked)["cxl out"] == pytest.approx(lookups * vector) and not by_place(asked)["near-data pooled"]
+    for dedup in ("memory", "gpu", "off"):
+        asked = scenario("trainingcxl-rm1", "cxl-b", **{"machine.near_data_compute": False, "policy.row_dedup": dedup})
+        amounts, vector, found = expected(asked), 4 * asked.model.embedding_dim, by_place(asked)
+        lookups, rows = float(amounts.lookups.sum()), float(amounts.unique_rows.sum())
+        assert found["cxl out"] == pytest.approx((rows if dedup == "memory" else lookups) * vector)
+        assert found["pmem updated"] == pytest.approx((lookups if dedup == "off" else rows) * vector)
+        assert not found["near-data pooled"]
+
+
+@each(("megabytes", "share"), [(1e5, 0.0), (0.2, None), (0.0, 1.0)])
+def test_rows_without_a_place_in_the_scratchpad_are_read_and_updated_lookup_by_lookup(megabytes, share):
+    asked = scenario("trainingcxl-rm1", "cxl-b", **{"machine.near_data_scratchpad_MB": megabytes})
+    amounts, vector, found = expected(asked), 4 * asked.model.embedding_dim, by_place(asked)
+    lookups, rows = float(amounts.lookups.sum()), float(amounts.unique_rows.sum())
+    again = expected_again(asked, megabytes * 1e6 / vector) if share is None else share * (lookups - rows)
+    assert 0 < again < lookups - rows or share is not None
+    assert found["pmem read"] == found["pmem updated"] == pytest.approx((rows + again) * vector, rel=1e-5)
+    assert found["near-data pooled"] == pytest.approx(lookups * vector * 2 + found["pmem updated"], rel=1e-9)
+
+
+def test_a_gpu_that_unites_rows_sends_each_gradient_once_and_leaves_the_logic_its_update():
+    asked = scenario("trainingcxl-rm1", "cxl-b", **{"policy.row_dedup": "gpu"})
+    amounts, vector, found = expected(asked), 4 * asked.model.embedding_dim, by_place(asked)
+    lookups, rows = float(amounts.lookups.sum()), float(amounts.unique_rows.sum())
+    assert found["near-data pooled"] == pytest.approx((lookups + rows) * vector) and found["gpu pooled"] == found["pmem read"]
+    assert found["pmem updated"] == pytest.approx(rows * vector) and found["pmem read"] == pytest.approx(lookups * vector)
 
 
 @each(

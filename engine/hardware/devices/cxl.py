@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, over_link, some
+from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, over_link
+from .dram import dram_latency
+from .pmem import pmem_latency
 
 DIRECTIONS = 2
 CARDS = 8, 16  # lanes of memory cards
@@ -26,6 +30,14 @@ class Link:
     controller: Constant = quantity("controller power", "W")
     switch: Constant = quantity("switch power", "W")
     card: Constant = quantity("card price", "USD")
+    tags: Constant = quantity(
+        "lines in flight",
+        "lines",
+        default=Constant("", 1024, "", 256, 4096, "unsourced", "no figure is published; Gen5 x16 needs 250 at 250 ns"),
+    )
+    rise: Constant = rise()
+    bend: Constant = bend()
+    wall: Constant = wall()
 
 
 LINKS = Catalogue("cxl-link", Link)
@@ -62,15 +74,24 @@ def joint_rate(machine: MachineKnobs) -> float:
 def build(machine: MachineKnobs) -> Device:
     """Build the links of all expanders as one; its two directions are separate lanes, and all lie behind one switch."""
     link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), machine.num_expanders
-    latency = (machine.cxl_latency_ns + machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value) * NS
+    reached = machine.cxl_latency_ns
+    way = machine.cxl_switch_hops * link.hop.value + machine.cxl_retimers * link.retimer.value
     rate = joint_rate(machine)
+    service, behind = LINE * count / rate, {"": 0.0, "pmem": pmem_latency(machine), "dram": dram_latency(machine)}
+
+    def move(work: Move) -> Any:
+        """Lines over one link, of which its tags let only so many wait for their answer."""
+        lines, most, idle = work.nbytes / LINE / count, link.tags.value, reached + behind[work.out_of]
+        answer = loaded(max(idle, 1e-3), service / NS, lines, most, link) + way
+        return access_seconds(lines, service, answer * NS, most)
+
     idle = count * link.controller.value + (link.switch.value if machine.cxl_switch_hops else 0.0)
 
     return Device(
         name="cxl",
         title=f"CXL link, {f'{count} x ' if count > 1 else ''}{rate / count / GB:.3g} GB/s",
         helps="a faster CXL link would shorten it",
-        seconds={Move: lambda work: some(work.nbytes) * latency + work.nbytes / rate},
+        seconds={Move: move},
         joules={Move: lambda work: over_link(work.nbytes, link.phy)},
         idle_watts=idle,
         full_watts=idle + over_link(DIRECTIONS * rate, link.phy),
@@ -92,4 +113,5 @@ DEVICE = DeviceKind(
         "cxl_retimers",
         "num_expanders",
     ),
+    minds=("pmem",),
 )

@@ -1,18 +1,18 @@
 """DRAM: on the host as a cache, or on an expander as the volatile ideal that persistent memory is measured against."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
-from ...core.work import RowReads, RowUpdates, Stream
+from ...core.work import By, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
-from ..device import Device, DeviceKind, assumed, fields_of, nodes, some
-
-LINE = 64
+from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..requesters import ASKED, in_flight
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,18 @@ class Memory:
     energy: Constant = quantity("access energy", "pJ/bit")
     background: Constant = quantity("background power", "W/GB", switch="dram_static_power_source", choices=("dies", "fleet"))
     price: Constant = quantity("price", "USD/GB")
+    rise: Constant = rise()
+    bend: Constant = bend()
+    wall: Constant = wall()
 
 
 MEMORY = Catalogue("dram", Memory)
 USED = "ddr4-3200"
+
+
+def dram_latency(machine: MachineKnobs) -> float:
+    """Return the nanoseconds that one random line takes."""
+    return assumed_value(machine, "dram", MEMORY[USED].latency)
 
 
 def build(machine: MachineKnobs) -> Device:
@@ -37,8 +45,17 @@ def build(machine: MachineKnobs) -> Device:
     rate = machine.dram_channels * memory.channel.value * memory.efficiency.value * GB
     gigabytes = machine.dram_capacity_GiB * GiB / GB
 
+    asked = {by: in_flight(machine, by, "dram", machine.dram_channels)(1) for by in get_args(By)}
+    service = LINE * machine.dram_channels / rate
+
     def lines(work: Any) -> Any:
         return work.rows * LINE * np.ceil(work.row_bytes / LINE)
+
+    def random(work: Any, times: int = 1) -> Any:
+        """Lines at one channel, each passed so many times: the channel's rate, if enough of them are in flight."""
+        accesses, most = lines(work) / LINE / machine.dram_channels, asked[work.by]
+        latency = loaded(memory.latency.value, times * service / NS, accesses, most, memory) * NS
+        return access_seconds(accesses, times * service, latency, most)
 
     def price_of(nbytes: Any) -> Any:
         return nbytes * 8 * memory.energy.value * 1e-12
@@ -48,8 +65,8 @@ def build(machine: MachineKnobs) -> Device:
         title=f"DRAM, {machine.dram_capacity_GiB:g} GiB on {machine.dram_channels} channels",
         helps="more DRAM channels would shorten it",
         seconds={
-            RowReads: lambda work: some(work.rows) * memory.latency.value * NS + lines(work) / rate,
-            RowUpdates: lambda work: 2 * lines(work) / rate,
+            RowReads: random,
+            RowUpdates: lambda work: random(work, 2),
             Stream: lambda work: work.nbytes / rate,
         },
         joules={
@@ -69,5 +86,6 @@ DEVICE = DeviceKind(
     build,
     lambda: {"": fields_of(MEMORY[USED])},
     reads=("dram_capacity_GiB", "dram_channels", "dram_static_power_source"),
+    minds=ASKED,
     copies=nodes,
 )

@@ -17,6 +17,13 @@ SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
 
 
+REMOTE = quantity(
+    "remote lines in flight",
+    "lines",
+    default=Constant("", 1024, "", 256, 4096, "unsourced", "reads of host memory that a GPU's PCIe port keeps track of"),
+)
+
+
 @dataclass(frozen=True)
 class Accelerator:
     """One GPU whose layers are computed from first principles."""
@@ -35,6 +42,7 @@ class Accelerator:
     launch: Constant = quantity("kernel launch", "us")
     flop_energy: Constant = quantity("fp32 energy", "pJ/FLOP")
     byte_energy: Constant = quantity("memory path energy", "pJ/B", switch="gpu_memory_energy_source", choices=("device", "board"))
+    remote: Constant = REMOTE
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class ReplayedTimes:
     bandwidth: Constant = quantity("memory bandwidth", "GB/s")
     memory: Constant = quantity("memory", "GB")
     price: Constant = quantity("price", "USD")
+    remote: Constant = REMOTE
 
 
 ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",))
@@ -60,6 +69,11 @@ REPLAYS = Catalogue("gpu-replay", ReplayedTimes, uses=("fabric",))
 def memory_bytes(machine: MachineKnobs) -> float:
     """Return the GPU's memory in bytes."""
     return assumed_value(machine, "gpu", _part(machine).memory) * GB
+
+
+def remote_lines(machine: MachineKnobs) -> float:
+    """Return how many 64 B lines outside its memory a GPU waits for at a time."""
+    return assumed_value(machine, "gpu", _part(machine).remote)
 
 
 def _part(machine: MachineKnobs) -> Accelerator | ReplayedTimes:

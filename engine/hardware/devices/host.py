@@ -8,7 +8,7 @@ from ...core.constants import Constant
 from ...core.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
-from ..device import Device, DeviceKind, assumed, fields_of, nodes
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
 
 ROW = 512
 
@@ -33,10 +33,34 @@ class Host:
     put: Constant = quantity("row scatter", "ns")
     gemm: Constant = quantity("fp32 layer rate", "TFLOPS")
     cache: Constant = quantity("software cache per batch", "ms")
+    cores: Constant = quantity(
+        "physical cores", "cores", default=Constant("", 64, "", 32, 128, "unsourced", "two sockets of a GPU node")
+    )
+    dram_lines: Constant = quantity(
+        "DRAM lines in flight a thread",
+        "lines",
+        default=Constant("", 12, "", 8, 16, "derived", "Yang et al., FAST'20: one thread reads 7.4 GB/s at 100 ns"),
+    )
+    pmem_lines: Constant = quantity(
+        "PMEM lines in flight a thread",
+        "lines",
+        default=Constant("", 7, "", 5, 10, "derived", "Yang et al., FAST'20: one thread reads 1.53 GB/s at 305 ns"),
+    )
     loop: Constant = LOOPS["lean"]
 
 
 HOSTS = Catalogue("host", Host, uses=("copy-path",))
+
+
+def threads(machine: MachineKnobs) -> float:
+    """Return how many threads of a host ask memory for rows."""
+    return machine.host_threads or assumed_value(machine, "host", HOSTS[machine.host].cores)
+
+
+def lines_in_flight(machine: MachineKnobs, memory: str) -> float:
+    """Return how many 64 B lines of a memory the threads of a host wait for together."""
+    host = HOSTS[machine.host]
+    return threads(machine) * assumed_value(machine, "host", host.pmem_lines if memory == "pmem" else host.dram_lines)
 
 
 def _eager() -> dict[str, Constant]:
@@ -65,7 +89,7 @@ def build(machine: MachineKnobs) -> Device:
 
     return Device(
         name="host",
-        title=f"Host, {machine.host}",
+        title=f"Host, {machine.host}, {threads(machine):g} threads",
         helps="less software on the host's CPU would shorten it, by near-data compute or a leaner machine.framework",
         seconds={
             HostEmbedding: embedding,
@@ -87,4 +111,4 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 
-DEVICE = DeviceKind("Host", build, parts, reads=("host", "framework"), copies=nodes)
+DEVICE = DeviceKind("Host", build, parts, reads=("host", "host_threads", "framework"), copies=nodes)

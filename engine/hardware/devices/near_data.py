@@ -1,40 +1,32 @@
-"""Near-data logic: adders and multipliers beside the memory, lanes × width × clock wide."""
+"""Near-data logic: adders and multipliers at each memory controller, lanes × width × clock wide."""
 
-from dataclasses import dataclass
-
-from ...core.catalog import Catalogue, quantity
-from ...core.constants import Constant
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
 from ..device import Device, DeviceKind, assumed, fields_of
-
-SOFT_LOGIC_MHZ = 350.0
-
-
-@dataclass(frozen=True)
-class Logic:
-    """How the logic is made."""
-
-    active: Constant = quantity("active power", "W")
-    idle: Constant = quantity("idle power", "W")
-    price: Constant = quantity("price", "USD")
+from ..requesters import LOGIC
+from .pmem import modules
 
 
-LOGIC = Catalogue("near-data", Logic)
+def controllers(machine: MachineKnobs, memory: str) -> int:
+    """Return how many controllers of `memory` have logic, over all expanders: PMEM modules, or DRAM channels; settled."""
+    return modules(machine) if memory == "pmem" else machine.dram_channels
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the logic; clocks up to 350 MHz are an FPGA's, faster ones an ASIC's."""
+    """Build the logic; work is spread over controllers, of which an expander's share one chip, its power and its price."""
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
-    logic = assumed(machine, "near-data", LOGIC["fpga" if machine.near_data_clock_MHz <= SOFT_LOGIC_MHZ else "asic"])
+    each = machine.near_data_lanes_per == "controller"
+    rates = {memory: rate * (controllers(machine, memory) if each else 1) for memory in ("pmem", "dram")}
+    logic, chips = assumed(machine, "near-data", LOGIC[machine.near_data_logic]), machine.num_expanders
+    room = machine.near_data_scratchpad_MB
     return Device(
         name="near-data",
-        title=f"Near-data logic, {rate / 1e9:g} GB/s",
+        title=f"Near-data logic, {rate / 1e9:g} GB/s{' at each controller' * each}, {room:g} MB scratchpad",
         helps="wider or faster near-data logic would shorten it",
-        seconds={Pool: lambda work: work.nbytes / rate},
-        idle_watts=logic.idle.value,
-        busy_watts=max(logic.active.value - logic.idle.value, 0.0),
-        price=logic.price.value,
+        seconds={Pool: lambda work: work.nbytes / rates[work.beside]},
+        idle_watts=chips * logic.idle.value,
+        busy_watts=chips * max(logic.active.value - logic.idle.value, 0.0),
+        price=chips * logic.price.value,
         constants=fields_of(logic),
     )
 
@@ -43,5 +35,15 @@ DEVICE = DeviceKind(
     "Near-data logic",
     build,
     lambda: {name: fields_of(logic) for name, logic in LOGIC.items()},
-    reads=("near_data_compute", "near_data_lanes", "near_data_width_bytes", "near_data_clock_MHz"),
+    reads=(
+        "near_data_compute",
+        "near_data_logic",
+        "near_data_lanes",
+        "near_data_lanes_per",
+        "near_data_width_bytes",
+        "near_data_clock_MHz",
+        "near_data_scratchpad_MB",
+        "num_expanders",
+    ),
+    minds=("dram_channels", "pmem", "pmem_capacity_GB", "pmem_module_GB"),
 )

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
-from typing import Any
+from math import ceil, inf
+from typing import Any, get_args
 
 import numpy as np
 
 from ...core.catalog import Catalogue, Quantity, quantity
 from ...core.constants import Constant
-from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
+from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes, some
+from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
+from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..requesters import ASKED, InFlight, in_flight
 
 CROWD = 12  # writers per module, the most that were measured
 
@@ -45,6 +47,15 @@ class ModuleConstants:
     price: Constant = quantity("price", "USD/GB")
     writers: Constant = quantity("writers without loss", "writers")
     crowded: Constant = quantity("write share of 12 writers", "of the rate")
+    queue: Constant = quantity(
+        "accesses in flight",
+        "accesses",
+        zero=True,
+        default=Constant("", 64, "", 32, 256, "unsourced", "as many as a module's controller queues; 0: the rates are effective"),
+    )
+    rise: Constant = rise()
+    bend: Constant = bend()
+    wall: Constant = wall()
 
 
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
@@ -76,6 +87,11 @@ def read_rate(machine: MachineKnobs) -> float:
     return modules(machine) * assumed_value(machine, "pmem", MEDIA[machine.pmem].read) * GB
 
 
+def pmem_latency(machine: MachineKnobs) -> float:
+    """Return the nanoseconds that one random access takes."""
+    return assumed_value(machine, "pmem", MEDIA[machine.pmem].latency)
+
+
 def build(machine: MachineKnobs) -> Device:
     """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
     media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
@@ -85,7 +101,7 @@ def build(machine: MachineKnobs) -> Device:
         name="pmem",
         title=f"PMEM, {count} x {module_bytes(machine) / GB:g} GB {machine.pmem}",
         helps="more PMEM modules would shorten it",
-        seconds=_seconds(media, count, share),
+        seconds=_seconds(media, count, share, {by: in_flight(machine, by, "pmem", count) for by in get_args(By)}),
         joules=_joules(media, stored),
         stored=stored,
         idle_watts=count * media.idle.value,
@@ -117,7 +133,8 @@ def _stored(media: ModuleConstants, share: float) -> dict[type, Cost]:
     }
 
 
-def _seconds(media: ModuleConstants, count: int, share: float) -> dict[type, Cost]:
+def _seconds(media: ModuleConstants, count: int, share: float, asked: Mapping[By, InFlight]) -> dict[type, Cost]:
+    """Return the times; rows are spread evenly over modules, each of which has a queue of its own."""
 
     def at(rate: Constant, nbytes: Any) -> Any:
         return nbytes / (rate.value * GB * count)
@@ -125,14 +142,24 @@ def _seconds(media: ModuleConstants, count: int, share: float) -> dict[type, Cos
     def rows_at(rate: Constant, work: Any) -> Any:
         return at(rate, _whole(media.access, work))
 
-    def read(work: RowReads) -> Any:
-        stall = 1 + work.raw_share * media.raw.value / media.latency.value
-        return some(work.rows) * media.latency.value * NS + rows_at(media.read, work) * stall
+    def random(rate: Constant, latency: Any, work: Any, stall: Any = 1.0, share: float = 1.0) -> Any:
+        """Accesses of a rate's size at one module: at that rate, if enough of them are in flight; a stall delays each."""
+        accesses = work.rows / count * np.ceil(work.row_bytes / media.access.value)
+        lines = np.ceil(min(work.row_bytes, media.access.value) / LINE)
+        service, most = media.access.value / (rate.value * GB * share), inf
+        if media.queue.value:
+            most = min(asked[work.by](lines), media.queue.value)
+            latency = loaded(latency, service / NS, accesses, most, media)
+        return access_seconds(accesses, service * stall, latency * NS * stall, most)
 
+    def read(work: RowReads) -> Any:
+        return random(media.read, media.latency.value, work, 1 + work.raw_share * media.raw.value / media.latency.value)
+
+    both = media.latency.value + media.persist.value
     return {
         RowReads: read,
-        RowUpdates: lambda work: rows_at(media.update, work) / share,
-        RowLog: lambda work: rows_at(media.log, work) / share,
+        RowUpdates: lambda work: random(media.update, both, work, share=share),
+        RowLog: lambda work: random(media.log, both, work, share=share),
         HomeWrites: lambda work: rows_at(media.stream, work) / share,
         Stream: lambda work: at(media.stream, work.nbytes) / share if work.write else at(media.read, work.nbytes),
         Persist: lambda work: work.flags * media.persist.value * NS,
@@ -166,5 +193,6 @@ DEVICE = DeviceKind(
         "pmem_bandwidth_source",
         "pmem_write_latency_source",
     ),
+    minds=ASKED,
     copies=nodes,
 )

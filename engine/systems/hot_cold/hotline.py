@@ -14,8 +14,8 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     Each lookup of the others is one read of the card, from host memory or, of hot rows, from a GPU's.
     """
     gpus, gathered = s.machine.num_gpus, (1 - t.popular) * t.lookups
-    reads = Demand("gatherer", RowReads(gathered, t.vector_bytes)), Demand("dram", RowReads(gathered, t.vector_bytes))
-    writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes))
+    reads = Demand("gatherer", RowReads(gathered, t.vector_bytes)), Demand("dram", RowReads(gathered, t.vector_bytes, by="card"))
+    writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes, "card"))
     popular = gpu.micro_batch(s, t, "Popular", t.popular, ("Sparse features",), ("Hot update",))
     others = gpu.micro_batch(s, t, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
     summed = (Demand("network", AllReduce(t.mlp_bytes + t.popular * t.rows * t.row_bytes)),)

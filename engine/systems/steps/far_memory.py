@@ -25,7 +25,7 @@ def read(t: Traffic, name: str, rows: Amount, after: Names = (), after_previous:
     """GPUs gather `rows` rows from DRAM through PCIe; in the background they do it only while they are idle."""
     demands = (
         Demand("gpu", Pool(rows * t.vector_bytes)),
-        Demand("dram", RowReads(rows, t.vector_bytes)),
+        Demand("dram", RowReads(rows, t.vector_bytes, by="gpu")),
         Demand("pcie", Copy(rows * t.vector_bytes), gpu.UP),
     )
     return Task(name, "Embedding", demands, after, after_previous, background)
@@ -43,5 +43,5 @@ def step(s: Scenario, t: Traffic, far: Amount, looked_up_after: Names = (), upda
     The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
     """
     *before, update = gpu.step_over_all(s, t, end_of_batch(s), end_of_batch(s), looked_up_after, updated_after)
-    write = (Demand("dram", RowUpdates(far, t.row_bytes)), Demand("pcie", Copy(far * t.row_bytes), gpu.DOWN))
+    write = (Demand("dram", RowUpdates(far, t.row_bytes, "gpu")), Demand("pcie", Copy(far * t.row_bytes), gpu.DOWN))
     return (*before, replace(update, demands=(*update.demands, *write)))

@@ -1,7 +1,7 @@
 """The way back after a fault, as tasks: a system's own, a restore or a new start; and what frees a log that is full."""
 
 from ...core.graph import Demand, Task, TaskGraph, check
-from ...core.work import Copy, Move, Persist, RowUpdates, Stream
+from ...core.work import By, Copy, Move, Persist, RowUpdates, Stream
 from ...scenario.scenario import Scenario
 from ..system import RecoveryWork, System, log_policy
 from .shared import FLAGS, IN, OUT
@@ -23,7 +23,8 @@ def recover(system: System, s: Scenario, recovery: RecoveryWork) -> TaskGraph:
 
 def _restore(memory: str, link: str, recovery: RecoveryWork) -> TaskGraph:
     """Read the logs, put rows back, verify the tables, load the MLP."""
-    rows, again = RowUpdates(recovery.rows, recovery.row_bytes), ("Load MLP",)
+    by: By = "near-data" if link == "cxl" else "host"
+    rows, again = RowUpdates(recovery.rows, recovery.row_bytes, by), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
     load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
     return TaskGraph(

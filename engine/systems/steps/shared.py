@@ -9,6 +9,7 @@ from ...core.graph import Demand, Names, Persists, Task, TaskGraph
 from ...core.work import (
     Amount,
     BottomMLP,
+    By,
     Copy,
     HomeWrites,
     HostEmbedding,
@@ -24,6 +25,7 @@ from ...core.work import (
 from ...scenario.scenario import Scenario
 from ..system import LogPolicy
 from ..traffic import Traffic, top_widths
+from .repeated import accesses, accumulated, crossing, returning, spread_by_gpu, updates
 
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
@@ -57,32 +59,32 @@ def sparse_features(t: Traffic, link: str) -> Task:
 
 
 def near_lookup(s: Scenario, t: Traffic, memory: str, link: str, name: str, after: Names, after_previous: Names = ()) -> Task:
-    """Look rows up and pool them beside the memory while the pooled vectors flow to the GPU.
+    """Look rows up and pool all lookups beside the memory while the pooled vectors flow to the GPU.
 
     Without near-data compute the rows cross the link unpooled. A software link is charged by a hand-off apart.
     """
-    reads = Demand(memory, RowReads(t.rows, t.vector_bytes, t.raw_share))
     has_rows = np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(t.rows * t.vector_bytes)),)
+        flow += (Demand("near-data", Pool(has_rows * t.lookup_bytes, memory)),)
     if link == "cxl":
-        nbytes = t.pooled_bytes if s.machine.near_data_compute else t.lookup_bytes
-        flow += (Demand("cxl", Move(has_rows * nbytes), OUT),)
+        flow += (Demand("cxl", Move(has_rows * crossing(s, t), "" if s.machine.near_data_compute else memory), OUT),)
+    by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
+    reads = Demand(memory, RowReads(has_rows * accesses(s, t), t.vector_bytes, t.raw_share, by))
     return Task(name, "Embedding", (reads, *flow), after, after_previous)
 
 
 def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, persists: Persists = "") -> Task:
-    """Update rows while the pooled gradients flow in; without near-data compute, new rows flow in.
+    """Accumulate each lookup's gradient and update rows while the pooled gradients flow in; without near-data compute, rows do.
 
     With an undo log the update itself is durable; with a redo log it waits in a volatile buffer.
     """
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(t.rows * t.row_bytes)),)
+        flow += (Demand("near-data", Pool(accumulated(s, t) + updates(s, t) * t.row_bytes, memory)),)
     if link == "cxl":
-        flow += (Demand("cxl", Move(t.pooled_bytes if s.machine.near_data_compute else t.rows * t.row_bytes), IN),)
-    update = Demand(memory, RowUpdates(t.rows, t.row_bytes))
+        flow += (Demand("cxl", Move(returning(s, t)), IN),)
+    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data"))
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 
@@ -101,12 +103,13 @@ class GpuSide:
 
 def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
     """Return the GPU's share once the rows are there, which the last of `looked_up` says."""
-    if s.machine.near_data_compute:
-        return GpuSide((), (), looked_up[-1], ("Top MLP",))
     work = (Demand("gpu", Pool(t.lookup_bytes)),)
+    spreading = (Task("Gradient spreading", "Embedding", work, ("Top MLP",)),) if spread_by_gpu(s) else ()
+    trained = tuple(task.name for task in spreading) or ("Top MLP",)
+    if s.machine.near_data_compute:
+        return GpuSide((), spreading, looked_up[-1], trained)
     pooling = Task("Pooling", "Embedding", work, looked_up, after_previous)
-    spreading = Task("Gradient spreading", "Embedding", work, ("Top MLP",))
-    return GpuSide((pooling,), (spreading,), pooling.name, (spreading.name,))
+    return GpuSide((pooling,), spreading, pooling.name, trained)
 
 
 def handoff(name: str, nbytes: Amount, after: Names) -> Task:
@@ -122,12 +125,12 @@ def host_embedding(
     return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
 
 
-def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names) -> tuple[Task, ...]:
+def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "near-data") -> tuple[Task, ...]:
     """Log new rows and the MLP at batch end, set both flags; then the rows go home in the background."""
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
     home = Demand(memory, HomeWrites(t.rows, t.row_bytes), DRAIN, beside=True)
-    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes)),)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, by)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
@@ -139,7 +142,7 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names) -> tuple[T
 def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
     """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
     mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
-    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes)),)
+    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data")),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, background=True, persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
@@ -180,7 +183,7 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
             bottom_backward(s, ("Backward hand-off",)),
             host_embedding(t, "Embedding update", update, ("Backward hand-off",)),
             handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE),
-            *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",)),
+            *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",), "host"),
         )
     )
 
@@ -214,12 +217,11 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     first = np.zeros_like(t.rows)
     first[0] = t.rows[0]
     following = np.append(t.rows[1:], 0.0)
-    ahead = replace(t, rows=following, raw_share=np.zeros_like(t.rows))
+    ahead = replace(t, rows=following, again=np.append(t.again[1:], 0.0), raw_share=np.zeros_like(t.rows))
     corrected = np.append(t.raw_share[1:], 0.0) * t.lookup_bytes
     lookup = near_lookup(s, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     where = "near-data" if s.machine.near_data_compute else "gpu"
     flow = (Demand("cxl", Move(np.sign(following) * t.pooled_bytes), OUT),) if where == "near-data" else ()
-    correct = Task(
-        "Correct pooled", "Embedding", (Demand(where, Pool(corrected)), *flow), ("Top MLP", "Early lookup"), background=True
-    )
+    adds = Demand(where, Pool(corrected, "pmem" if where == "near-data" else ""))
+    correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
     return replace(t, rows=first, raw_share=np.zeros_like(t.rows)), (lookup, correct)

@@ -3,25 +3,24 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ..steps import shared
+from ..steps.repeated import crossing, returning
 from ..system import LogPolicy, System
 from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Three hand-offs a batch, around forward, backward and checkpoint; pooled vectors cross if the card pools."""
-    near = s.machine.near_data_compute
-    forward = t.pooled_bytes if near else t.lookup_bytes
     gpu = shared.gpu_side(s, t, ("Forward hand-off",))
     return TaskGraph(
         (
             shared.sparse_features(t, "pcie"),
             shared.bottom_forward(s, ("Commit",)),
             shared.near_lookup(s, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
-            shared.handoff("Forward hand-off", forward, ("Bottom MLP forward", "Embedding lookup")),
+            shared.handoff("Forward hand-off", crossing(s, t), ("Bottom MLP forward", "Embedding lookup")),
             *gpu.pooling,
             shared.top(s, (gpu.pooled,)),
             *gpu.spreading,
-            shared.handoff("Backward hand-off", t.pooled_bytes if near else t.rows * t.row_bytes, gpu.trained),
+            shared.handoff("Backward hand-off", returning(s, t), gpu.trained),
             shared.bottom_backward(s, ("Backward hand-off",)),
             shared.near_update(s, t, "pmem", "pcie", ("Backward hand-off",)),
             shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),

@@ -1,0 +1,88 @@
+"""Little's law: random accesses are as fast as a device serves them, or as those in flight come back, whichever is slower.
+
+The latency of an access rises with the load that the accesses in flight make themselves; what else the device serves meanwhile
+is not counted. Both forms are those of single requests: each waits for a place among those in flight, then to be served.
+"""
+
+from functools import lru_cache
+from math import inf
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core.arrays import Floats
+from ..core.catalog import quantity
+from ..core.constants import Constant
+
+LINE = 64  # bytes that a processor, a GPU or a link asks for at a time
+FULL = 0.85  # about the highest share of a bandwidth at which a latency is published; it is taken to rise no further
+LOADS = 200
+
+
+class Rising(Protocol):
+    """A part that says how its latency rises with load ρ: idle × (1 + rise ρ^bend / (1 - ρ)^wall)."""
+
+    @property
+    def rise(self) -> Constant:
+        """Its size, of the idle latency."""
+
+    @property
+    def bend(self) -> Constant:
+        """The power of the load."""
+
+    @property
+    def wall(self) -> Constant:
+        """The power of what is left to full load."""
+
+
+def rise() -> Any:
+    """Declare a part's latency rise; by default that of the one expander whose latency under load is published."""
+    source = "hyperscale DDR4 expander: 250 ns idle, 269 at 10 % of its bandwidth, 292 at 30 %"
+    return quantity("latency rise", "of idle", zero=True, default=Constant("", 0.249, "", 0.1, 0.5, "derived", source))
+
+
+def bend() -> Any:
+    """Declare how a part's latency rises over small loads."""
+    return quantity("rise over load", "power", default=Constant("", 0.55, "", 0.4, 1, "derived", "the same expander"))
+
+
+def wall() -> Any:
+    """Declare how a part's latency rises near full load."""
+    return quantity("rise near full load", "power", default=Constant("", 0.75, "", 0.5, 1, "unsourced", "form assumed"))
+
+
+def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: float) -> Any:
+    """Return the seconds of so many random accesses of which `in_flight` wait at most at a time; 0 for none.
+
+    One alone takes `latency`, of which `service` is the device's own time for it; it serves one after the other. Exact for
+    single requests, of which a part is a whole one; where `service` alone is longer than `latency`, it is all there is.
+    """
+    n = np.asarray(accesses, dtype=np.float64)
+    n = np.where(n > 0, np.maximum(n, 1.0), 0.0)
+    over = np.maximum(latency - service, 0.0)
+    if in_flight == inf:
+        return (n > 0) * over + n * service
+    rounds = np.maximum(np.ceil(n / in_flight) - 1, 0.0)
+    waited = rounds * (service + over) + (n - rounds * in_flight) * service
+    return (n > 0) * over + np.maximum(n * service, waited)
+
+
+def loaded(idle: float, service: float, accesses: Any, in_flight: float, part: Rising) -> Any:
+    """Return the latency of an access beside those in flight with it: their load × the latency = their number × `service`."""
+    waiting, latency = _curve(part.rise.value, part.bend.value, part.wall.value)
+    beside = np.clip(np.asarray(accesses, dtype=np.float64), 1.0, in_flight) - 1
+    return idle * np.interp(beside * service / idle, waiting, latency)
+
+
+def at_load(load: Any, rise: float, bend: float, wall: float) -> Any:
+    """Return how many times its idle latency a device takes that is so far loaded, 0 to 1."""
+    known = np.minimum(load, FULL)
+    return 1 + rise * known**bend / (1 - known) ** wall
+
+
+@lru_cache(maxsize=1024)
+def _curve(rise: float, bend: float, wall: float) -> tuple[Floats, Floats]:
+    """Return latencies, times idle, and the service waiting in flight at each, of so many loads."""
+    load = FULL * np.linspace(0, 1, LOADS) ** 2  # most where it bends most
+    latency = at_load(load, rise, bend, wall)
+    return load * latency, latency

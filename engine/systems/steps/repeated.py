@@ -1,0 +1,49 @@
+"""Repeated rows: who unites those of one batch, and so how often each is read, sent, accumulated and updated.
+
+`memory` reads a row once and holds it in a scratchpad for its other lookups; `gpu` takes rows lookup by lookup and sends each
+row's gradient once; `off` does everything for each lookup.
+"""
+
+import numpy as np
+
+from ...core.work import Amount
+from ...scenario.scenario import Scenario
+from ..traffic import Traffic
+
+
+def accesses(s: Scenario, t: Traffic) -> Amount:
+    """Return the rows that memory reads for a batch's lookups; those without a place in the scratchpad are read again."""
+    if s.policy.row_dedup != "memory":
+        return t.lookups
+    return t.rows + t.again if s.machine.near_data_compute else t.rows
+
+
+def crossing(s: Scenario, t: Traffic) -> Amount:
+    """Return the bytes that a lookup sends to the GPU: pooled, or rows, once each where the memory unites them."""
+    if s.machine.near_data_compute:
+        return t.pooled_bytes
+    return t.rows * t.vector_bytes if s.policy.row_dedup == "memory" else t.lookup_bytes
+
+
+def returning(s: Scenario, t: Traffic) -> Amount:
+    """Return the bytes that come back for the update: pooled gradients, or each row's where the GPU has united them."""
+    if not spread_by_gpu(s):
+        return t.pooled_bytes
+    return t.lookups * t.row_bytes if s.policy.row_dedup == "off" else t.rows * t.row_bytes
+
+
+def accumulated(s: Scenario, t: Traffic) -> Amount:
+    """Return the bytes of gradients that near-data logic adds up before it updates rows: one for each lookup, or none."""
+    return 0.0 if spread_by_gpu(s) else t.lookup_bytes
+
+
+def updates(s: Scenario, t: Traffic) -> Amount:
+    """Return how many rows memory reads, changes and writes; what has no place while gradients are added up goes more often."""
+    if s.policy.row_dedup == "off":
+        return np.sign(t.rows) * t.lookups
+    return t.rows if spread_by_gpu(s) else t.rows + t.again
+
+
+def spread_by_gpu(s: Scenario) -> bool:
+    """Return whether the GPU makes rows' gradients of the pooled ones: always without near-data compute."""
+    return not s.machine.near_data_compute or s.policy.row_dedup == "gpu"
