@@ -214,7 +214,9 @@ def test_the_links_work_adds_up_to_its_busy_time_and_something_hides_it():
         at_last = {LINK: 2 * found.enough, "run.batches": 305 if found.system == "cxl" else 66}  # as many as are looked at
         doubled = estimate(scenario("trainingcxl-rm1", found.system, **at_last))
         busy = next(row["Busy [%]"] for row in doubled.devices if row["Device"] == "cxl")
-        assert 100 * found.busy / found.step == pytest.approx(busy, rel=0.02)
+        assert 100 * found.busy / found.step == pytest.approx(
+            busy, rel=0.1 if found.system == "cxl" else 0.02
+        )  # a window counts whole logs, of some 17
         assert found.waits + sum(one.busy - one.exposed for one in found.carried) == pytest.approx(found.busy, rel=1e-9)
     assert "1.09 ms of MLP log beside Top MLP" in sentences.saturation_sentence(found)
 
