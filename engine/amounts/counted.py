@@ -16,7 +16,7 @@ from ..caches.inclusive_lru import no_rows, serve
 from ..caches.replay import served, warm
 from ..caches.row_index import with_room
 from ..caches.stack_distance import MOST_LOOKUPS, Distances, distances, moved
-from ..caches.warm_start import before
+from ..caches.warm_start import before, stays
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
 from ..registry import load
@@ -155,7 +155,7 @@ def finder(s: Scenario, cached: tuple[float, float], recorded: bool) -> Finder:
     dense = placement(s, cached[0] * row_bytes(s))
     layout, below, held = bag_layout(s.model, s.data.batch_size), tuple(sorted(dense.below)), no_rows(cached)
     guess = (
-        before(s, below, cached)
+        before(s, below, stays(s, below, cached))
         if below and s.policy.warm_caches and not recorded
         else lambda _, fresh: np.full(len(fresh), LEVELS - 2)
     )

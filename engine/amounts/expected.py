@@ -1,7 +1,10 @@
 """Traffic of a steady batch, expected from the popularity instead of counted from ids."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from ..core.arrays import Floats
 from ..core.memo import remembered
 from ..registry import load
 from ..scenario.scenario import Scenario
@@ -13,10 +16,37 @@ from ..workload.accesses import expected
 from ..workload.expected_cache import NOTHING, expected_moves, popular_share
 from ..workload.repeats import expected_again
 
+RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
 
-def expected_traffic(s: Scenario, batches: int) -> Traffic:
-    """Return so many batches of the steady state's expected accesses."""
-    return repeated(expected_amounts(s, s.system), batches)
+
+def expected_traffic(s: Scenario, system: str, batches: int) -> Traffic:
+    """Return so many batches from the start of a run, by the steady state's expected accesses."""
+    return dealt(expected_amounts(s, system), s.data.batch_size, batches)
+
+
+def dealt(one: Traffic, samples: int, batches: int) -> Traffic:
+    """Return batches of `samples` like an expected `one`; the first has no batch before it.
+
+    Where a cache rarely misses, or few samples are popular, some batches have none, and ask nobody: as many as chance lets.
+    """
+    found, first = repeated(one, batches), np.arange(batches) == 0
+    missing, meeting = _share(float(one.misses[0]), batches), _share(float(one.popular[0]) * samples, batches)
+    return replace(
+        found,
+        raw_share=np.where(first, 0.0, found.raw_share),
+        cold=np.where(first, found.rows, found.cold),
+        popular=np.minimum(found.popular * meeting, 1.0),
+        **{name: getattr(found, name) * missing for name in ("misses", "evicted", "missed", "refused")},
+    )
+
+
+def _share(expected: float, batches: int) -> Floats:
+    """Return for each batch how much of a Poisson mean it has: nothing, or all that fell to the batches with nothing too."""
+    if not 0 < expected < RARE:
+        return np.ones(batches)
+    some = -np.expm1(-expected)
+    share: Floats = np.diff(np.floor(some * np.arange(batches + 1))) / some
+    return share
 
 
 @remembered()

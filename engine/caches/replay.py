@@ -11,6 +11,7 @@ from ..errors import CannotRun
 from ..scenario.scenario import Scenario
 from ..systems.capacity import too_small
 from ..systems.system import Cache, cache_policy
+from ..workload.accesses import lookups
 from ..workload.source import Source
 from . import batch_cache
 from .batch_cache import CacheMoves
@@ -18,11 +19,11 @@ from .inclusive_lru import no_rows
 from .inclusive_lru import serve as use
 from .policies import lfu, lru, set_associative, set_associative_lfu
 from .row_index import COUNTS, with_room
-from .warm_start import before
+from .warm_start import before, stays
 
 Server = Callable[[int, Ints], CacheMoves]
 NOTHING = CacheMoves(0, 0, 0, 0)
-RECENT = ("lru", "lru in sets")
+RECENT = ("lru", "lru in sets", "look-ahead")  # what they hold follows from when rows were last used
 # Policies whose cache is empty at first, and that count what a batch did.
 BY_COUNTS: Mapping[str, ModuleType] = {"lru": lru, "lru in sets": set_associative, "lfu in sets": set_associative_lfu}
 PRELOADED = 0.7  # of the cache, by frequency, before the first batch (hpcaitech/CachedEmbedding)
@@ -35,7 +36,7 @@ def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[C
     """
     serve, at_once, capacity = _server(s, cache, given, batches), cache.at_once(s), int(cache.rows(s))
     if warm(s, cache) and not given.digest and cache_policy(s, cache) in RECENT:
-        serve = _warmed(s, serve, capacity, at_once)
+        serve = _warmed(s, cache, serve, at_once)
     for n in range(batches):
         if n % at_once:
             yield NOTHING
@@ -49,12 +50,15 @@ def served(s: Scenario, cache: Cache, given: Source, batches: int) -> Iterator[C
 
 def warm(s: Scenario, cache: Cache) -> bool:
     """Return whether a full run of the generator begins with the cache as long training has filled it; counts in sets cannot."""
-    return s.policy.warm_caches and cache.warm and not (cache.in_sets and s.policy.cache_policy == "lfu")
+    return s.policy.warm_caches and not (cache.in_sets and s.policy.cache_policy == "lfu")
 
 
-def _warmed(s: Scenario, serve: Server, capacity: int, at_once: int) -> Server:
+def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
     """Let rows that were held before the run come in just before their first batch; every miss then pushes one out."""
-    guess, known = before(s, tuple(range(s.model.num_tables)), (float(capacity),), at_once), no_rows(())
+    every, known = tuple(range(s.model.num_tables)), no_rows(())
+    ahead = cache_policy(s, cache) == "look-ahead"
+    times = (s.policy.look_ahead_batches * float(lookups(s).sum()),) if ahead else stays(s, every, (float(int(cache.rows(s))),))
+    guess = before(s, every, times, at_once)
 
     def begun(n: int, ids: Ints) -> CacheMoves:
         nonlocal known

@@ -19,18 +19,24 @@ from ..workload.spectrum import id_space
 Guess = Callable[[int, Ints], Ints]
 
 
-def before(s: Scenario, below: Sequence[int], cached: tuple[float, ...], at_once: int = 1) -> Guess:
+def stays(s: Scenario, below: Sequence[int], cached: tuple[float, ...]) -> tuple[float, ...]:
+    """Return for how many lookups of some tables each of nested LRU caches of so many rows keeps one that is not used."""
+    laws, pooling = popularities(s), per_table(s.model, "pooling")
+    space = id_space(tuple(laws[t] for t in below), tuple(pooling[t] for t in below))
+    every, larger = float(space.rows.sum()), np.maximum.accumulate(cached)
+    times = [float(stay(space, rows, s.data.locality)) if rows < every else np.inf for rows in larger]
+    return tuple(time if rows >= 1 else 0.0 for time, rows in zip(times, cached, strict=True))
+
+
+def before(s: Scenario, below: Sequence[int], times: tuple[float, ...], at_once: int = 1) -> Guess:
     """Return what says in which of the caches over some tables rows are that were used before the run alone.
 
-    Of the uses of a row unused for t lookups, those of one unused even for the longer time T that a memory keeps its rows
+    Of the uses of a row unused for t lookups, those of one unused even for the longer one of `times` T that a memory keeps it
     miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch.
     """
-    laws, pooling = popularities(s), np.array(per_table(s.model, "pooling"), dtype=np.float64)
-    space, locality = id_space(tuple(laws[t] for t in below), tuple(int(pooling[t]) for t in below)), s.data.locality
-    batch, every = float(lookups(s)[list(below)].sum()), float(space.rows.sum())
+    pooling, locality = np.array(per_table(s.model, "pooling"), dtype=np.float64), s.data.locality
+    batch = float(lookups(s)[list(below)].sum())
     served = at_once * batch
-    times = [float(stay(space, rows, locality)) if rows < every else np.inf for rows in np.maximum.accumulate(cached)]
-    times = [time if rows >= 1 else 0.0 for time, rows in zip(times, cached, strict=True)]
     first, prepared = offsets(s.model), prepare(recipe(s))
     parts = [law(prepared, t)[1:] for t in below]
 

@@ -8,7 +8,7 @@ from ..errors import BadInput
 from ..scenario.presets import preset, preset_names
 from ..validation.accepted import accept, read, worse
 from ..validation.scoreboard import NEAR, PublishedNumber, by_family, scores
-from ..validation.validate import ClaimVerdict, Gap, gaps, validate
+from ..validation.validate import ClaimVerdict, Gap, gaps, pairs, validate
 from . import output
 from .parser import Subparsers
 
@@ -20,7 +20,9 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("validate", help="compare with published values")
     parser.add_argument("names", nargs="*", metavar="NAME", help="presets; without any, all that make claims")
     parser.add_argument("--json", metavar="FILE", help="write the claims as JSON; - for standard output")
-    parser.add_argument("--gaps", action="store_true", help="compare estimates with full runs instead, for every preset")
+    parser.add_argument(
+        "--gaps", action="store_true", help="compare estimates with full runs instead: every system and several lengths; minutes"
+    )
     parser.add_argument("--accept", metavar="REASON", help="write the accepted record anew; refused where something got worse")
     parser.set_defaults(call=call)
 
@@ -33,7 +35,8 @@ def call(arguments: argparse.Namespace) -> int:
     for name in arguments.names:
         preset(name)  # raises for one that is not known, before the first of them is run
     if arguments.gaps:  # facts about the estimate, which fail nothing
-        apart = [gap for name in arguments.names or preset_names() for gap in gaps(name)]
+        chosen = [(name, *pair) for name in arguments.names or preset_names() for pair in pairs(name)]
+        apart = [gap for one in chosen for gap in gaps(*one)]
         output.write_json_or(arguments.json, [gap.as_json() for gap in apart], gap_table(apart))
         return 0
     verdicts = validate(arguments.names)
@@ -58,11 +61,13 @@ def scoreboard(found: Sequence[PublishedNumber]) -> str:
 
 
 def gap_table(found: Sequence[Gap]) -> str:
-    """Write the gaps for people: preset, system, result, estimate, full run, how much more the estimate says."""
-    lines = [f"{'preset':17} {'system':7} {'batches':>7}  {'result':20} {'estimate':>9} {'full run':>9} {'gap':>9}"]
+    """Write the gaps for people: preset, system, result, estimate, full run, how much more the estimate says, its error bar."""
+    lines = [
+        f"{'preset':23} {'system':16} {'batches':>7}  {'result':20} {'estimate':>9} {'full run':>9} {'gap':>9} {'error bar':>11}"
+    ]
     for gap in found:
-        row = f"{gap.preset:17} {gap.system:7} {gap.batches:>7}  {gap.metric:20} {gap.estimate:>9.4g} {gap.full:>9.4g}"
-        lines.append(f"{row} {gap.percent:>+7.2f} %")
+        row = f"{gap.preset:23} {gap.system:16} {gap.batches:>7}  {gap.metric:20} {gap.estimate:>9.4g} {gap.full:>9.4g}"
+        lines.append(f"{row} {gap.percent:>+7.2f} % +-{gap.error_bar:>7.2f} %")
     return "\n".join(lines) + "\n"
 
 

@@ -36,7 +36,7 @@ class PowerLossDetail:
 def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail:
     """Lose power when `share` of a steady-state batch has passed; raises CannotRun for a scenario that does not fit."""
     calm = ready(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False), faults=Faults()))
-    amounts = expected_traffic(calm.scenario, BATCHES)
+    amounts = expected_traffic(calm.scenario, calm.scenario.system, BATCHES)
     ends = schedule(calm, amounts).batch_ends
     step = float(ends[STRUCK] - ends[STRUCK - 1])
     faults = Faults(

@@ -14,8 +14,9 @@ from ..core.work import Stream
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..schedule.machine import LONGEST, expected_line, machine_of, ready
+from ..schedule.machine import expected_line, machine_of, ready
 from ..schedule.timeline import Timeline
+from ..schedule.window import LONGEST
 from ..systems.capacity import fit
 from ..systems.traffic import mlp_bytes
 from ..units import GB
@@ -29,6 +30,7 @@ UNLIMITED = int(KNOBS[BOUND].high or 0)
 SLOWEST, FASTEST, SLOWER, POINTS = 0.1, 400.0, 100.0, 13  # GB/s; PMEM's curve goes this much below the present rate
 HUNDRED = 100
 FEW = 32  # batches show the steady state of a run in which nobody waits for the log
+ENDLESS = 10**6  # batches: a run's ends are then nothing beside it
 MOST_SEEN = LONGEST - 2  # the largest bound whose waits an estimate is long enough to see
 
 
@@ -101,11 +103,15 @@ def relaxation(scenario: Scenario) -> Relaxation:
 
 
 def relaxable(scenario: Scenario) -> Scenario:
-    """Return the scenario under system cxl: PMEM capacity settled, links of several expanders joined into one to be moved."""
+    """Return the scenario under system cxl: PMEM capacity settled, links of several expanders joined into one to be moved.
+
+    It trains without end, since a short run ends before a log is waited for.
+    """
     relaxed = asked_of_cxl(scenario)[1] and scenario.model.optimizer == "sgd"
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: relaxed})
     settled = fit(base).scenario
-    return with_values(settled, {LINK: min(joint_rate(settled.machine) / GB, WIDEST), "machine.num_expanders": 1})
+    link = min(joint_rate(settled.machine) / GB, WIDEST)
+    return with_values(settled, {LINK: link, "machine.num_expanders": 1, "run.batches": ENDLESS})
 
 
 def ends(base: Scenario) -> dict[str, float]:

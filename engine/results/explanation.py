@@ -25,7 +25,7 @@ ESTIMATED = "estimated from expected accesses, without faults"
 IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not from the start
 AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN_RECOVERY)
 LISTED = attrgetter(*AT)
-LATEST, FILL, MOST_STRIKES = 1.05, 2, 1000  # an estimate may be short by 5 % and by filling the pipeline, in batches
+LATEST, MOST_STRIKES = 1.05, 1000  # an estimate may be short by 5 %
 
 
 def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
@@ -98,14 +98,14 @@ def rounded_up(asked: Scenario, machine: Machine) -> tuple[str, ...]:
     )
 
 
-def too_late(asked: Scenario, elapsed: float, step: float) -> tuple[str, ...]:
+def too_late(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return a sentence for each list of instants that an estimate of these seconds shows to be after the run's end.
 
     The end is taken late: an estimate can be short, and what a stop costs beside its outage is at most known.
     """
     if not any(LISTED(asked)):
         return ()
-    end = LATEST * (elapsed + FILL * step)
+    end = LATEST * elapsed
     for count, strike in enumerate(strikes(asked)):
         if strike.at >= end:
             break

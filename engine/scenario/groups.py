@@ -85,7 +85,7 @@ class Policy:
     warm_caches: bool = knob(
         True,
         "Warm caches",
-        "A full run begins with caches as long training fills them (not with counts in sets, nor under ssd); off: they fill.",
+        "A full run begins with caches as long training fills them (not with counts in sets); off: they fill.",
         acts="memories",
     )
     prefetch_batches: int = knob(

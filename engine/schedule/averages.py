@@ -14,30 +14,36 @@ from .kernels.template import (
     GATE_ON,
     NEWEST,
     NOBODY,
+    ONCE,
     OVERFLOW,
     Accounts,
     Averages,
     Past,
     ScheduleState,
+    Stretch,
     Taken,
     Template,
     begin,
     expose,
     stretches,
 )
-from .kernels.totals import ENERGY, SECONDS, STORED, Sums, Totals, empty_totals, sums_of, total
+from .kernels.totals import ENERGY, SECONDS, STORED, Sums, Totals, empty_totals, logged, sums_of, total
 
 ENOUGH, WORTHWHILE = 8, 0.1  # machines to follow an order; share of them for which another is worth finding
 BUSY, EXPOSED, JOULES = range(3)
 
 
 class Inputs(NamedTuple):
-    """What P machines with one plan are given: the kind of each batch, the accounts of demands, what these take, and its sums."""
+    """What P machines with one plan are given: the kind of each batch, the accounts of demands, what these take, and its sums.
+
+    The `stretch` is what is repeated in the run that the batches show.
+    """
 
     kind: Ints
     accounts: Accounts
     taken: Taken
     sums: Sums
+    stretch: Stretch
 
 
 def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
@@ -49,7 +55,7 @@ def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Average
     return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, written, media, stale)
 
 
-def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals) -> Averages:
+def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, whole: Totals, stretch: Stretch = ONCE) -> Averages:
     """Schedule and average P machines, and total `whole` runs if there is room for them.
 
     Of the template, durations count only by their shape, (N, K). Batches of which few are like the one before do not repeat
@@ -57,7 +63,7 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     """
     points, devices = taken.busy_watts.shape
     found = empty_averages(points, template.durations.shape[1], devices, accounts.cells)
-    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, len(whole.makespan) > 0))
+    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, len(whole.makespan) > 0, stretch), stretch)
     alike, todo, state = stretches(kind), np.arange(points), begin(template)
     repeats = 2 * alike[-1] <= len(kind)
     template = template._replace(alike=alike if repeats else np.arange(len(kind)))
@@ -71,12 +77,14 @@ def observe(template: Template, kind: Ints, accounts: Accounts, taken: Taken, wh
     return found
 
 
-def schedule_alone(template: Template, kind: Ints, accounts: Accounts, taken: Taken) -> tuple[ScheduleState, Averages]:
+def schedule_alone(
+    template: Template, kind: Ints, accounts: Accounts, taken: Taken, stretch: Stretch = ONCE
+) -> tuple[ScheduleState, Averages]:
     """Schedule and average the first of the machines, and keep its schedule; durations count by their shape and stretches."""
     shape, state = template.durations.shape, begin(template)
     found = empty_averages(1, shape[1], taken.busy_watts.shape[1], accounts.cells)
-    inputs, untotalled = Inputs(kind, accounts, taken, sums_of(taken, kind, False)), empty_totals(0, shape, accounts.cells)
-    _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, untotalled)
+    inputs = Inputs(kind, accounts, taken, sums_of(taken, kind, False, stretch), stretch)
+    _events(template, state, np.zeros(1, dtype=np.int64), inputs, found, empty_totals(0, shape, accounts.cells))
     return state, found
 
 
@@ -97,9 +105,9 @@ def _observe(
         failed = advance(graph, state, past)
         if failed:
             return int(failed)
-        _enter_window(graph, state, inputs.accounts, inputs.taken, inputs.sums, p, averages)
+        _enter_window(graph, state, inputs, p, averages)
         if len(totals.makespan) > 0:
-            total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.sums, p, totals)
+            total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.sums, inputs.stretch, p, totals)
     return 0
 
 
@@ -121,10 +129,10 @@ def _follow(
         mine = machines[first : first + LANES]
         follow(order, inputs.kind, inputs.accounts, inputs.taken, mine, lanes)
         for lane in range(len(mine)):
-            if exact(lanes, lane) and enter_lane(order, place, lanes, lane, mine[lane], averages, totals):
+            if exact(lanes, lane) and enter_lane(order, place, lanes, lane, inputs.stretch, mine[lane], averages, totals):
                 held[first + lane] = True
                 average(inputs.accounts, inputs.taken, inputs.sums, NOBODY, 1.0, mine[lane], averages)
-                total_lane(order, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, mine[lane], totals)
+                total_lane(order, lanes, lane, inputs.accounts, inputs.taken, inputs.sums, inputs.stretch, mine[lane], totals)
 
 
 @inner
@@ -150,25 +158,35 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
 
 
 @inner
-def _enter_window(
-    graph: Template, state: ScheduleState, accounts: Accounts, taken: Taken, sums: Sums, p: int, averages: Averages
-) -> None:
-    """Enter what a machine's schedule took on average, over the batches after the first two."""
-    batches, width, stale, ran = len(state.stale), len(graph.tasks), 0, 0
-    seen = batches - 2 if batches > 2 else batches
+def _enter_window(graph: Template, state: ScheduleState, inputs: Inputs, p: int, averages: Averages) -> None:
+    """Enter what a machine's schedule took on average, over the batches after the first two, and those that some stand for."""
+    batches, width, stale, ran, stretch = len(state.stale), len(graph.tasks), 0, 0.0, inputs.stretch
+    counted = batches - 2 if batches > 2 else batches
+    seen = counted + stretch.times * (stretch.last - stretch.first)
     last = _last(graph, state, batches - 1)
-    low = state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
-    averages.step[p] = (state.tasks[last].end - low) / seen
+    until, low = state.tasks[last].end, state.tasks[_last(graph, state, FIRST + 1)].end if batches > 2 else 0.0
+    averages.step[p] = (until - low) / seen
     for k in range(width):
         averages.exposed[p, k] = 0.0  # a machine that left its order has entered something here
+    again, begun = _last(graph, state, stretch.last), state.tasks[_last(graph, state, stretch.first)].end
+    ended = state.tasks[again].end
+    if stretch.times > 0.0:
+        averages.step[p] += stretch.times * (ended - begun) / seen
+        expose(graph, state, again, begun, averages.exposed[p])
+        for k in range(width):
+            averages.exposed[p, k] *= stretch.times
     expose(graph, state, last, low, averages.exposed[p])
     for k in range(width):
         averages.exposed[p, k] /= seen
     for n in range(batches):
         stale = max(stale, state.stale[n])
-        ran += graph.roll >= 0 and n >= batches - seen and not np.isnan(state.tasks[n * width + graph.roll].end)
+        if graph.roll >= 0:
+            ran += n >= batches - counted and not np.isnan(state.tasks[n * width + graph.roll].end)
+        if graph.roll >= 0 and stretch.times > 0.0:
+            kind, accounts, taken = inputs.kind, inputs.accounts, inputs.taken
+            ran += stretch.times * logged(graph, state, kind, accounts, taken, p, n, begun, ended, until)
     averages.stale[p] = stale
-    average(accounts, taken, sums, graph.roll, ran / seen, p, averages)
+    average(inputs.accounts, inputs.taken, inputs.sums, graph.roll, ran / seen, p, averages)
 
 
 @inner

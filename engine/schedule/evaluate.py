@@ -17,7 +17,7 @@ from ..scenario.scenario import Scenario
 from ..systems.system import System, log_policy, named
 from ..systems.traffic import Traffic
 from .averages import EXPOSED, observe
-from .kernels.template import Averages
+from .kernels.template import ONCE, Averages, Stretch
 from .kernels.totals import Totals, empty_totals
 from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
 from .machine import Machine, machine_of, settle
@@ -96,14 +96,14 @@ def design_point(scenario: Scenario, planned: Callable[[Scenario, str], PlannedB
         return NotScheduled(scenario, error=error)
 
 
-def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic) -> PlannedBatches:
-    """Plan a system's `batches`, of which a report looks at the `amounts`."""
+def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic, stretch: Stretch = ONCE) -> PlannedBatches:
+    """Plan a system's `batches`, a `stretch` of which stands for more; a report looks at the `amounts`."""
     chosen: System = load("systems", system)
     devices = named(system, s.machine)
     policies = log_policy(s, chosen)
     graph = chosen.plan(s, policies, batches)
     check(graph, frozenset(devices), policies.log)
-    return PlannedBatches(amounts, laid_out(graph, devices, batches.batches))
+    return PlannedBatches(amounts, laid_out(graph, devices, batches.batches, stretch))
 
 
 def evaluate(
@@ -146,7 +146,7 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], what
         room = empty_totals(len(some) if what else 0, shape, len(layout.cells), what == TIMELINES)
         part = taken._replace(row=taken.row[some], busy_watts=taken.busy_watts[some], idle_watts=taken.idle_watts[some])
         back = np.searchsorted(some, same[mine])
-        seen = Averages._make(each[back] for each in observe(template, layout.kind, layout.accounts, part, room))
+        seen = Averages._make(each[back] for each in observe(template, layout.kind, layout.accounts, part, room, layout.stretch))
         whole = None
         if what:
             room = Totals._make(each[back] if len(each) else each for each in room)
@@ -160,8 +160,10 @@ def _whole(layout: PlanLayout, seen: Averages, room: Totals, lines: Iterable[Lin
     logs = [c for c, (stage, _) in enumerate(layout.cells) if stage == "Checkpoint"]
     exposed = seen.cells[:, logs, EXPOSED].sum(axis=1)
     ends = room.ends.copy()
-    ends[:, -1] = room.makespan
-    waits = np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)).sum(axis=1)
+    ends[:, -1] = room.makespan - layout.stretch.times * (ends[:, layout.stretch.last] - ends[:, layout.stretch.first])
+    often = np.ones(len(layout.kind))
+    often[layout.stretch.first + 1 : layout.stretch.last + 1] += layout.stretch.times
+    waits = (np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)) * often).sum(axis=1)
     busy, joules = np.zeros((2, len(layout.devices), len(ends)))
     kept = np.zeros(len(ends))
     for c, (stage, name) in enumerate(layout.cells):

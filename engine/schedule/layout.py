@@ -14,7 +14,7 @@ from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
 from ..core.work import Work, written
 from ..hardware.device import Device, joules, seconds, stored
-from .kernels.template import TASK, Accounts, Taken, Template, stretches
+from .kernels.template import ONCE, TASK, Accounts, Stretch, Taken, Template, stretches
 
 MOST_COSTS = 1024
 
@@ -31,7 +31,8 @@ class Costs(NamedTuple):
 class PlanLayout:
     """The arrays of a plan; `cells` are the (stage, device) of the breakdown's rows, `mine` the demands of each device.
 
-    `written` (D, R) are bytes stored into persistent memory. `costs` remembers what devices took, by identity.
+    `written` (D, R) are bytes stored into persistent memory. The batches of `stretch` stand for more of them.
+    `costs` remembers what devices took, by identity.
     """
 
     graph: TaskGraph
@@ -43,6 +44,7 @@ class PlanLayout:
     cells: tuple[tuple[str, str], ...]
     mine: Mapping[str, Ints]
     written: Floats
+    stretch: Stretch = ONCE
     costs: dict[int, tuple[Device, Costs]] = field(default_factory=dict)
 
     def taken(self, machines: Sequence[Mapping[str, Device]]) -> Taken:
@@ -98,8 +100,8 @@ def by_kind(kinds: int, rows: list[Any]) -> Floats:
     return table
 
 
-def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int) -> PlanLayout:
-    """Lay out a plan of so many batches on the named devices."""
+def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = ONCE) -> PlanLayout:
+    """Lay out a plan of so many batches on the named devices; a `stretch` of them stands for more."""
     kind, example = _kinds(graph, batches)
     tasks = tuple(replace(task, demands=tuple(_of(example, batches, demand) for demand in task.demands)) for task in graph.tasks)
     accounts, cells = accounts_of(tasks, devices)
@@ -115,6 +117,7 @@ def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int) -> PlanLa
         cells=cells,
         mine={name: np.flatnonzero(accounts.device == v) for v, name in enumerate(devices)},
         written=by_kind(len(example), stores),
+        stretch=stretch,
     )
 
 

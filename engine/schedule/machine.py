@@ -20,8 +20,8 @@ from ..systems.capacity import Fit, fit
 from ..systems.system import LogPolicy, System, built, powered
 from ..systems.traffic import Traffic
 from .timeline import Slow, Timeline, timeline
+from .window import run_window, steady_window
 
-WINDOW, TURNS, LONGEST = 64, 3, 2048
 MOST_NODES = 128
 PATIENCE = 2  # nodes are added until this many times the best count has brought no more
 
@@ -98,17 +98,14 @@ def _settled(s: Scenario, system: str) -> tuple[Mapping[str, Any], tuple[str, ..
 
 def expected_line(m: Machine, batches: int | None = None) -> Timeline:
     """Schedule batches of expected accesses, as many as the steady state takes; the scenario must fit its machine."""
-    return schedule(m, expected_traffic(m.scenario, batches or window(m.log_policy)))
+    return schedule(m, expected_traffic(m.scenario, m.scenario.system, batches or steady_window(m.log_policy)))
 
 
-def window(log_policy: LogPolicy) -> int:
-    """Return how many batches show the steady state: two to begin with, then whole turns of bound + 1 batches.
-
-    A log that cannot keep up makes somebody wait once in a turn; a run of fewer turns may end before the first wait.
-    """
-    turn = log_policy.mlp_staleness_bound + 1
-    turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
-    return 2 + min(turns * turn, LONGEST)
+def run_line(m: Machine) -> Timeline:
+    """Schedule what shows the scenario's run by expected accesses: its averages are those of an estimate."""
+    batches, stretch = run_window(m.log_policy, m.scenario.run.batches)
+    traffic = expected_traffic(m.scenario, m.scenario.system, batches)
+    return timeline(m.system.plan(m.scenario, m.log_policy, traffic), m.devices, batches, stretch=stretch)
 
 
 def on(scenario: Scenario, count: int) -> Scenario:
@@ -140,7 +137,7 @@ def _sized(scenario: Scenario) -> Fit:
 
     def reached(count: int) -> float:
         m = machine_of(fit(on(scenario, count)).scenario)
-        return float(scenario.data.batch_size / expected_line(m).steady.step)
+        return float(scenario.data.batch_size / run_line(m).steady.step)
 
     low, high, best, fastest = first - 1, first, first, 0.0
     while high <= min(most, PATIENCE * best + 1):

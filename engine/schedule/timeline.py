@@ -11,7 +11,7 @@ from ..core.arrays import Flags, Floats, Ints, Number
 from ..core.graph import TaskGraph
 from ..hardware.device import Device
 from .averages import schedule_alone
-from .kernels.template import Averages, ScheduleState, Taken, Template
+from .kernels.template import ONCE, Averages, ScheduleState, Stretch, Taken, Template
 from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
 from .steady_state import Steady, steady_of
 
@@ -108,13 +108,19 @@ class Slow(NamedTuple):
 
 
 def timeline(
-    graph: TaskGraph, devices: Mapping[str, Device], batches: int, like: Timeline | None = None, slow: Slow | None = None
+    graph: TaskGraph,
+    devices: Mapping[str, Device],
+    batches: int,
+    like: Timeline | None = None,
+    slow: Slow | None = None,
+    stretch: Stretch = ONCE,
 ) -> Timeline:
     """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch.
 
-    A rolling log queues at its slowest device, in part of a run where it does in the whole one, `like`.
+    A rolling log queues at its slowest device, in part of a run where it does in the whole one, `like`. In its averages, a
+    `stretch` of batches stands for more.
     """
-    layout = laid_out(graph, tuple(devices), batches)
+    layout = laid_out(graph, tuple(devices), batches, stretch)
     taken, kind = layout.taken([devices]), layout.kind
     queue = like.log_queue if like else int(layout.log_queues_at(taken)[0])
     if slow:
@@ -125,7 +131,7 @@ def timeline(
     np.maximum.at(lasting, layout.accounts.task, taken.seconds[taken.row[0]])
     graph = with_log_queued_at(layout.graph, queue)
     template = template_of(graph, np.ascontiguousarray(lasting.T[kind]))
-    state, averages = schedule_alone(template, kind, layout.accounts, taken)
+    state, averages = schedule_alone(template, kind, layout.accounts, taken, stretch)
     start, end = (state.tasks[what].reshape(template.durations.shape) for what in ("start", "end"))
     return Timeline(graph, template, start, end, layout, taken, kind, queue, state, averages)
 

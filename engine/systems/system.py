@@ -58,8 +58,7 @@ class Cache:
     """The rows that a system keeps near: by which policy, how many over all tables, and which `others` can be chosen.
 
     `at_once` batches are fetched together, on their union. The rows of `window` batches must be held together; with 0,
-    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32. `warm`: a full run
-    may begin as after long training.
+    rows that do not fit are used without being kept. `in_sets`: a row may only stand in one set of 32.
     """
 
     policy: str
@@ -68,7 +67,6 @@ class Cache:
     at_once: Callable[[Scenario], int] = lambda s: 1
     window: Callable[[Scenario], int] = lambda s: 0
     in_sets: bool = False
-    warm: bool = False
 
 
 @dataclass(frozen=True)

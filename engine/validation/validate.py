@@ -5,7 +5,7 @@ baseline system. Claims without a published value are predictions; they cannot f
 here too: every preset both ways, timing alone, as weights never change a time.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from statistics import fmean, geometric_mean
@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 from ..core.graph import STAGES
 from ..errors import BadFile, CannotRun
 from ..estimate import estimate
+from ..estimates import estimates
+from ..registry import names
 from ..results.result import Result
 from ..scenario.presets import preset, preset_names
-from ..scenario.scenario import Scenario, values, with_values
+from ..scenario.scenario import Scenario, per_table, values, with_values
 from ..simulate import simulate
+from .chance import METRICS, error_bar
 from .claims import FORMS, Claim, Knobs, claims
 
 
@@ -156,13 +159,17 @@ def _run(scenario: Scenario, estimated: bool) -> Result:
     return estimate(scenario) if estimated else simulate(scenario)
 
 
-METRICS = ("Step time [ms]", "Energy per batch [J]")
+# What the gaps are taken over, beside each preset's own system and length.
+LENGTHS, MOST_LOOKUPS = (3, 10, 60, 200), 10_000_000
 TIMING = {"run.training": False, "faults.power_loss_at_seconds": (), "faults.power_loss_mtbf_hours": None}
 
 
 @dataclass(frozen=True)
 class Gap:
-    """One result of a preset, as estimated and as a full run of so many batches measured it."""
+    """One result of a preset, as estimated and as a full run of so many batches measured it.
+
+    The run may be `error_bar` percent from the estimate by chance.
+    """
 
     preset: str
     system: str
@@ -170,6 +177,7 @@ class Gap:
     metric: str
     estimate: float
     full: float
+    error_bar: float
 
     @property
     def percent(self) -> float:
@@ -181,13 +189,27 @@ class Gap:
         return {**asdict(self), "gap_percent": self.percent}
 
 
-def gaps(name: str) -> tuple[Gap, ...]:
-    """Run a preset without faults and training, and return how far its estimate is off; raises CannotRun."""
-    scenario = with_values(preset(name).scenario, TIMING)
+def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:
+    """Run a preset without faults and training, and return how far its estimate is off; raises CannotRun.
+
+    It has another system or length than its own where one is given.
+    """
+    own = preset(name).scenario
+    scenario = with_values(own, {**TIMING, "system": system or own.system, "run.batches": batches or own.run.batches})
     guess, run = estimate(scenario), simulate(scenario)
     for result in (guess, run):
         if not result.ran:
-            raise CannotRun(f"presets/{name}.toml cannot run: {result.outcome}")
-    pairs = ((metric, guess.results[metric], run.results[metric]) for metric in METRICS)
-    batches = scenario.run.batches
-    return tuple(Gap(name, scenario.system, batches, metric, a, b) for metric, a, b in pairs if a is not None and b)
+            raise CannotRun(f"presets/{name}.toml with system={scenario.system} cannot run: {result.outcome}")
+    bars = error_bar(scenario)
+    pairs = ((metric, guess.results[metric], run.results[metric], bars[metric]) for metric in METRICS)
+    return tuple(Gap(name, scenario.system, scenario.run.batches, what, a, b, bar) for what, a, b, bar in pairs if a and b)
+
+
+def pairs(name: str) -> Iterator[tuple[str, int]]:
+    """Yield every system that can run a preset, with each of the lengths that are counted in seconds, and its own one."""
+    own = preset(name).scenario
+    most = MOST_LOOKUPS / (own.data.batch_size * sum(per_table(own.model, "pooling")))
+    lengths = sorted({own.run.batches, *(length for length in LENGTHS if length <= most)})
+    for system in names("systems"):
+        (found,) = estimates([with_values(own, {"system": system})])
+        yield from ((system, length) for length in lengths if found.ran)

@@ -64,7 +64,7 @@ def draw(scenario: Scenario, result: Result) -> None:
     st.caption(
         f"{batches:,} batches, about {batches * step:.3g} s without outages. Click to drop a fault at the nearest batch's end."
     )
-    for told in too_late(scenario, batches * step, step):
+    for told in too_late(scenario, batches * step):
         st.warning(plain(told))
 
 

@@ -7,6 +7,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.store import forecast
 from engine.store.status import Status
+from engine.validation.chance import error_bar
 from pages.common import charts, downloads, runs, tables
 from pages.common.headline import STEP
 from pages.common.numbers import change, duration
@@ -82,7 +83,11 @@ def apart(estimate: Result, full: Result) -> str:
     guess, run = estimate.results.get(STEP), full.results.get(STEP)
     if not guess or not run:
         return ""
-    return f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {100 * abs(guess / run - 1):.2g} % apart."
+    bar = error_bar(full.scenario)[STEP]
+    return (
+        f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {100 * abs(guess / run - 1):.2g} % apart. "
+        f"The estimate's own error bar is ±{bar:.2g} %: what the chance in the ids of so many batches can do."
+    )
 
 
 def gap(estimate: Result, full: Result) -> pd.DataFrame:

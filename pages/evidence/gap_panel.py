@@ -12,7 +12,7 @@ from pages.common import downloads
 from pages.common.numbers import duration
 from pages.common.plain import plain
 
-FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f"}
+FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
 _DONE: dict[str, tuple[Gap, ...]] = {}
 
 
@@ -20,9 +20,9 @@ def draw() -> None:
     """Draw the button with its time, then, once every preset has been run both ways, the table and its worst row."""
     st.subheader("How far is the estimate from a full run?", anchor=False)
     st.caption(
-        "The estimate is of training without end, from expected accesses; a full run counts the ids of its own batches. Both are "
-        "compared without faults and weights, which change no step time. Where an MLP log falls behind, somebody waits once in "
-        "as many batches as it may be stale: a run of few such turns is faster than the estimate."
+        "The estimate schedules as many batches as the run has, from expected accesses; a full run counts the ids of its own "
+        "batches. Both are compared without faults and weights, which change no step time. What is left is chance: the error bar "
+        "is three standard deviations of what the batches of such a run ask for."
     )
     missing = [name for name in preset_names() if name not in _DONE]
     wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, validate.TIMING)) for name in missing))
@@ -62,6 +62,7 @@ def table(found: list[Gap]) -> pd.DataFrame:
                 "Estimate": gap.estimate,
                 "Full run": gap.full,
                 "Gap [%]": gap.percent,
+                "Error bar [%]": gap.error_bar,
             }
             for gap in found
         ]

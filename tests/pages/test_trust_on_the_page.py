@@ -12,6 +12,7 @@ from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
 from engine.systems.system import constants
+from engine.validation.chance import error_bar
 from engine.validation.validate import Gap
 from pages.common import address, downloads
 from pages.common.numbers import readable
@@ -104,13 +105,13 @@ def test_a_scenario_that_an_end_of_some_range_cannot_run_has_no_bands_and_still_
 def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
     result = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79})
     estimate = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.81})
-    said = "The full run took 4.79 ms a batch, the estimate said 4.81: 0.42 % apart."
-    assert training_panel.apart(estimate, result) == said
+    said = "The full run took 4.79 ms a batch, the estimate said 4.81: 0.42 % apart. The estimate's own error bar is ±"
+    assert training_panel.apart(estimate, result).startswith(f"{said}{error_bar(result.scenario)['Step time [ms]']:.2g} %")
     assert training_panel.apart(estimate, Result(preset("tiny").scenario, True, "", {})) == ""
 
 
 def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_gap(monkeypatch):
-    made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0) for n, name in enumerate(preset_names())}
+    made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0, 1.0) for n, name in enumerate(preset_names())}
     monkeypatch.setattr(gap_panel.validate, "gaps", lambda name: (made_up[name],))
     monkeypatch.setattr(gap_panel, "_DONE", {})
     app = AppTest.from_string("from pages.evidence import gap_panel\ngap_panel.draw()").run()

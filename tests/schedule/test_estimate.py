@@ -1,59 +1,77 @@
 """Does the instant estimate say what a full run then measures?"""
 
+from random import Random
+
 import pytest
 
+from engine.amounts.expected import expected_traffic
 from engine.errors import BadKnob
 from engine.estimate import estimate
+from engine.estimates import estimates
+from engine.registry import names
+from engine.scenario.presets import preset, preset_names
+from engine.scenario.scenario import per_table
 from engine.schedule.machine import schedule
-from engine.simulate import simulate
+from engine.schedule.timeline import worked
+from engine.validation.chance import error_bar
+from engine.validation.validate import gaps, pairs
 from tests.cases import each
-from tests.machines import PRESETS, SYSTEMS, counted, line, ready, scenario
+from tests.machines import line, ready, scenario
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
-SHORT = {"run.training": False, "run.batches": 30}
-SOON = {"run.training": False, "run.batches": 60, "policy.mlp_staleness_bound_batches": 4}
+LEAST = 0.5  # percent: beyond chance, batches that differ from each other make a run slower than equal ones
+DRAWN, MOST_DRAWN = 40, 2e6
 
 
-@each(("system", "knobs"), [*((s, SHORT) for s in SYSTEMS if s not in ("cxl", "ssd")), ("cxl", SOON)])
-@each("name", PRESETS, few=12)
-def test_an_estimate_is_within_5_percent_of_a_full_run(name, system, knobs):
-    asked = scenario(name, system, **knobs)
-    guess, run = estimate(asked).results, simulate(asked).results
-    assert guess[STEP] == pytest.approx(run[STEP], rel=0.05)
-    assert guess[JOULES] == pytest.approx(run[JOULES], rel=0.05)
+def within_its_error_bar(name, system, batches):
+    for gap in gaps(name, system, batches):
+        assert abs(gap.percent) <= gap.error_bar + LEAST, gap
 
 
-# From which batch on a cache is full or a bound of 100 bites, and how many batches are whole turns of waits.
-WARM = [
-    ("tiny", "ssd", 60, 40),
-    ("dlrm-kaggle", "ssd", 800, 400),
-    ("trainingcxl-rm4", "ssd", 200, 100),
-    ("optane-rm4", "cxl", 150, 202),
-]
+@pytest.mark.slow
+@pytest.mark.parametrize("name", preset_names())
+def test_every_estimate_is_its_full_run_but_for_chance_under_every_system_at_every_length(name):
+    for system, batches in pairs(name):
+        within_its_error_bar(name, system, batches)
 
 
-@each(("name", "system", "warm", "batches"), WARM)
-def test_an_estimate_is_within_5_percent_of_a_run_whose_cache_is_full_or_whose_mlp_log_is_late(name, system, warm, batches):
-    asked = scenario(name, system)
-    ends = schedule(ready(asked), counted(asked, warm + batches + 1)).batch_ends
-    measured = (ends[warm + batches] - ends[warm]) / batches
-    assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.05)
+def test_a_draw_of_estimates_are_their_full_runs_but_for_chance():
+    each_batch = {
+        name: preset(name).scenario.data.batch_size * sum(per_table(preset(name).scenario.model, "pooling"))
+        for name in preset_names()
+    }
+    every = [(name, system, batches) for name in preset_names() for system in names("systems") for batches in (1, 3, 10, 60, 300)]
+    held = [one for one in every if one[2] * each_batch[one[0]] < MOST_DRAWN and estimates([scenario(*one[:2])])[0].ran]
+    for one in Random(15).sample(held, DRAWN):
+        within_its_error_bar(*one)
+
+
+@each("system", names("systems"), few=6)
+@each("batches", [1, 2, 3, 7, 66, 67, 300])
+def test_an_estimate_of_a_run_is_all_its_equal_batches_scheduled_one_by_one(system, batches):
+    asked = scenario("dlrm-kaggle", system, **{"run.batches": batches, "policy.mlp_staleness_bound_batches": None})
+    m = ready(asked)
+    line = schedule(m, expected_traffic(m.scenario, system, batches))
+    found = estimate(asked).results
+    exact = 1e-9 if batches < 67 else 0.005  # a popular batch more or less among those that stand for others
+    assert found[STEP] == pytest.approx(1e3 * line.steady.step, rel=exact)
+    assert found["Elapsed [s]"] == pytest.approx(line.makespan, rel=exact)
+    joules = line.makespan * sum(device.idle_watts for device in m.devices.values()) + worked(line, line.makespan).joules.sum()
+    assert found["Energy [J]"] == pytest.approx(joules, rel=exact)
+    assert found[JOULES] == pytest.approx(line.steady.energy, rel=exact)
 
 
 @each("bound", [0, 1, 5, 100, 700])
-def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound):
-    asked = scenario("optane-rm4", "cxl", **{"policy.mlp_staleness_bound_batches": bound})
-    turn, ends = bound + 1, line(asked, 6 * (bound + 1) + 20).batch_ends
-    measured = (ends[10 + 5 * turn] - ends[10 + 3 * turn]) / (2 * turn)
-    assert estimate(asked).results[STEP] == pytest.approx(1e3 * measured, rel=0.01)
+@each("batches", [60, 500, 1000, 5000])
+def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound, batches):
+    asked = scenario("optane-rm4", "cxl", **{"policy.mlp_staleness_bound_batches": bound, "run.batches": batches})
+    assert estimate(asked).results[STEP] == pytest.approx(1e3 * line(asked, batches).steady.step, rel=0.002)
 
 
-@each("batches", [1, 7, 1000])
-def test_an_estimate_scales_its_steady_state_to_the_runs_batches(batches):
-    answer = estimate(scenario("tiny", "cxl-d", **{"run.batches": batches})).results
-    assert answer["Elapsed [s]"] == pytest.approx(batches * answer[STEP] / 1e3, rel=1e-12)
-    assert answer["Energy [J]"] == pytest.approx(batches * answer[JOULES], rel=1e-12)
-    assert answer["Throughput [samples/s]"] == pytest.approx(16e3 / answer[STEP], rel=1e-12)
+def test_the_error_bar_is_what_a_miss_more_in_few_batches_would_cost():
+    few, many = (error_bar(scenario("tiny", "bagpipe", **{"run.batches": batches}))[STEP] for batches in (30, 3000))
+    assert few > 5 * many > 0  # three deviations of some 4, and of some 400 misses
+    assert error_bar(scenario("tiny", "dram"))[STEP] < 1
 
 
 def test_an_estimate_leaves_faults_and_training_out_and_says_so():

@@ -20,7 +20,7 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.schedule.averages import schedule_alone
-from engine.schedule.machine import expected_line, machine_of, settle
+from engine.schedule.machine import expected_line, machine_of, run_line, settle
 from engine.schedule.timeline import timeline
 from engine.service import worker
 from engine.service.queue import open_points, turns
@@ -81,7 +81,7 @@ def test_an_estimate_is_the_average_of_its_timeline_simulated_batch_by_batch(nam
         assert not estimates([scenario])[0].ran
         return
     m = machine_of(settled.scenario)
-    line = expected_line(m)
+    line = run_line(m)
     line = replace(line, averages=batch_by_batch(line)[1])
     average, (found,) = line.steady, estimates([scenario])
     assert found.results[STEP] == pytest.approx(1e3 * average.step, rel=1e-9)
@@ -92,7 +92,7 @@ def test_an_estimate_is_the_average_of_its_timeline_simulated_batch_by_batch(nam
 def batch_by_batch(line):
     """Return the schedule and its averages without leaps: to it, no two batches are alike."""
     template = line.template._replace(alike=np.arange(len(line.kind)))
-    return schedule_alone(template, line.kind, line.layout.accounts, line.taken)
+    return schedule_alone(template, line.kind, line.layout.accounts, line.taken, line.layout.stretch)
 
 
 def same(leaping, plain):

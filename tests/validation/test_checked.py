@@ -7,10 +7,11 @@ import pytest
 
 from engine.__main__ import main
 from engine.estimate import estimate
-from engine.scenario.presets import preset, preset_names
+from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.validation import known_error as subject
+from engine.validation import validate
 from engine.validation.claims import Claim, claims
 from engine.validation.known_error import sentence
 from engine.validation.validate import METRICS, gaps
@@ -72,23 +73,22 @@ def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(n
     assert [gap.metric for gap in gaps(name)] == list(METRICS)
 
 
-SHORT = ("tiny", "dlrm-kaggle", "trainingcxl-rm2", "optane-rm4")
-
-
-@pytest.mark.parametrize(
-    "name", [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in preset_names()]
-)
-def test_every_preset_is_long_enough_for_its_estimate_to_be_within_5_percent_of_its_full_run(name):
-    assert {gap.metric: gap.percent for gap in gaps(name)}[STEP] == pytest.approx(0, abs=5)
-
-
-def test_the_command_lists_the_gaps_of_the_presets_asked_for(capsys):
+def test_the_command_lists_the_gaps_of_every_system_that_runs_the_presets_asked_for_at_every_length(capsys, monkeypatch):
+    monkeypatch.setattr(validate, "LENGTHS", (3, 10))
+    both = [(name, *pair) for name in ("tiny", "trainingcxl-rm4") for pair in validate.pairs(name)]
+    assert {length for name, _, length in both if name == "tiny"} == {3, 10, 40}
     assert main(["validate", "--gaps", "tiny", "trainingcxl-rm4"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + 2 * len(METRICS) and lines[1].startswith("tiny") and lines[-1].startswith("trainingcxl-rm4")
+    assert len(lines) == 1 + len(both) * len(METRICS) and lines[1].startswith("tiny") and lines[-1].startswith("trainingcxl-rm4")
     assert main(["validate", "--gaps", "tiny", "--json", "-"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["metric"] for row in rows] == list(METRICS) and set(rows[0]) > {"estimate", "full", "gap_percent", "batches"}
+    assert [(row["preset"], row["system"], row["batches"]) for row in rows[::2]] == [one for one in both if one[0] == "tiny"]
+    assert [row["metric"] for row in rows[:2]] == list(METRICS) and set(rows[0]) > {
+        "estimate",
+        "full",
+        "gap_percent",
+        "error_bar",
+    }
 
 
 def test_a_published_number_counts_for_machines_of_its_own_parts_alone(monkeypatch):

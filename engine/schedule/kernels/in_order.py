@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints
 from ...core.jit import inner
-from .template import FIRST, NOBODY, Accounts, Averages, ScheduleState, Taken, Template
+from .template import FIRST, NOBODY, Accounts, Averages, ScheduleState, Stretch, Taken, Template
 from .totals import Sums, Totals, enter
 
 LANES = 16  # machines at once; their times stand side by side
@@ -167,24 +167,32 @@ def _durations(accounts: Accounts, taken: Taken, machines: Ints, lasts: Floats) 
 
 
 @inner
-def enter_lane(order: Order, place: Ints, lanes: Lanes, lane: int, p: int, averages: Averages, totals: Totals) -> bool:
+def enter_lane(
+    order: Order, place: Ints, lanes: Lanes, lane: int, stretch: Stretch, p: int, averages: Averages, totals: Totals
+) -> bool:
     """Set what a lane's machine did when; returns False where its critical path is not certain."""
     width = len(order.server)
     last: Any = FIRST
-    batches, reached, low = len(order.flat) // width, 0.0, 0.0
-    seen = batches - 2 if batches > 2 else batches
+    again: Any = FIRST
+    batches, reached, low, begun = len(order.flat) // width, 0.0, 0.0, 0.0
+    seen = (batches - 2 if batches > 2 else batches) + stretch.times * (stretch.last - stretch.first)
     for n in range(batches):
         last = n * width
         for f in range(n * width, (n + 1) * width):
             last = f if lanes.end[f, lane] > lanes.end[last, lane] else last
         reached = max(reached, lanes.end[last, lane])
         low = lanes.end[last, lane] if n == 1 and batches > 2 else low
+        begun = lanes.end[last, lane] if n == stretch.first else begun
+        again = last if n == stretch.last else again
         if len(totals.makespan) > 0:
             totals.ends[p, n] = reached
-    averages.step[p] = (lanes.end[last, lane] - low) / seen
+    averages.step[p] = (lanes.end[last, lane] - low + stretch.times * (lanes.end[again, lane] - begun)) / seen
     for k in range(width):
         averages.exposed[p, k] = 0.0
-    tied = _walk(order, place, lanes, lane, last, low, averages.exposed[p])
+    tied = stretch.times > 0.0 and _walk(order, place, lanes, lane, again, begun, averages.exposed[p])
+    for k in range(width):
+        averages.exposed[p, k] *= stretch.times
+    tied = _walk(order, place, lanes, lane, last, low, averages.exposed[p]) or tied
     for k in range(width):
         averages.exposed[p, k] /= seen
     return bool(lanes.moved[lane] > 0.0 or not tied)
@@ -217,12 +225,13 @@ def _walk(order: Order, place: Ints, lanes: Lanes, lane: int, last: int, until: 
 
 @inner
 def total_lane(
-    order: Order, lanes: Lanes, lane: int, accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals
+    order: Order, lanes: Lanes, lane: int, accounts: Accounts, taken: Taken, sums: Sums, stretch: Stretch, p: int, totals: Totals
 ) -> None:
     """Total what a lane's machine took, and write its times, if there is room for them."""
     width = len(order.server)
     if len(totals.makespan) > 0:
         totals.makespan[p] = totals.ends[p, totals.ends.shape[1] - 1]
+        totals.makespan[p] += stretch.times * (totals.ends[p, stretch.last] - totals.ends[p, stretch.first])
         enter(accounts, taken, sums, p, totals, NOBODY)
     for i in range(len(order.flat) if len(totals.start) > 0 else 0):
         n, k = order.flat[i] // width, order.flat[i] % width

@@ -52,6 +52,17 @@ class Template(NamedTuple):
         return (whom[~later], self.followers[~later]), (whom[later], self.followers[later])
 
 
+class Stretch(NamedTuple):
+    """The batches after number `first` up to `last`: in the run that they are to show there are so many `times` more of them."""
+
+    first: int
+    last: int
+    times: float
+
+
+ONCE = Stretch(0, 0, 0.0)
+
+
 class ScheduleState(NamedTuple):
     """Everything that changes while the schedule advances: `tasks` (N * K,) of dtype RUN, `servers` (S,) of SERVER.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints
 from ...core.jit import entry, inner
-from .template import Accounts, ScheduleState, Taken, Template
+from .template import Accounts, ScheduleState, Stretch, Taken, Template
 
 SECONDS, ENERGY, STORED = range(3)
 
@@ -20,20 +20,21 @@ class Sums(NamedTuple):
     total_written: Floats
 
 
-def sums_of(taken: Taken, kind: Ints, whole: bool) -> Sums:
+def sums_of(taken: Taken, kind: Ints, whole: bool, stretch: Stretch) -> Sums:
     """Average what is taken over the batches after the first two and, if `whole`, total it over all of them."""
-    seen = len(kind) - 2 if len(kind) > 2 else len(kind)
-    weight = np.bincount(kind[len(kind) - seen :], minlength=taken.seconds.shape[1]) / seen
+    seen, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), taken.seconds.shape[1]
+    more = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
+    weight = (np.bincount(kind[len(kind) - seen :], minlength=kinds) + more) / (seen + more.sum())
     mean, total = np.zeros((2, 3, len(taken.seconds)))
     mean_written, total_written = np.zeros((2, len(taken.written)))
     for which, table in enumerate((taken.seconds, taken.joules, taken.stored)):
-        _sum(table, weight, kind, whole, mean[which], total[which])
-    _sum(taken.written, weight, kind, whole, mean_written, total_written)
+        _sum(table, weight, kind, whole, more, mean[which], total[which])
+    _sum(taken.written, weight, kind, whole, more, mean_written, total_written)
     return Sums(mean, mean_written, total, total_written)
 
 
 @entry
-def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, mean: Floats, total: Floats) -> None:
+def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, more: Floats, mean: Floats, total: Floats) -> None:
     for row in range(len(table)):
         some = 0.0
         for r in range(len(weight)):
@@ -41,6 +42,8 @@ def _sum(table: Floats, weight: Floats, kind: Ints, whole: bool, mean: Floats, t
         mean[row], some = some, 0.0
         for n in range(len(kind) if whole else 0):
             some += table[row, kind[n]]
+        for r in range(len(more) if whole else 0):
+            some += more[r] * table[row, r]
         total[row] = some
 
 
@@ -68,7 +71,15 @@ def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = 
 
 @inner
 def total(
-    graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals
+    graph: Template,
+    state: ScheduleState,
+    kind: Ints,
+    accounts: Accounts,
+    taken: Taken,
+    sums: Sums,
+    stretch: Stretch,
+    p: int,
+    totals: Totals,
 ) -> None:
     """Total a run that nothing cuts: all work is done whole, but for a rolling log that the end of the run leaves undone."""
     reached, lines, width = 0.0, len(totals.start) > 0, len(graph.tasks)
@@ -84,7 +95,8 @@ def total(
     enter(accounts, taken, sums, p, totals, graph.roll)
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
-            _enter_log(graph, state, kind, accounts, taken, p, d, totals)
+            _enter_log(graph, state, kind, accounts, taken, stretch, p, d, totals)
+    totals.makespan[p] += stretch.times * (totals.ends[p, stretch.last] - totals.ends[p, stretch.first])
 
 
 @inner
@@ -102,17 +114,50 @@ def enter(accounts: Accounts, taken: Taken, sums: Sums, p: int, totals: Totals, 
 
 @inner
 def _enter_log(
-    graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, taken: Taken, p: int, d: int, totals: Totals
+    graph: Template,
+    state: ScheduleState,
+    kind: Ints,
+    accounts: Accounts,
+    taken: Taken,
+    stretch: Stretch,
+    p: int,
+    d: int,
+    totals: Totals,
 ) -> None:
     busy, joules, row = 0.0, 0.0, taken.row[p, d]
     for n in range(len(kind)):
         r, share = kind[n], _done(graph, state, kind, accounts, taken, p, n, totals.makespan[p])
+        if stretch.times > 0.0:
+            low, high = totals.ends[p, stretch.first], totals.ends[p, stretch.last]
+            share += stretch.times * logged(graph, state, kind, accounts, taken, p, n, low, high, totals.makespan[p])
         busy += 0.0 if accounts.beside[d] else share * taken.seconds[row, r]
         joules += share * taken.joules[row, r]
         totals.written[p] += share * taken.written[d, r]
         totals.media[p] += share * taken.stored[row, r]
     totals.cells[p, accounts.cell[d], 0] += busy
     totals.cells[p, accounts.cell[d], 1] += joules + busy * taken.busy_watts[p, accounts.device[d]]
+
+
+@inner
+def logged(
+    graph: Template,
+    state: ScheduleState,
+    kind: Ints,
+    accounts: Accounts,
+    taken: Taken,
+    p: int,
+    n: int,
+    low: float,
+    high: float,
+    at: float,
+) -> Any:
+    """Return the share of batch n's log that falls between two instants, as if written evenly until its end, or until `at`."""
+    run = state.tasks[n * len(graph.tasks) + graph.roll]
+    end = run.end if run.end <= at else at
+    if not run.start < min(high, end) or end <= low:
+        return 0.0
+    share = (min(end, high) - max(run.start, low)) / (end - run.start)
+    return share * _done(graph, state, kind, accounts, taken, p, n, at)
 
 
 @inner

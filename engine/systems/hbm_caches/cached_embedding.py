@@ -68,7 +68,6 @@ SYSTEM = System(
         ("lru", "lfu"),
         lambda s: s.policy.prefetch_batches,
         lambda s: s.policy.prefetch_batches,
-        warm=True,
     ),
     places=places,
     constants=(BUFFERS,),

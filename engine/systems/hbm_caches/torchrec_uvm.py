@@ -69,7 +69,7 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,
-    cache=Cache("lru", cached_rows, ("lfu",), in_sets=True, warm=True),
+    cache=Cache("lru", cached_rows, ("lfu",), in_sets=True),
     places=places,
     cites=("pytorch/torchrec; pytorch/FBGEMM",),
 )

@@ -39,7 +39,7 @@ SYSTEM = System(
     plan=plan,
     family="Caches in HBM",
     baseline="all-hbm",
-    cache=Cache("lru", cached_rows, window=lambda s: WINDOW, warm=True),
+    cache=Cache("lru", cached_rows, window=lambda s: WINDOW),
     places=lambda s: {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s)},
     cites=("Kwon and Rhu, arXiv 2205.04702",),
     confidence="headline only",
