@@ -3,15 +3,18 @@
 import pandas as pd
 import streamlit as st
 
+from engine.core.arrays import Row
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.store import forecast
 from engine.store.status import Status
 from pages.common import charts, downloads, runs, tables
 from pages.common.headline import STEP
-from pages.common.numbers import change, duration
+from pages.common.numbers import change, duration, percent
 from pages.common.plain import plain
 from pages.design import tiles
+
+MOST_EVENTS = 8  # more have a box to scroll
 
 
 def draw(scenario: Scenario, estimate: Result) -> None:
@@ -51,7 +54,8 @@ def _finished(result: Result, estimate: Result) -> None:
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
-        downloads.show(pd.DataFrame(result.events))
+        with st.container(height=240 if len(result.events) > MOST_EVENTS else "content", border=False):
+            st.markdown("\n".join(map(happened, result.events)))
     st.markdown(f"**How far is the estimate from the full run?** {plain(apart(estimate, result))}")
     if result.events:
         st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
@@ -77,12 +81,18 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
         )
 
 
+def happened(event: Row) -> str:
+    """Return an event as a line of a list: when, in which batch, and what."""
+    what = f"{event['Kind']} at {event['Elapsed [s]']:,.6g} s, batch {event['Batch']:,}: {event['What']}"
+    return f"- {plain(what)}"
+
+
 def apart(estimate: Result, full: Result) -> str:
     """Return the sentence that compares the two step times, or "" where there is none."""
     guess, run = estimate.results.get(STEP), full.results.get(STEP)
     if not guess or not run:
         return ""
-    return f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {100 * abs(guess / run - 1):.2g} % apart."
+    return f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {percent(abs(guess / run - 1))} apart."
 
 
 def gap(estimate: Result, full: Result) -> pd.DataFrame:

@@ -106,6 +106,8 @@ def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
     estimate = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.81})
     said = "The full run took 4.79 ms a batch, the estimate said 4.81: 0.42 % apart."
     assert training_panel.apart(estimate, result) == said
+    noise = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79 * (1 + 2e-15)})
+    assert training_panel.apart(noise, result).endswith("the estimate said 4.79: 0 % apart.")
     assert training_panel.apart(estimate, Result(preset("tiny").scenario, True, "", {})) == ""
 
 
