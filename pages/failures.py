@@ -8,8 +8,9 @@ from pages.common.plain import plain
 from pages.failures import campaigns, close_up_panel, crash_viewer, effects_panel, fault_charts, fault_settings, fault_tables
 
 frame.guard()
-scenario = session.scenario()
+asked = session.scenario()
 address.bar("failures", crash=session.crash())
+scenario = campaigns.supposed(asked)
 try:
     refused = campaigns.too_many(scenario)
     with st.spinner("Training for weeks, once with every protection"):
@@ -25,6 +26,8 @@ st.header(plain(fault_tables.finding(found, scenario)), anchor=False)
 st.caption(plain(fault_tables.setting(found, scenario)))
 ratio = estimates.of(scenario).results.get("Effective training time ratio")
 st.caption(plain(fault_tables.under_own_log(found, scenario, ratio)))
+if scenario is not asked:
+    st.caption(plain(fault_tables.example(asked, scenario)))
 fault_settings.draw(scenario)
 chosen = found.of(scenario.policy.protection)
 if chosen.refused:
@@ -32,7 +35,7 @@ if chosen.refused:
 
 of = st.segmented_control("What of the campaign?", fault_tables.OF, default=fault_tables.OF[0], required=True, key="of")
 st.markdown(f"**Where the {of.lower()} goes** The same faults for every protection, {campaigns.SEEDS} seeds")
-shares = fault_tables.spent(found, of, scenario.policy.protection)
+shares = fault_tables.spent(found, of, scenario)
 st.vega_lite_chart(shares, fault_charts.spent(of), key="spent", alt=f"Share of {of.lower()} by protection and what it went into")
 for one in found.protected:
     if one.refused:
@@ -49,8 +52,6 @@ name = campaigns.curved(scenario)
 curve = campaigns.curve(scenario, name)
 if isinstance(curve, str):
     st.info(plain(curve))
-elif not found.hazards:
-    st.info("Without faults the best checkpoint is none; ask for faults above.")
 else:
     st.markdown(f"**{plain(fault_tables.on_periods(curve, found.of(name).title))}**")
     frame_of = fault_tables.periods(curve)

@@ -23,7 +23,8 @@ sweep = axes_panel.swept_or_error(scenario, axes, sample)
 how = axes_panel.how()
 good = not isinstance(sweep, EmberpoolError)
 link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample)) if good else ""
-st.session_state.setdefault(axes_panel.OPEN, not good or sweep_runs.status(sweep, how, link) is None)
+done = good and (sweep_runs.status(sweep, how, link) is not None or sweep_runs.at_once(sweep, how))
+st.session_state.setdefault(axes_panel.OPEN, not done)
 label = axes_panel.summary(sweep) if good else "What is swept"
 with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
     st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")

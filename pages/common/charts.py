@@ -221,6 +221,7 @@ def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
 def _outages(x: Spec) -> list[Spec]:
     """A rule at each event, and over each fault its number; near faults' numbers stand under each other."""
     colour = {"type": "nominal", "scale": {"domain": list(EVENTS), "range": list(EVENTS.values())}}
+    legend = {"orient": "top", "title": None, "columns": 2}  # half a page holds no more
     happened = {"field": "what", "title": "What happened"}
     tip = [{"field": "kind", "title": "Event"}, {"field": "elapsed", "title": "Simulated time [s]", "format": ".6~g"}, happened]
     rule = {
@@ -229,7 +230,7 @@ def _outages(x: Spec) -> list[Spec]:
             {"calculate": f"indexof({list(EVENTS)}, datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
         ],
         "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "strokeDash": [4, 3]},
-        "encoding": {"x": x, "color": {"field": "sort", **colour, "legend": {"orient": "top", "title": None}}, "tooltip": tip},
+        "encoding": {"x": x, "color": {"field": "sort", **colour, "legend": legend}, "tooltip": tip},
     }
     row = {"field": "row", "type": "quantitative", "scale": None}
     number = {

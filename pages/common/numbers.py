@@ -5,6 +5,7 @@ import re
 from engine.analysis.over_weeks import WEEKS
 from engine.results.metrics import metrics
 
+NOISE = 1e-6
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -41,8 +42,13 @@ def change(ours: float | None, other: float | None) -> str:
     ratio = ours / other
     if abs(ratio - 1) < 5e-4:
         return "same"
-    percent = (ratio - 1) * 100
-    return f"{ratio:.3g}×" if ratio >= 2 else f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
+    off = (ratio - 1) * 100
+    return f"{ratio:.3g}×" if ratio >= 2 else f"{off:+.0f} %" if abs(off) >= 10 else f"{off:+.2g} %"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent in two digits; less than a ten-thousandth of one is noise of rounding: "0 %"."""
+    return f"{float(f'{100 * share:.2g}') if abs(share) >= NOISE else 0:,.10g} %"
 
 
 def better(name: str) -> str:

@@ -12,7 +12,7 @@ from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profi
 from engine.scenario.scenario import Scenario
 from engine.workload.readers.criteo import CriteoFile, read
 from engine.workload.source import source
-from pages.common.numbers import readable, size
+from pages.common.numbers import percent, readable, size
 from pages.data import data_file
 
 MOST_LOOKUPS, MANY_LOOKUPS = 1_000_000, 8_000_000
@@ -61,10 +61,10 @@ def whence(found: Profile, file: bool) -> str:
     """Return where the numbers come from, and for counted ones what bounds their hits."""
     if not found.counted:
         return "Expected of the generator in its steady state, from the popularity and locality in the drawer's group Data."
-    first = 100 * (1 - float(found.hits[LRU][-1]))
+    first = 1 - float(found.hits[LRU][-1])
     origin = "of the data file, in its own order" if file else "drawn from the generator"
     return (
-        f"Counted in {found.counted} {origin}. {first:.2g} % of these lookups are the first of their row and miss in an LRU "
+        f"Counted in {found.counted} {origin}. {percent(first)} of these lookups are the first of their row and miss in an LRU "
         "cache of any size; longer counts have fewer. The hottest rows are those of these very lookups."
     )
 
@@ -132,8 +132,8 @@ def on_tables(found: Profile, share: float) -> str:
         whole = size(float(rows[small].sum()) * found.row_bytes)
         return f"{start}, {100 * part:.0f} % of the misses are in the {small.sum()} smallest tables; whole, they take {whole}"
     worst = int(lost.argmax())
-    among = 100 * lost[worst] / lost.sum() if lost.sum() > 0 else 0.0
-    misses = f"misses {100 * (1 - hits[worst]):.3g} % of its lookups: {among:.2g} % of all misses"
+    among = lost[worst] / lost.sum() if lost.sum() > 0 else 0.0
+    misses = f"misses {100 * (1 - hits[worst]):.3g} % of its lookups: {percent(among)} of all misses"
     return f"{start}, table {worst} ({readable(rows[worst])} rows) {misses}"
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from engine.core.arrays import Row
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.store import forecast
@@ -10,9 +11,11 @@ from engine.store.status import Status
 from engine.validation.chance import error_bar
 from pages.common import charts, downloads, runs, tables
 from pages.common.headline import STEP
-from pages.common.numbers import change, duration
+from pages.common.numbers import change, duration, percent
 from pages.common.plain import plain
 from pages.design import tiles
+
+MOST_EVENTS = 8  # more have a box to scroll
 
 
 def draw(scenario: Scenario, estimate: Result) -> None:
@@ -52,7 +55,8 @@ def _finished(result: Result, estimate: Result) -> None:
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
-        downloads.show(pd.DataFrame(result.events))
+        with st.container(height=240 if len(result.events) > MOST_EVENTS else "content", border=False):
+            st.markdown("\n".join(map(happened, result.events)))
     st.markdown(f"**How far is the estimate from the full run?** {plain(apart(estimate, result))}")
     if result.events:
         st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
@@ -78,6 +82,12 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
         )
 
 
+def happened(event: Row) -> str:
+    """Return an event as a line of a list: when, in which batch, and what."""
+    what = f"{event['Kind']} at {event['Elapsed [s]']:,.6g} s, batch {event['Batch']:,}: {event['What']}"
+    return f"- {plain(what)}"
+
+
 def apart(estimate: Result, full: Result) -> str:
     """Return the sentence that compares the two step times, or "" where there is none."""
     guess, run = estimate.results.get(STEP), full.results.get(STEP)
@@ -85,7 +95,7 @@ def apart(estimate: Result, full: Result) -> str:
         return ""
     bar = error_bar(full.scenario)[STEP]
     return (
-        f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {100 * abs(guess / run - 1):.2g} % apart. "
+        f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {percent(abs(guess / run - 1))} apart. "
         f"The estimate's own error bar is ±{bar:.2g} %: what the chance in the ids of so many batches can do."
     )
 

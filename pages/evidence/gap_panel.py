@@ -9,7 +9,7 @@ from engine.store import forecast
 from engine.validation import validate
 from engine.validation.validate import Gap
 from pages.common import downloads
-from pages.common.numbers import duration
+from pages.common.numbers import duration, percent
 from pages.common.plain import plain
 
 FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
@@ -45,7 +45,7 @@ def worst(found: list[Gap]) -> str:
     sizes = sorted(abs(gap.percent) for gap in found)
     most = max(found, key=lambda gap: abs(gap.percent))
     return (
-        f"Half of the estimates are within {sizes[len(sizes) // 2]:.2g} % of the full run; the largest gap is "
+        f"Half of the estimates are within {percent(sizes[len(sizes) // 2] / 100)} of the full run; the largest gap is "
         f"{most.percent:+.1f} %, {most.metric} of {preset(most.preset).title} over {most.batches} batches."
     )
 

@@ -13,13 +13,14 @@ from engine.campaign.simulate import Campaign, campaign
 from engine.errors import EmberpoolError
 from engine.faults.fault import Hazard
 from engine.registry import load, names
-from engine.scenario.scenario import Scenario
+from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.systems.system import log_policy
 from engine.units import DAY, HOUR, MINUTE
 
 SEEDS = 8
 MOST_FAULTS = 3000
 CURVE = "periodic-full"
+POWER_LOSS = "faults.power_loss_mtbf_hours"
 PERIODS = 25
 
 
@@ -58,6 +59,17 @@ def own(scenario: Scenario) -> str:
     if policy.log == "undo":
         return "relaxed" if policy.mlp_staleness_bound else "undo"
     return policy.log or "none"
+
+
+def supposed(scenario: Scenario) -> Scenario:
+    """Return what is shown: where no fault can strike, power is lost daily, and who chose no protection has the own log."""
+    if hazards_of(scenario):
+        return scenario
+    hours = DAY / HOUR
+    seldom = DAY / (hazards_of(with_values(scenario, {POWER_LOSS: hours}))["power-loss"].mtbf or DAY)  # once a day in all
+    kept = scenario.policy.protection
+    protection = own(scenario) if kept == KNOBS["policy.protection"].default else kept
+    return with_values(scenario, {POWER_LOSS: hours * seldom, "policy.protection": protection})
 
 
 def faults_expected(hazards: Mapping[str, Hazard], seconds: float) -> float:

@@ -22,9 +22,9 @@ TOP = {"orient": "top", "title": None, "columns": 3}
 
 @cache
 def spent(of: str) -> Spec:
-    """A bar a protection, stacked by bucket; needs protection, part, share, chosen."""
+    """A bar a protection under its label, stacked by bucket; needs protection, label, part, share, chosen."""
     bar = {
-        "mark": {"type": "bar", "height": {"band": 0.74}},
+        "mark": {"type": "bar", "height": {"band": 0.5}},
         "encoding": {
             "x": {
                 "field": "share",
@@ -47,17 +47,11 @@ def spent(of: str) -> Spec:
             ],
         },
     }
-    label = {
-        "transform": [
-            {"filter": "datum.part === 'useful'"},
-            {"calculate": "format(datum.share, '.1f') + ' %' + (datum.chosen ? '  ◀ chosen' : '')", "as": "label"},
-        ],
-        "mark": {"type": "text", "align": "left", "x": 6, "fontWeight": 600, "color": "#ffffff"},
-        "encoding": {"text": {"field": "label"}},
-    }
-    names = {"field": "protection", "type": "nominal", "sort": None, "axis": axis("Protection", labelFontSize=13, labelLimit=200)}
+    # As labels of the axis they have the theme's colour for text; they stand over their bars, on a narrow screen too.
+    over = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -19, "labelLimit": 0, "labelFontSize": 13, "ticks": False}
+    bar["encoding"]["y"] = {"field": "label", "type": "nominal", "sort": None, "axis": axis("", domain=False, **over)}
     ranked = {"calculate": f"indexof({list(COLOURS)}, datum.part)", "as": "rank"}
-    return {**rows(28), "transform": [ranked], "encoding": {"y": names}, "layer": [bar, label]}
+    return {**rows(46), "transform": [ranked], **bar}
 
 
 PERIOD = {

@@ -6,16 +6,15 @@ from typing import Any
 import streamlit as st
 
 from engine.registry import load, names
-from engine.scenario.scenario import KNOBS, Scenario
+from engine.scenario.scenario import Scenario, with_values
 from pages.common import session
-from pages.failures.campaigns import own
+from pages.failures.campaigns import POWER_LOSS, own, supposed
 
 CHOSEN = "protection here"
 RATES: Mapping[str, Mapping[str, Any]] = {
-    "Llama 3's rates, 2,048 machines": {"faults.rates": "llama3", "faults.machines": 2048},
-    "Llama 3's rates, this machine": {"faults.rates": "llama3", "faults.machines": 1},
-    "Power lost once a day": {"faults.rates": "none", "faults.machines": 1, "faults.power_loss_mtbf_hours": 24.0},
-    "No faults": {"faults.rates": "none", "faults.machines": 1, "faults.power_loss_mtbf_hours": None},
+    "Llama 3's rates, 2,048 machines": {"faults.rates": "llama3", "faults.machines": 2048, POWER_LOSS: None},
+    "Llama 3's rates, this machine": {"faults.rates": "llama3", "faults.machines": 1, POWER_LOSS: None},
+    "Power lost once a day": {"faults.rates": "none", "faults.machines": 1, POWER_LOSS: 24.0},
 }
 
 
@@ -44,5 +43,4 @@ def _protect() -> None:
 
 
 def _set(knobs: Mapping[str, Any]) -> None:
-    for path, value in knobs.items():
-        st.session_state[session.widget(path)] = session.shown(KNOBS[path], value)
+    session.show(with_values(supposed(session.scenario()), knobs))  # what was shown by itself is chosen from now on

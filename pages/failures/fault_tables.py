@@ -41,11 +41,6 @@ def finding(found: Campaigns, scenario: Scenario) -> str:
     """Return what the page has to say in one sentence."""
     fit = [one for one in found.protected if one.runs]
     best, chosen = fit[0], found.of(scenario.policy.protection)
-    if not found.hazards:
-        return (
-            f"No fault is asked for: what remains is what protection costs by itself, {_kept(best)} of the time useful under "
-            f"{best.title.lower()}"
-        )
     how_often = f"A fault every {length(found.mtbf)}" if found.mtbf else "With the faults that are listed"
     told = f"{how_often}: {_own(chosen)} keeps {_kept(chosen)} of the time useful" if chosen.runs else f"{how_often}"
     if chosen is best:
@@ -71,6 +66,14 @@ def under_own_log(found: Campaigns, scenario: Scenario, ratio: float | None) -> 
     return f"Estimates and full runs train under {whose}: {here}{calm}. A single run's share counts its own outages alone."
 
 
+def example(scenario: Scenario, shown: Scenario) -> str:
+    """Return the sentence that says what is shown though nobody asked for it."""
+    protection = shown.policy.protection
+    log = "" if protection == scenario.policy.protection else " under the system's own log"
+    log = " of a system without a log" if log and protection == "none" else log
+    return f"No fault that can strike is asked for: as an example, power is lost once a day{log}. Choose others below."
+
+
 def setting(found: Campaigns, scenario: Scenario) -> str:
     """Return under what the campaigns run."""
     faults = scenario.faults
@@ -85,14 +88,22 @@ def setting(found: Campaigns, scenario: Scenario) -> str:
     return f"{told} Altogether: {classes}." if classes else told
 
 
-def spent(found: Campaigns, of: str, chosen: str) -> pd.DataFrame:
-    """Return the share of each bucket by protection, best first: protection, part, share, kept, chosen."""
+def spent(found: Campaigns, of: str, scenario: Scenario) -> pd.DataFrame:
+    """Return the share of each bucket by protection, best first: protection, label, part, share, chosen."""
     rows = []
     for one in found.protected:
-        for part in BUCKETS if one.runs else ():
-            books = [run.seconds if of == "Time" else run.joules for run in one.runs]
-            share = 100 * sum(book[part] for book in books) / sum(sum(book.values()) for book in books)
-            rows.append({"protection": one.title, "part": part, "share": share, "chosen": one.name == chosen})
+        if not one.runs:
+            continue
+        chosen, log = one.name == scenario.policy.protection, one.name == own(scenario) != "none"
+        books = [run.seconds if of == "Time" else run.joules for run in one.runs]
+        total = sum(sum(book.values()) for book in books)
+        shares = {part: 100 * sum(book[part] for book in books) / total for part in BUCKETS}
+        title = one.title + ", the system's own log" * log
+        label = f"{title}: {shares['useful']:.3g} % useful{'  ◀ this one' * chosen}"
+        rows += [
+            {"protection": one.title, "label": label, "part": part, "share": share, "chosen": chosen}
+            for part, share in shares.items()
+        ]
     return pd.DataFrame(rows)
 
 

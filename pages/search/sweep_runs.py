@@ -14,11 +14,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine import version
 from engine.errors import EmberpoolError
+from engine.estimates import results
+from engine.results.explanation import unscheduled_result
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
-from engine.store import columns, forecast, requests
+from engine.schedule.evaluate import AVERAGES, NotScheduled
+from engine.store import columns, forecast, kept, requests
 from engine.store.columns import Columns
+from engine.store.database import opened, transaction
 from engine.store.status import Status
 from engine.store.status import status as status_of
 from engine.sweep.sweep import Sweep
@@ -30,6 +35,7 @@ HELD = 4  # sweeps whose tables stay in memory, each some 250 bytes a point
 MANY, REDRAW_SECONDS = 5000, 5.0  # from so many points on charts are drawn more seldom
 Draw = Callable[[Status | None], None]
 TRIED = 1000  # points whose effort stands for all
+AT_ONCE_SECONDS = 1.0  # what a visitor waits for unasked
 
 
 @dataclass
@@ -83,6 +89,30 @@ def _read(sweep: Sweep, how: How, status: Status | None) -> Shelf:
         if found is not shelf.found:
             shelf.found, shelf.table = found, sweep_table.joined(places(sweep), found)
         return shelf
+
+
+def at_once(sweep: Sweep, how: How) -> bool:
+    """Estimate a sweep that takes less than a second and keep it, so that its page opens with the answer; return whether."""
+    if how == "full" or seconds(sweep, how, len(sweep), 1) > AT_ONCE_SECONDS or version.code_has_changed():
+        return False
+    _estimated(runs.STORE.resolve(), sweep)
+    return True
+
+
+@lru_cache(maxsize=256)
+def _estimated(store: Path, sweep: Sweep) -> None:
+    """Estimate and keep what is missing, once; a point that is an error, such as one without its file, is left to a run."""
+    shelf, names = _read(sweep, "estimate", None), keys(sweep, "estimate")
+    left = np.flatnonzero(shelf.found.state == columns.UNFINISHED).tolist() if shelf.found else []
+    rows = []
+    for at, one in zip(left, results([sweep[at] for at in left], AVERAGES), strict=True):
+        if not isinstance(one, NotScheduled):
+            rows.append((names[at], kept.row_text(one)))
+        elif not one.error:
+            rows.append((names[at], kept.row_text(unscheduled_result(one))))
+    with opened(store) as held, transaction(held):
+        kept.keep(held, rows)
+    shelf.found = None  # to be read again
 
 
 def missing(sweep: Sweep, how: How, status: Status | None) -> int:

@@ -29,7 +29,6 @@ def saved(page, name):
 @pytest.mark.slow
 def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
     page = visit(f"{server}/search?preset=tiny&{AXES}&v=1&model=0.2", viewport={"width": 1400, "height": 1800})
-    page.get_by_role("button", name="Run 4 points").click()
     expect(page.get_by_text("4 of 4 points finished, all done.")).to_be_visible(timeout=ANSWER_MS)
     expect(page.get_by_text(re.compile("^Best Step time: .* explains [0-9]+ % of the variance"))).to_be_visible(timeout=ANSWER_MS)
     box = chart(settled(page)).bounding_box()
@@ -58,7 +57,6 @@ def test_a_box_over_the_front_keeps_its_points_and_one_over_a_scale_becomes_a_fi
         f"{server}/search?preset=tiny&{AXES}&axis=data.batch_size:256,512,1024&v=1&model=0.2",
         viewport={"width": 1400, "height": 1600},
     )
-    page.get_by_role("button", name="Run 12 points").click()
     expect(page.get_by_text("12 of 12 points finished, all done.")).to_be_visible(timeout=ANSWER_MS)
     in_the_box, filtered = re.compile("best of [0-9]+ points in the box"), re.compile("best of ([0-9]|1[01]) points, by")
     for view, left, right, says in (("Pareto", 0.2, 0.7, in_the_box), ("Parallel", 0.03, 0.2, filtered)):

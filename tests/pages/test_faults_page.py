@@ -8,6 +8,7 @@ from engine.campaign.accounts import BUCKETS
 from engine.campaign.fault_stream import hazards_of
 from engine.estimate import estimate
 from engine.insight.power_loss_detail import power_loss_detail
+from engine.registry import load
 from engine.results.metrics import metrics
 from engine.units import DAY
 from pages.failures import campaigns, close_up_panel, fault_charts, fault_settings, fault_tables
@@ -56,10 +57,37 @@ def test_pages_that_show_another_ratio_say_of_what_it_is():
     assert RATIO not in [tile.label for tile in apps.opened("design", query).metric]
 
 
+def test_a_first_visitor_sees_a_daily_power_loss_under_the_systems_own_log():
+    app = opened(preset="dlrm-kaggle")
+    assert "A fault every 24 h: relaxed undo log keeps 61.3 %" in text(app.header)
+    assert "power is lost once a day under the system's own log" in text(app.caption)
+    assert app.selectbox(key=fault_settings.CHOSEN).value == "relaxed"
+    assert address(app) == address(opened(preset="dlrm-kaggle")), "looking is no choice: the link opens what one sees"
+    assert not {"faults.power_loss_mtbf_hours", "policy.protection"} & set(dict(address(app)))
+    app.selectbox(key=fault_settings.CHOSEN).set_value("periodic-full").run()
+    assert "periodic full checkpoint keeps 99.1 %" in text(app.header) and "as an example" not in text(app.caption)
+    assert ("faults.power_loss_mtbf_hours", "24.0") in address(app), "what was shown is chosen with it"
+    again = apps.opened("failures", apps.link("&".join(map("=".join, address(app)))))
+    assert text(again.header) == text(app.header) and not again.exception
+
+
+@each(("chosen", "protection", "mtbf"), [
+    ({}, "relaxed", DAY),
+    ({"policy.protection": "check-n-run"}, "check-n-run", DAY),
+    ({"faults.machines": 16}, "relaxed", DAY),
+    ({"faults.power_loss_at_seconds": (5.0,)}, "periodic-full", None),
+    ({"faults.rates": "llama3", "policy.protection": "undo"}, "undo", None),
+])  # fmt: skip
+def test_who_names_faults_or_a_protection_keeps_theirs(chosen, protection, mtbf):
+    asked = scenario("dlrm-kaggle", "cxl", **chosen)
+    shown = campaigns.supposed(asked)
+    assert shown.policy.protection == protection and (mtbf is None) == (shown == asked)
+    assert mtbf is None or {name: one.mtbf for name, one in hazards_of(shown).items()} == {"power-loss": pytest.approx(mtbf)}
+
+
 @pytest.mark.slow
 def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_the_link():
     app = opened(preset="trainingcxl-rm1")
-    assert "No fault is asked for" in text(app.header)
     next(one for one in app.button if one.label == "Llama 3's rates, 2,048 machines").click().run()
     app.selectbox(key=fault_settings.CHOSEN).set_value("undo").run()
     assert not app.exception and "A fault every 7" in text(app.header) and "undo log keeps" in text(app.header)
@@ -87,8 +115,15 @@ def test_a_protection_that_is_not_possible_says_why_and_the_others_are_drawn():
 @pytest.mark.parametrize("name", fault_tables.OF)
 def test_the_bars_of_each_protection_sum_to_everything(name):
     found = of("trainingcxl-rm1", "cxl", *DAILY.items())
-    bars = fault_tables.spent(found, name, "undo")
+    asked = scenario("trainingcxl-rm1", "cxl", **{"policy.protection": "undo"})
+    bars = fault_tables.spent(found, name, asked)
     assert bars.groupby("protection")["share"].sum().tolist() == pytest.approx([100.0] * bars["protection"].nunique(), abs=1e-9)
+    useful = bars[bars.part == "useful"].set_index("protection")
+    own = load("protections", campaigns.own(asked)).title
+    for title, label, share in useful[["label", "share"]].itertuples():
+        assert f": {share:.3g} % useful" in label and label.endswith("this one") == (title == "Undo log")
+        assert label.startswith(title) and ("the system's own log" in label) == (title == own)
+    assert fields(fault_charts.spent(name)) <= {*bars.columns, "rank"}
     assert set(bars["part"]) == set(BUCKETS) and set(bars[bars.chosen]["protection"]) == {"Undo log"}
 
 

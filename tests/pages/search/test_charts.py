@@ -112,6 +112,11 @@ def test_a_change_is_a_percentage_below_double_and_a_factor_from_there(ours, oth
     assert numbers.change(ours, other) == text
 
 
+@each(("share", "text"), [(1.7e-15, "0 %"), (0, "0 %"), (2e-6, "0.0002 %"), (0.01234, "1.2 %"), (1, "100 %"), (1.5, "150 %")])
+def test_a_share_is_told_in_percent_without_exponents_and_noise_of_rounding_is_nothing(share, text):
+    assert numbers.percent(share) == text
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "a moment"), (12.3, "12 s"), (200, "3 min"), (9000, "2.5 h")])
 def test_a_wait_is_told_no_finer_than_it_is_known(seconds, text):
     assert numbers.duration(seconds) == text

@@ -5,13 +5,14 @@ import pytest
 
 from engine.analysis import importance
 from engine.analysis.over_weeks import over_weeks
-from engine.estimates import estimates
+from engine.estimates import estimates, results
 from engine.scenario.presets import preset
 from engine.service import service
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep, sampling
+from pages.search import sweep_runs
 from tests import fakes
 from tests.apps import address
 from tests.pages.test_pages import engine, keep, keep_all, opened
@@ -51,6 +52,33 @@ def choose(app, view):
 def test_the_page_answers_before_it_asks(page):
     assert "Best Step time" in words(page) and "explains" in words(page) and "all done" in words(page)
     assert "against the scenario in the bar" in words(page)
+
+
+def test_a_small_sweep_is_estimated_by_itself_and_only_once(opened, monkeypatch):
+    keep(fakes.estimate(SWEEP[7]), "estimate")
+    asked = []
+    monkeypatch.setattr(sweep_runs, "results", lambda points, what: asked.append(points) or results(points, what))
+    app = opened(QUERY, "search").run()
+    assert not app.exception and "Best Step time" in words(app) and not [one for one in app.button if one.key == "run"]
+    assert asked == [[point for point in SWEEP if point != SWEEP[7]]], "what is kept is not estimated, nor anything twice"
+    opened(QUERY, "search")
+    full = opened(f"{QUERY}&mode=full", "search")
+    assert len(asked) == 1 and full.button(key="run").label == "Run 12 points"
+    (step,) = {one.results["Step time [ms]"] for one in estimates([SWEEP[0]])}
+    (table,) = [held.value for held in app.dataframe if "Point" in held.value.columns]
+    assert step == pytest.approx(table.set_index("Point")["Step time [ms]"][1])
+
+
+def test_a_large_sweep_has_a_button_with_its_points_and_its_time(opened):
+    app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:1:64:3000&axis=system:pmem,cxl", "search")
+    assert app.button(key="run").label == "Run 6,000 points" and "finished, about 2 s to go" in words(app)
+
+
+def test_a_point_that_does_not_fit_says_so_and_one_that_is_an_error_is_left_to_a_run(opened):
+    app = opened("preset=dlrm-kaggle&machine.pmem_module_GB=1&axis=machine.pmem_capacity_GB:1,512", "search")
+    assert not app.exception and "1 points have no numbers" in words(app) and "all done" in words(app)
+    wrong = opened("preset=tiny&policy.log=undo&axis=system:dram,cxl", "search")
+    assert not wrong.exception and wrong.button(key="run").label == "Run 1 points"
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -212,8 +240,8 @@ def test_pinned_points_stand_beside_each_other_with_their_changes(page):
 
 
 def test_a_link_brings_its_pinned_points_finished_or_not(opened):
-    keep(fakes.estimate(SWEEP[7]), "estimate")
-    app = opened(f"{QUERY}&pins=8,3", "search")
+    keep(fakes.simulate(SWEEP[7]), "full")
+    app = opened(f"{QUERY}&pins=8,3&mode=full", "search")
     assert not app.exception and "Pinned points beside each other, 1 of them" in words(app).replace("**", "")
     assert "Pinned, but not finished: point 3." in words(app) and ("pins", "8,3") in address(app)
 
@@ -230,7 +258,7 @@ def test_a_link_that_pins_a_point_of_no_sweep_is_refused(opened, query, says):
 def test_a_knob_that_is_chosen_as_an_axis_brings_values_that_make_one(opened):
     app = opened("preset=tiny&axis=data.seed:1,2", "search")
     app.selectbox(key="axis 1 knob").set_value("policy.relaxed_lookup").run()
-    assert app.text_input(key="axis 1 values").value and [one for one in app.button if one.key == "run"]
+    assert app.text_input(key="axis 1 values").value and "Best Step time" in words(app)
 
 
 def test_a_search_finds_the_front_of_the_axes_and_links_each_point(page):
