@@ -26,6 +26,7 @@ refused = session.refusals()
 bar.draw(refused, whole=page.url_path != "start")
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()
+frame.land()
 elsewhere = {*bar.KNOBS_HERE, *(strips.shown() if page.url_path == "design" else ())}
 with st.sidebar:
     sidebar.draw(refused, elsewhere)

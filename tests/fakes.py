@@ -23,7 +23,14 @@ def estimate(scenario: Scenario) -> Result:
         for n, stage in enumerate(STAGES)
     )
     devices = tuple(
-        {"Device": name, "Busy [%]": 20.0 + 15 * n, "Energy [J]": joules * scenario.run.batches / 4, "Note": ""}
+        {
+            "Device": name,
+            "Busy [%]": 20.0 + 15 * n,
+            "Static energy [J]": joules * scenario.run.batches / 12,
+            "Dynamic energy [J]": joules * scenario.run.batches / 6,
+            "Energy [J]": joules * scenario.run.batches / 4,
+            "Note": "",
+        }
         for n, name in enumerate(DEVICES)
     )
     timeline = tuple(

@@ -20,8 +20,10 @@ TICKS = 6  # asked for; Vega draws a round number of them near it, never more th
 AGAINST = {
     "running": "Simulated time without outages [s]",
     "broken": "Simulated time, outages shortened [s]",
+    "joules": "Energy without outages [J]",
     "batch": "Batch",
 }
+CHOICES = {"running": "Time without outages", "broken": "Time, outages shortened", "joules": "Energy", "batch": "Batch"}
 EVENTS = {"fault": "#c23b3b", "fault in recovery": "#7a1f1f", "recovered": "#4fa64a", "other event": "#b7791f"}
 HEIGHT, TEETH, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a break; rows for the numbers of faults
 Break = tuple[float, float, float]
@@ -42,7 +44,7 @@ def rows(pixels: int) -> Spec:
 
 @cache
 def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: tuple[str, ...] = ()) -> Spec:
-    """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen.
+    """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen, low, high.
 
     The chosen one is marked, the others have opacity `fade`.
     """
@@ -69,18 +71,30 @@ def stacked(unit: str, parts: tuple[str, ...], legend: str, fade: float, drawn: 
         **rows(30),
         "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
         "encoding": bar,
-        "layer": [stack, _totals()],
+        "layer": [stack, _whiskers(unit), _totals()],
         "config": {"legend": {"orient": "right", "offset": 70, "rowPadding": 1}},
     }
 
 
+def _whiskers(unit: str) -> Spec:
+    """A line from the lowest to the highest plausible value of a whole bar, where both are known."""
+    low, high = ({"field": end, "type": "quantitative", "title": unit} for end in ("low", "high"))
+    tip = [{**low, "title": "9 of 10 draws, from", "format": ",.4~r"}, {**high, "title": "to", "format": ",.4~r"}]
+    only = {"transform": [{"filter": "isValid(datum.low)"}]}
+    ends = {"x": low, "x2": {"field": "high"}, "tooltip": tip}
+    rule: Spec = {"type": "rule", "aria": False}
+    halo = {"mark": {**rule, "strokeWidth": 4, "color": "white", "opacity": 0.35}, "encoding": ends}  # seen on any colour
+    line = {"mark": {**rule, "strokeWidth": 2, "color": INK}, "encoding": ends}
+    cap: Spec = {"type": "tick", "aria": False, "thickness": 2, "size": 9, "color": INK}
+    return {**only, "layer": [halo, line, *({"mark": cap, "encoding": {"x": end}} for end in (low, high))]}
+
+
 def _totals() -> Spec:
+    wholes = [{"op": "sum", "field": name, "as": f"{name}_total"} for name in ("amount", "drawn")]
     return {
         "transform": [
-            {
-                "aggregate": [{"op": "sum", "field": name, "as": f"{name}_total"} for name in ("amount", "drawn")],
-                "groupby": ["system", "chosen"],
-            },
+            {"aggregate": [*wholes, {"op": "max", "field": "high", "as": "high"}], "groupby": ["system", "chosen"]},
+            {"calculate": "max(datum.drawn_total, isValid(datum.high) ? datum.high : 0)", "as": "end"},
             {
                 "calculate": FIGURE.format("amount_total")
                 + " + (datum.drawn_total < 0.999 * datum.amount_total ? ' (bar cut)' : '')"
@@ -89,7 +103,7 @@ def _totals() -> Spec:
             },
         ],
         "mark": {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK},
-        "encoding": {"x": {"field": "drawn_total", "type": "quantitative"}, "text": {"field": "label"}},
+        "encoding": {"x": {"field": "end", "type": "quantitative"}, "text": {"field": "label"}},
     }
 
 
@@ -101,54 +115,6 @@ def step_time(fade: float = 0.5) -> Spec:
 def energy(drawn: tuple[str, ...], fade: float = 0.5) -> Spec:
     """Energy of the whole run by component, all systems; the legend names the components that are `drawn`."""
     return stacked("Energy of the run [J]", palette.devices(), "Component", fade, drawn)
-
-
-@cache
-def timeline() -> Spec:
-    """A lane per device, a bar per task; needs device, task, stage, batch, start, end, background. Drag and wheel zoom."""
-    return {
-        **rows(34),
-        "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
-        "mark": {"type": "bar", "height": {"band": 0.8}, "stroke": "#80808080", "strokeWidth": 0.5, "clip": True},
-        "encoding": {
-            "y": {"field": "device", "type": "nominal", "sort": None, "axis": axis("Device", labelFontSize=13)},
-            "x": {"field": "start", "type": "quantitative", "axis": axis("Time in steady state [ms]"), "scale": {"nice": False}},
-            "x2": {"field": "end"},
-            "color": {
-                "field": "stage",
-                "type": "nominal",
-                "scale": palette.colours(STAGES),
-                "legend": {"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
-            },
-            "opacity": {"condition": {"test": "datum.background", "value": 0.55}, "value": 1},
-            "tooltip": [
-                {"field": "task", "title": "Task"},
-                {"field": "stage", "title": "Stage"},
-                {"field": "batch", "title": "Batch"},
-                {"field": "start", "title": "Start [ms]", "type": "quantitative", "format": ".4f"},
-                {"field": "end", "title": "End [ms]", "type": "quantitative", "format": ".4f"},
-                {"field": "background", "title": "In the background"},
-            ],
-        },
-    }
-
-
-@cache
-def utilisation() -> Spec:
-    """How busy each device is; needs device, busy, note."""
-    return {
-        **rows(26),
-        "mark": {"type": "bar", "height": {"band": 0.7}, "color": "#5b7bb4"},
-        "encoding": {
-            "y": {"field": "device", "type": "nominal", "sort": "-x", "axis": axis("Device", labelFontSize=13)},
-            "x": {"field": "busy", "type": "quantitative", "axis": axis("Busy [%]"), "scale": {"domain": [0, 100]}},
-            "tooltip": [
-                {"field": "device", "title": "Device"},
-                {"field": "busy", "title": "Busy [%]", "type": "quantitative", "format": ".1f"},
-                {"field": "note", "title": "Note"},
-            ],
-        },
-    }
 
 
 @lru_cache(maxsize=64)
@@ -168,7 +134,7 @@ def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = ()) 
     ]
     layers = _noisy(time, point, tip) if field == "loss" else [_line(time, point, tip, {"point": {"color": CURVE}})]
     broken = [_break(*one, n) for n, one in enumerate(cut)]
-    return {**FIT, "height": HEIGHT, "layer": [*layers, *_outages(time), *broken]}
+    return {**FIT, "height": HEIGHT, "layer": [*layers, *_events(time), *broken]}
 
 
 def _elapsed(breaks: tuple[Break, ...]) -> str:
@@ -218,24 +184,38 @@ def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     return [pale, {**mean, "transform": [*pale["transform"], window]}]
 
 
-def _outages(x: Spec) -> list[Spec]:
-    """A rule at each event, and over each fault its number; near faults' numbers stand under each other."""
-    colour = {"type": "nominal", "scale": {"domain": list(EVENTS), "range": list(EVENTS.values())}}
-    legend = {"orient": "top", "title": None, "columns": 2}  # half a page holds no more
+def _events(x: Spec) -> list[Spec]:
+    """A rule at each event, over each fault its number, and at the first of a kind its name, on the side that has room."""
+    colour = {"type": "nominal", "scale": {"domain": list(EVENTS), "range": list(EVENTS.values())}, "legend": None}
     happened = {"field": "what", "title": "What happened"}
     tip = [{"field": "kind", "title": "Event"}, {"field": "elapsed", "title": "Simulated time [s]", "format": ".6~g"}, happened]
+    sort = f"indexof({list(EVENTS)}, datum.kind)"
+    found: list[Spec] = [
+        {"joinaggregate": [{"op": "max", "field": x["field"], "as": "end"}]},
+        {"filter": "isValid(datum.kind)"},
+        {"calculate": f"{sort} < 0 ? 'other event' : datum.kind", "as": "sort"},
+    ]
     rule = {
-        "transform": [
-            {"filter": "isValid(datum.kind)"},
-            {"calculate": f"indexof({list(EVENTS)}, datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
-        ],
+        "transform": found,
         "mark": {"type": "rule", "aria": False, "strokeWidth": 2, "strokeDash": [4, 3]},
-        "encoding": {"x": x, "color": {"field": "sort", **colour, "legend": legend}, "tooltip": tip},
+        "encoding": {"x": x, "color": {"field": "sort", **colour}, "tooltip": tip},
     }
-    row = {"field": "row", "type": "quantitative", "scale": None}
-    number = {
-        "transform": [{"filter": "isValid(datum.number)"}, {"calculate": f"8 + 13 * ((datum.number - 1) % {ROWS})", "as": "row"}],
-        "mark": {"type": "text", "align": "left", "dx": 3, "fontSize": 11, "fontWeight": 600, "color": EVENTS["fault"]},
-        "encoding": {"x": x, "y": row, "text": {"field": "number"}, "tooltip": tip},
+    first = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed"}], "groupby": ["sort"]}
+    says = "(isValid(datum.number) ? datum.number + ' ' : '') + (datum.nth === 1 ? datum.sort : '')"
+    places = f"isValid(datum.number) ? 8 + 13 * ((datum.number - 1) % {ROWS}) : {HEIGHT + 4} - 13 * abs({sort})"
+    named: list[Spec] = [*found, first, {"calculate": says, "as": "says"}, {"calculate": places, "as": "row"}]
+    words = {
+        "x": x,
+        "y": {"field": "row", "type": "quantitative", "scale": None},
+        "text": {"field": "says"},
+        "color": {"field": "sort", **colour},
+        "tooltip": tip,
     }
-    return [rule, number]
+    return [rule, *(_side(named, words, late) for late in (False, True))]
+
+
+def _side(named: list[Spec], words: Spec, late: bool) -> Spec:
+    """Words right of their place, or left of it where that is late on the axis."""
+    only = {"filter": f"{'' if late else '!'}(datum['{words['x']['field']}'] > 0.8 * datum.end)"}
+    text = {"type": "text", "align": "right" if late else "left", "dx": -4 if late else 4, "fontSize": 11, "fontWeight": 600}
+    return {"transform": [*named, only], "mark": text, "encoding": words}

@@ -8,7 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from pages.design import details
 
-FRAMED = "framed"
+FRAMED, LANDED = "framed", "landed"
 PLACES = ("start", "design", "search", "failures", "data", "evidence", "runs")
 # Where what stood at an old address stands now; the scenario of a link comes along.
 MOVED = {
@@ -23,6 +23,8 @@ MOVED = {
 }
 # What is open on the place that an old address leads to.
 OPENED = {"compare": details.SYSTEMS, "why": details.WHY}
+# The pressed button is gone with its page, and the keyboard would begin at the top of the window.
+FOCUS = """<script>document.querySelector('[data-testid="stMain"]').focus()</script>"""
 STYLE = Path(__file__).parent.parent / "style.css"
 
 
@@ -49,6 +51,12 @@ def lead(old: str) -> None:
 def mark() -> None:
     """Note that app.py has drawn the frame of this run."""
     st.session_state[FRAMED] = True
+
+
+def land() -> None:
+    """Put the keyboard at the start of a page to which a question has led."""
+    if st.session_state.pop(LANDED, False):
+        st.html(FOCUS, unsafe_allow_javascript=True)
 
 
 def guard() -> None:

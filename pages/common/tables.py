@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from engine.core.arrays import Row
 from engine.results.result import Result
 from pages.common import palette
 
+Ranges = Mapping[str, tuple[float, float]]
 TIMELINE = {
     "Device": "device",
     "Task": "task",
@@ -31,24 +33,27 @@ def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame([{new: row.get(old) for old, new in columns.items()} for row in rows], columns=list(columns.values()))
 
 
-def by_stage(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
-    """Return exposed milliseconds: system, known (by what), part, amount, drawn (less where a bar is cut), chosen."""
+def by_stage(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
+    """Return exposed milliseconds: system, known (by what), part, amount, drawn (less where a bar is cut), chosen.
+
+    The first row of a system has in low and high between what its whole lies, as `ranges` say by system.
+    """
     rows = [
         {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen}
         for system, result in results.items()
         for row in result.breakdown
     ]
-    return _summed(rows)
+    return _summed(rows, ranges)
 
 
-def by_component(results: Mapping[str, Result], chosen: str) -> pd.DataFrame:
-    """Return joules of the whole run: system, known (by what), part, amount, drawn (less where a bar is cut), chosen."""
+def by_component(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
+    """Return joules of the whole run in the columns of `by_stage`."""
     rows = [
         {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen}
         for system, result in results.items()
         for row in result.devices
     ]
-    return _summed(rows)
+    return _summed(rows, ranges)
 
 
 def drawn(rows: pd.DataFrame) -> tuple[str, ...]:
@@ -56,15 +61,19 @@ def drawn(rows: pd.DataFrame) -> tuple[str, ...]:
     return tuple(sorted(set(rows["part"])))
 
 
-def _summed(rows: list[dict[str, object]]) -> pd.DataFrame:
+def _summed(rows: list[dict[str, object]], ranges: Ranges | None) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["system", "part", "amount", "chosen"])
     frame = frame.groupby(["system", "part", "chosen"], sort=False, as_index=False)["amount"].sum()
     frame = frame.assign(known=frame["system"].map(palette.known_by))
     totals = frame.groupby("system")["amount"].sum()
     if totals.empty:
-        return frame.assign(drawn=frame["amount"])
+        return frame.assign(drawn=frame["amount"], low=np.nan, high=np.nan)
     share = most_drawn(totals) / totals.max()
-    return frame.assign(drawn=frame["amount"].where(frame["system"] != totals.idxmax(), frame["amount"] * share))
+    whole = (frame["system"] != totals.idxmax()) | (share == 1)
+    ends = frame["system"].where(whole & ~frame["system"].duplicated()).map(dict(ranges or {}))
+    low, high = (ends.map(lambda pair, end=end: pair[end] if isinstance(pair, tuple) else np.nan) for end in (0, 1))
+    drawn = frame["amount"].where(whole, frame["amount"] * share)
+    return frame.assign(drawn=drawn, low=low.astype(float), high=high.astype(float))
 
 
 def most_drawn(totals: Iterable[float]) -> float:
@@ -75,11 +84,33 @@ def most_drawn(totals: Iterable[float]) -> float:
     return CUT * others[-1] if others and longest > DWARFED * others[-1] > 0 else longest
 
 
-def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:
+def pace(result: Result) -> tuple[float, float]:
+    """Return the watts that a run's machine always draws, and the joules that each batch adds: its mean, or the steady one."""
+    elapsed, step = (result.results.get(name) or np.nan for name in ("Elapsed [s]", "Step time [ms]"))
+    watts = sum(row["Static energy [J]"] for row in result.devices) / elapsed
+    if result.training:
+        return watts, sum(row["Dynamic energy [J]"] for row in result.devices) / len(result.training)
+    return watts, (result.results.get("Energy per batch [J]") or np.nan) - watts * step / 1e3
+
+
+def _batches(frame: pd.DataFrame) -> pd.Series:
+    """Return how many batches had been trained by each row, those run again counted again; rows may be left out."""
+    at, batch, trained = (frame[name].astype(float).to_numpy() for name in ("elapsed", "batch", "loss"))
+    known = ~np.isnan(trained)
+    if not known.any():
+        return pd.Series(0.0, frame.index)
+    steps = np.diff(batch[known], prepend=-1.0)
+    run = np.where(steps > 0, steps, 1.0).cumsum()
+    found = np.interp(at, at[known], run)
+    found[known] = run  # two batches may end at one instant
+    return pd.Series(found, frame.index)
+
+
+def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, float] = (np.nan, np.nan)) -> pd.DataFrame:
     """Return training points and events in one frame, told apart by their empty columns.
 
-    `running` is the simulated time without outages, `broken` has each of them shortened; `part` counts the outages that
-    are over, `number` the faults.
+    `running` is the simulated time without outages, `broken` has each of them shortened, `joules` is the energy of `running`
+    at a `pace`; `part` counts the outages that are over, `number` the faults.
     """
     frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
     at, down, over, part = frame["elapsed"].astype(float), 0.0 * frame["elapsed"], 0.0 * frame["elapsed"], 0
@@ -89,7 +120,8 @@ def curve(training: Sequence[Row], events: Sequence[Row]) -> pd.DataFrame:
     running = at - down
     number = frame["kind"].isin(STRUCK).cumsum().where(frame["kind"].isin(STRUCK))
     gap = running.max() * min(GAP, MOST_GAPS / max(over.max(), 1.0))
-    return frame.assign(running=running, broken=running + gap * over, part=part, number=number)
+    joules = pace[0] * running + pace[1] * _batches(frame)
+    return frame.assign(running=running, broken=running + gap * over, joules=joules, part=part, number=number)
 
 
 def outages(events: Iterable[Row]) -> list[tuple[float, float]]:

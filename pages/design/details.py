@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
-from pages.common import charts, downloads, tables
+from pages.common import downloads, tables
 from pages.design import constants_panel, every_knob, tornado
 from pages.systems import compare_charts, compare_panel, compare_tables
 from pages.why import why_panel
@@ -44,9 +44,9 @@ def _section(label: str, key: str, fill: Callable[[], None]) -> None:
 def _batches(result: Result) -> None:
     st.markdown("**A few steady batches** A lane a device; drag and wheel to zoom")
     tasks = tables.renamed(result.timeline, tables.TIMELINE)
-    st.vega_lite_chart(tasks, charts.timeline(), key="timeline", alt="Timeline of a few batches, a lane per device")
+    st.vega_lite_chart(tasks, compare_charts.timeline(), key="timeline", alt="Timeline of a few batches, a lane per device")
     busy = tables.renamed(result.devices, tables.DEVICES)
-    st.vega_lite_chart(busy, charts.utilisation(), key="busy", alt="Busy share of each device")
+    st.vega_lite_chart(busy, compare_charts.utilisation(), key="busy", alt="Busy share of each device")
     downloads.show(busy.rename(columns={new: old for old, new in tables.DEVICES.items()}))
 
 

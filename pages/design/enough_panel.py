@@ -11,7 +11,9 @@ from engine.analysis.enough.drawn import bands
 from engine.analysis.enough.question import Target, ask
 from engine.analysis.enough.smallest import Enough, enough
 from engine.analysis.enough.told import NO_BANDS, Told, told
+from engine.analysis.enough.wording import lowered
 from engine.errors import EmberpoolError
+from engine.insight.knob_stops import in_force
 from engine.scenario.scenario import Scenario, with_values
 from pages.bar import glossary, question
 from pages.common import session
@@ -21,7 +23,7 @@ from pages.common.plain import plain
 from pages.design import later
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
-TAKEN, REFRESH_SECONDS = "cheapest taken", 0.4
+TAKEN = "cheapest taken"
 
 
 def draw(scenario: Scenario) -> None:
@@ -44,7 +46,7 @@ def draw(scenario: Scenario) -> None:
             _draw(scenario, answer, sure)
 
     waiting = not (answer.done() and sure.done())
-    st.fragment(look, run_every=REFRESH_SECONDS if waiting else None)()
+    st.fragment(look, run_every=later.REFRESH_SECONDS if waiting else None)()
 
 
 def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None:
@@ -66,10 +68,18 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None
     base = found.question.baseline
     itself = f"{title_of(base.scenario.system)} itself: {readable(base.results[STEP], 'ms')}, {base.results[COST]:,.0f} USD."
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
-        said = (_first(says.near_data), _first(says.staleness), itself if base.ran else "")
+        said = (_other(found), _first(says.near_data), _first(says.staleness), itself if base.ran else "")
         st.caption(" ".join(plain(one) for one in said if one), width="stretch")
         with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
             _more(says)
+
+
+def _other(found: Enough) -> str:
+    """Return what the answer switches otherwise than the strips and charts beside it hold."""
+    changes, own = found.both.machine.changes, found.question.scenario
+    moved = [path for path in found.toggled if changes[path] != in_force(own, path)]
+    told = " and ".join(f"{lowered(path)} {'on' if changes[path] else 'off'}" for path in moved)
+    return f"This holds with {told}, unlike strips, tiles and bars." if moved else ""
 
 
 def _meets(found: Enough) -> bool:

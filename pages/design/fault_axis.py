@@ -23,6 +23,7 @@ from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.common import session
 from pages.common.charts import EVENTS, FIT, INK, ROWS, Spec, axis
 from pages.common.plain import plain
+from pages.design import training_panel
 
 STEP = "Step time [ms]"
 CLASS, SHARE, TURN = "fault to drop", "share of the run", "fault axis turn"
@@ -119,8 +120,11 @@ def instant(scenario: Scenario, step: float, batch: int) -> float:
 
 def _drop(scenario: Scenario, step: float, batch: int) -> None:
     path = knob(st.session_state[CLASS])
-    at = instant(scenario, step, min(max(batch, 1), scenario.run.batches - 1))
-    _set(path, tuple(sorted({*values(scenario)[path], at})))
+    at, held = instant(scenario, step, min(max(batch, 1), scenario.run.batches - 1)), values(scenario)[path]
+    if at in held:
+        st.toast("Such a fault strikes there already; choose another batch.")
+    training_panel.strike(scenario)
+    _set(path, tuple(sorted({*held, at})))
 
 
 def _clear() -> None:

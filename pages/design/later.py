@@ -6,9 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
+import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-MOST = 256
+MOST, REFRESH_SECONDS = 256, 0.4
 _ONE = ThreadPoolExecutor(1, "later")
 _kept: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 _wanted: dict[str, Hashable] = {}
@@ -34,6 +35,17 @@ def answer(kind: str, key: Hashable, find: Callable[[], Any]) -> Future[Any]:
         while len(_kept) > MOST:
             _kept.popitem(last=False)
     return found
+
+
+def redraw_after(*found: Future[Any]) -> None:
+    """Draw the page anew once all answers are there; nothing where they are, so that no timer runs on."""
+
+    def look() -> None:
+        if all(one.done() for one in found):
+            st.rerun()
+
+    if not all(one.done() for one in found):
+        st.fragment(look, run_every=REFRESH_SECONDS)()
 
 
 def _find(whole: Hashable, find: Callable[[], Any]) -> Any:

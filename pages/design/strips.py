@@ -10,10 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.insight import knob_strips
+from engine.insight.decomposition import RELAXED
 from engine.insight.knob_effect import effect
 from engine.insight.knob_strips import Strip
+from engine.registry import load
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import bar, question
+from pages.common import session
 from pages.common.charts import CURVE, INK, Spec
 from pages.common.numbers import readable
 from pages.sidebar import beside_knob, knob_widgets
@@ -26,8 +29,9 @@ KINDS = (*NUMBERS, "choice", "switch")
 
 
 def shown() -> tuple[str, ...]:
-    """Return the knobs that have a strip: the main ones, and those that were added."""
-    main = [knob.path for knob in knob_widgets.MAIN if knob.path not in bar.KNOBS_HERE]
+    """Return the knobs that have a strip: the main ones, relaxed lookup where there is one, and those that were added."""
+    relaxed = [RELAXED] * load("systems", session.scenario().system).relaxes  # which the answer beside the strips switches too
+    main = [*(knob.path for knob in knob_widgets.MAIN if knob.path not in bar.KNOBS_HERE), *relaxed]
     return (*main, *(path for path in st.session_state.get(ADDED, ()) if path in KNOBS and path not in main))
 
 

@@ -1,25 +1,53 @@
 """The full run on the page Design: start it, watch it, read it."""
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
 from engine.core.arrays import Row
 from engine.results.result import Result
+from engine.run.shared_training import functional_class
 from engine.scenario.scenario import Scenario
 from engine.store import forecast
 from engine.store.status import Status
 from engine.validation.chance import error_bar
-from pages.common import charts, downloads, runs, tables
+from pages.common import charts, downloads, estimates, runs, tables
 from pages.common.headline import STEP
 from pages.common.numbers import change, duration, percent
 from pages.common.plain import plain
 from pages.design import tiles
 
 MOST_EVENTS = 8  # more have a box to scroll
+STRUCK, GOES_ON = "run struck", "run that goes on"
+SHARED = "recovery gives back every batch to the bit, so the training under way goes on"
+ANEW = "what survives it decides what is learned, so it began again at the first batch"
+TIMED = "nothing is trained, so all batches are timed anew"
+
+
+def strike(scenario: Scenario) -> None:
+    """Let a run of the scenario, if one is under way, go on with a fault that is being dropped; only in a callback."""
+    st.session_state[STRUCK] = scenario
+
+
+def _go_on(scenario: Scenario) -> None:
+    """Ask for the run with the fault: it shares the training under way, unless the fault may change what is learned."""
+    before: Scenario | None = st.session_state.pop(STRUCK, None)
+    now = runs.request([before], "full") if before and before != scenario else None
+    if before is None or now is None or now.ended:
+        return
+    shared = functional_class(scenario)
+    alike = shared is not None and shared == functional_class(before)
+    if not alike:
+        runs.cancel(now.request)
+    runs.start([scenario], "full")
+    earlier, trains = st.session_state.get(GOES_ON, (None, None))
+    st.session_state[GOES_ON] = scenario, ((trains if earlier == before and trains else before) if alike else None)
 
 
 def draw(scenario: Scenario, estimate: Result) -> None:
     """Draw the button with its time, the live run, or the finished one."""
+    _go_on(scenario)
     result = runs.results([scenario], "full")[0]
     if result and result.ran:
         _finished(result, estimate)
@@ -36,10 +64,16 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
         st.button(label, type="primary", key="run", on_click=runs.start, args=([scenario], "full"))
         runs.note(status)
         return
+    struck, shared = st.session_state.get(GOES_ON, (None, None))
+    if struck == scenario:
+        st.info(f"The fault strikes in the run: {SHARED if shared else ANEW if scenario.run.training else TIMED}.")
+    if struck == scenario and shared and not status.running and (trains := runs.request([shared], "full")) and not trains.ended:
+        runs.keep_going(trains)
+        status = replace(trains, request=status.request)  # Cancel is of the run with the fault
     runs.progress(status)
     seen = [point.progress for point in status.running if point.progress]
     if seen and seen[0].training:
-        curves(tables.curve(seen[0].training, ()))
+        curves(tables.curve(seen[0].training, (), tables.pace(estimates.of(scenario))))
     if seen:
         st.caption(plain(seen[0].note))
 
@@ -50,7 +84,7 @@ def _finished(result: Result, estimate: Result) -> None:
         st.caption(f"Note: {plain(warning)}")
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:
-        frame = tables.curve(result.training, result.events)
+        frame = tables.curve(result.training, result.events, tables.pace(result))
         curves(frame, tables.breaks(frame, result.events))
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
@@ -66,9 +100,11 @@ def _finished(result: Result, estimate: Result) -> None:
 
 def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
     """Draw loss and AUC beside each other; an outage lasts so much longer than a run that time is drawn without or broken."""
-    against = st.segmented_control(
-        "Against", charts.AGAINST, default="running", required=True, format_func=charts.AGAINST.get, key="against"
-    )
+    offered = [name for name in charts.CHOICES if breaks or name != "broken"]
+    key = f"against{' broken' * bool(breaks)}"
+    against = st.segmented_control("Against", offered, default="running", required=True, format_func=charts.CHOICES.get, key=key)
+    if against == "joules":
+        st.caption("Each batch counts with the joules of a mean one, and what the machine draws all the time with its seconds.")
     left, right = st.columns(2)
     with left:
         st.markdown("**Does the loss fall?** Training loss, batch by batch")

@@ -20,7 +20,7 @@ from engine.estimates import results
 from engine.results.explanation import unscheduled_result
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
-from engine.schedule.evaluate import AVERAGES, NotScheduled
+from engine.schedule.evaluate import RUNS, NotScheduled
 from engine.store import columns, forecast, kept, requests
 from engine.store.columns import Columns
 from engine.store.database import opened, transaction
@@ -105,7 +105,7 @@ def _estimated(store: Path, sweep: Sweep) -> None:
     shelf, names = _read(sweep, "estimate", None), keys(sweep, "estimate")
     left = np.flatnonzero(shelf.found.state == columns.UNFINISHED).tolist() if shelf.found else []
     rows = []
-    for at, one in zip(left, results([sweep[at] for at in left], AVERAGES), strict=True):
+    for at, one in zip(left, results([sweep[at] for at in left], RUNS), strict=True):
         if not isinstance(one, NotScheduled):
             rows.append((names[at], kept.row_text(one)))
         elif not one.error:

@@ -7,7 +7,7 @@ import streamlit as st
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from pages.bar import question
-from pages.common import session
+from pages.common import frame, session
 from pages.design import details
 
 CHOSEN, GO = "question", "go to"
@@ -57,4 +57,5 @@ def ask(asked: Question, base: str, changes: dict[str, object] | None = None) ->
 def go() -> None:
     """Lead to the page that answers what was asked in a callback of the last run."""
     if page := st.session_state.pop(GO, ""):
+        st.session_state[frame.LANDED] = True
         st.switch_page(f"pages/{page}.py")

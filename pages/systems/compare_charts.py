@@ -4,9 +4,10 @@ from functools import cache
 
 from engine.core.graph import STAGES
 from pages.common import palette
-from pages.common.charts import AGAINST, FIGURE, INK, Spec, axis, rows
+from pages.common.charts import AGAINST, FIGURE, FIT, INK, Spec, axis, rows
 from pages.search.figures import sweep_charts
 
+MOST_NAMED = 3
 OWN_LANE = "indexof(datum.{0}, '|') < 0"
 
 
@@ -54,6 +55,54 @@ def timelines() -> Spec:
 
 
 @cache
+def timeline() -> Spec:
+    """A lane per device, a bar per task; needs device, task, stage, batch, start, end, background. Drag and wheel zoom."""
+    return {
+        **rows(34),
+        "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
+        "mark": {"type": "bar", "height": {"band": 0.8}, "stroke": "#80808080", "strokeWidth": 0.5, "clip": True},
+        "encoding": {
+            "y": {"field": "device", "type": "nominal", "sort": None, "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "start", "type": "quantitative", "axis": axis("Time in steady state [ms]"), "scale": {"nice": False}},
+            "x2": {"field": "end"},
+            "color": {
+                "field": "stage",
+                "type": "nominal",
+                "scale": palette.colours(STAGES),
+                "legend": {"orient": "top", "columns": 3, "title": "Stage", "titleFontWeight": "normal"},
+            },
+            "opacity": {"condition": {"test": "datum.background", "value": 0.55}, "value": 1},
+            "tooltip": [
+                {"field": "task", "title": "Task"},
+                {"field": "stage", "title": "Stage"},
+                {"field": "batch", "title": "Batch"},
+                {"field": "start", "title": "Start [ms]", "type": "quantitative", "format": ".4f"},
+                {"field": "end", "title": "End [ms]", "type": "quantitative", "format": ".4f"},
+                {"field": "background", "title": "In the background"},
+            ],
+        },
+    }
+
+
+@cache
+def utilisation() -> Spec:
+    """How busy each device is; needs device, busy, note."""
+    return {
+        **rows(26),
+        "mark": {"type": "bar", "height": {"band": 0.7}, "color": "#5b7bb4"},
+        "encoding": {
+            "y": {"field": "device", "type": "nominal", "sort": "-x", "axis": axis("Device", labelFontSize=13)},
+            "x": {"field": "busy", "type": "quantitative", "axis": axis("Busy [%]"), "scale": {"domain": [0, 100]}},
+            "tooltip": [
+                {"field": "device", "title": "Device"},
+                {"field": "busy", "title": "Busy [%]", "type": "quantitative", "format": ".1f"},
+                {"field": "note", "title": "Note"},
+            ],
+        },
+    }
+
+
+@cache
 def bytes_moved() -> Spec:
     """Bytes of a batch by system and place; needs first, second, metric."""
     spec = sweep_charts.heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
@@ -80,6 +129,7 @@ def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec
         "transform": [{"filter": f"isValid(datum.{field})"}],
         "mark": {"type": "line", "strokeWidth": 1.5, "point": {"size": 24} if field == "auc" else False},
         "encoding": {
+            "x": time,
             "y": value,
             "order": {"field": "elapsed"},
             "tooltip": [*tip, {"field": field, "title": title, "type": "quantitative", "format": ".6f"}],
@@ -88,11 +138,27 @@ def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec
     fault = {
         "transform": [{"filter": "isValid(datum.kind)"}],
         "mark": {"type": "point", "shape": "triangle-down", "filled": True, "size": 90, "y": 6},
-        "encoding": {"tooltip": [*tip, {"field": "what", "title": "What happened"}]},
+        "encoding": {"x": time, "tooltip": [*tip, {"field": "what", "title": "What happened"}]},
     }
     legend = {"legend": {"orient": "top", "columns": 4, "labelLimit": 150}}
-    fit = {"type": "fit-x", "contains": "padding"}
-    return {"height": 220, "autosize": fit, "encoding": {"x": time, "color": colour}, "layer": [line, fault], "config": legend}
+    own = [line, fault, *_named(colour, names, against, field)]
+    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own, "config": legend}
+
+
+def _named(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[Spec]:
+    """Where there are few lines, their names in their colours where there is room, in the order in which they end: no legend."""
+    if len(names) > MOST_NAMED:
+        return []
+    colour["legend"] = None
+    transform: list[Spec] = [
+        {"filter": f"isValid(datum.{y})"},
+        {"aggregate": [{"op": "argmax", "field": x, "as": "last"}], "groupby": ["system"]},
+        {"calculate": f"datum.last['{y}']", "as": "end"},
+        {"window": [{"op": "row_number", "as": "place"}], "sort": [{"field": "end", "order": "descending"}]},
+    ]
+    at = "14 * datum.place" if y == "loss" else "height - 60 + 14 * datum.place"
+    text = {"type": "text", "align": "right", "fontWeight": 600, "x": {"expr": "width - 6"}, "y": {"expr": at}}
+    return [{"transform": transform, "mark": text, "encoding": {"text": {"field": "system"}}}]
 
 
 @cache
@@ -125,9 +191,8 @@ def nodes(names: tuple[str, ...]) -> Spec:
         {"field": "target", "title": "Asked for [samples/s]", "type": "quantitative", "format": ",.3~r"},
         {"field": "nodes", "title": "Nodes"},
     ]
-    return {
-        "height": 220,
-        "autosize": {"type": "fit-x", "contains": "padding"},
+    colour: Spec = {"field": "system", "type": "nominal", "scale": palette.colours(names), "title": None}
+    line = {
         "mark": {"type": "line", "point": {"size": 40}},
         "encoding": {
             "x": {
@@ -137,13 +202,8 @@ def nodes(names: tuple[str, ...]) -> Spec:
                 "axis": axis("Throughput asked for [samples/s]", tickCount=6),
             },
             "y": {"field": "nodes", "type": "quantitative", "scale": log, "axis": axis("Nodes", format="d", tickCount=4)},
-            "color": {
-                "field": "system",
-                "type": "nominal",
-                "scale": palette.colours(names),
-                "title": None,
-                "legend": {"orient": "top"},
-            },
             "tooltip": tip,
         },
     }
+    own = [line, *_named(colour, names, "target", "nodes")]
+    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own, "config": {"legend": {"orient": "top"}}}

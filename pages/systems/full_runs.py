@@ -24,7 +24,7 @@ SHOWN = {
     "Effective training time ratio": "%.4f",
     "MLP staleness [batches]": "%,.0f",
 }
-CURVES = ["system", "batch", "elapsed", "running", "loss", "auc", "kind", "what"]
+CURVES = ["system", "batch", "elapsed", "running", "joules", "loss", "auc", "kind", "what"]
 MOST_DRAWN = 20  # a system's losses are drawn as the means of so many stretches
 SAME_AUC = 5e-5
 Results = Mapping[str, Result]
@@ -88,8 +88,11 @@ def _apart(one: Result, other: Result) -> float:
     return max(abs(ours - theirs) for ours, theirs in pairs if ours is not None and theirs is not None)
 
 
-def curves(runs: Mapping[str, tuple[Sequence[Row], Sequence[Row]]]) -> pd.DataFrame:
-    """Return training rows and events by system as rows of CURVES: mean losses, AUCs and faults, told apart by what is empty."""
+def curves(runs: Mapping[str, tuple[Sequence[Row], Sequence[Row], tuple[float, float]]]) -> pd.DataFrame:
+    """Return rows of CURVES: mean losses, AUCs and faults, told apart by what is empty.
+
+    Of each system are given its training rows, its events and its pace (`tables.pace`).
+    """
     frames = [_curve(tables.curve(*rows)).assign(system=system) for system, rows in runs.items() if rows[0]]
     return pd.concat(frames, ignore_index=True)[CURVES] if frames else pd.DataFrame(columns=CURVES)
 
@@ -97,7 +100,7 @@ def curves(runs: Mapping[str, tuple[Sequence[Row], Sequence[Row]]]) -> pd.DataFr
 def _curve(frame: pd.DataFrame) -> pd.DataFrame:
     trained = frame[frame["loss"].notna()]
     stretch = np.arange(len(trained)) * MOST_DRAWN // max(len(trained), MOST_DRAWN)
-    ends = {name: (name, "last") for name in ("batch", "elapsed", "running")}
+    ends = {name: (name, "last") for name in ("batch", "elapsed", "running", "joules")}
     means = trained.groupby(stretch).agg(loss=("loss", "mean"), **ends)
     scored = trained[trained["auc"].notna()].drop(columns="loss")
     return pd.concat([part for part in (means, scored, frame[frame["kind"] == "fault"]) if len(part)]).reindex(columns=CURVES)

@@ -14,7 +14,7 @@ from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store import forecast
 from engine.store.status import Status
-from pages.common import charts, downloads, runs, session, tables
+from pages.common import charts, downloads, estimates, runs, session, tables
 from pages.common.numbers import duration
 from pages.common.plain import plain
 from pages.systems import compare_charts, full_runs
@@ -23,14 +23,15 @@ from pages.systems.full_runs import ELAPSED
 FAULTS, TRAINING = "faults.power_loss_at_seconds", "run.training"
 FIELD = "lose power at"
 WHAT = "systems"
-ALIKE = ("running", "batch")  # an axis cannot be broken for several systems' outages at once
+Curve = tuple[tuple[Row, ...], tuple[Row, ...], tuple[float, float]]
+ALIKE = ("running", "joules", "batch")  # an axis cannot be broken for several systems' outages at once
 
 
-def draw(estimates: Mapping[str, Result]) -> None:
+def draw(found: Mapping[str, Result]) -> None:
     """Draw the faults that all runs share, and below them the runs of all systems that can run."""
-    points = {system: result.scenario for system, result in estimates.items() if result.ran}
+    points = {system: result.scenario for system, result in found.items() if result.ran}
     st.subheader("What does each learn, and what do power losses take?", anchor=False)
-    _faults({system: float(estimates[system].results[ELAPSED] or 0.0) for system in points})
+    _faults({system: float(found[system].results[ELAPSED] or 0.0) for system in points})
     if not next(iter(points.values())).run.training:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("Training is off here: batches are counted and timed, none is trained.", width="content")
@@ -96,24 +97,27 @@ def _learned(points: Mapping[str, Scenario], found: Mapping[str, Result], status
     for outcome, names in tables.not_shown(found).items():
         st.caption(f"No result: {', '.join(names)}. {plain(outcome)}")
     live = _live(points, status)
-    curves = full_runs.curves({**live, **{name: (result.training, result.events) for name, result in done.items()}})
+    curves = full_runs.curves(
+        {**live, **{name: (result.training, result.events, tables.pace(result)) for name, result in done.items()}}
+    )
     if len(curves):
         _curves(curves, tuple(name for name in points if name in set(curves["system"])))
     if done:
         _table(done)
 
 
-def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, tuple[tuple[Row, ...], tuple[Row, ...]]]:
-    """Return the training rows of systems that still run; with faults none, as a snapshot does not tell the outages."""
+def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, Curve]:
+    """Return the curves of systems that still run; with faults none, as a snapshot does not tell the outages."""
     calm = {name: point for name, point in points.items() if next(strikes_of(point, "power-loss"), None) is None}
     names = {runs.key_of(point, "full"): name for name, point in calm.items()}
     running = status.running if status else ()
-    return {names[one.key]: (one.progress.training, ()) for one in running if one.progress and one.key in names}
+    seen = {names[one.key]: one.progress.training for one in running if one.progress and one.key in names}
+    return {name: (rows, (), tables.pace(estimates.of(points[name]))) for name, rows in seen.items()}
 
 
 def _curves(frame: object, names: tuple[str, ...]) -> None:
     against = st.segmented_control(
-        "Against", ALIKE, default="running", required=True, format_func=charts.AGAINST.get, key="curves against"
+        "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.get, key="curves against"
     )
     for column, field, title, words in zip(
         st.columns(2),

@@ -73,6 +73,23 @@ def test_the_first_main_knob_is_few_tabs_from_the_start_of_the_main_content(serv
 
 
 @slow
+def test_no_key_reaches_the_closed_drawer_and_an_answered_question_leaves_the_keyboard_at_the_start_of_its_page(server, visit):
+    page = visit(f"{server}/start?preset=tiny")
+    drawn(page)
+    for _ in range(MOST_TABS + len(PLACES)):
+        page.keyboard.press("Tab")
+        assert not page.evaluate("document.activeElement.closest('[data-testid=stSidebar]')"), "hidden, yet a stop"
+    page.get_by_role("button", name="Ask about my model").press("Enter")
+    page.wait_for_url("**/design?**", timeout=WAIT_MS)
+    drawn(page)
+    assert page.evaluate("document.activeElement.dataset.testid") == "stMain"
+    page.keyboard.press("Tab")
+    assert page.evaluate(HERE) == "Model and machine"
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(page.get_by_label("Find a knob")).to_be_visible(timeout=WAIT_MS)
+
+
+@slow
 def test_the_projector_has_large_type_and_no_drawer_and_still_fits(server, visit):
     page = visit(f"{server}/design?preset=tiny", viewport={"width": 1400, "height": 900})
     drawn(page)

@@ -14,7 +14,7 @@ from .drawn import Band, Bands
 from .ladder import links_of, modules_of
 from .question import DRAM, Candidate, Question
 from .smallest import Enough, Found, changes_of
-from .wording import longer, ms, size, spread, times, verb
+from .wording import longer, lowered, ms, size, spread, times, verb
 
 NO_BANDS = Bands(None, None, None)
 CHANGE = 0.01  # of the step: less is not worth a sentence
@@ -103,10 +103,9 @@ def _both(answer: Enough, band: Band | None) -> str:
 
 
 def _switched(answer: Enough) -> str:
-    """Name the switches of the answer that are on; all of them where none is."""
-    on = [path for path in answer.toggled if dict(answer.both.machine.changes)[path]]
-    labels = " and ".join(KNOBS[path].label[0].lower() + KNOBS[path].label[1:] for path in on or answer.toggled)
-    return f", with {labels} {'on' if on else 'off'}" if labels else ""
+    """Name the switches of the answer, each with its place."""
+    places = [f"{lowered(path)} {'on' if answer.both.machine.changes[path] else 'off'}" for path in answer.toggled]
+    return f", with {' and '.join(places)}" if places else ""
 
 
 def _why(answer: Enough) -> str:

@@ -5,6 +5,7 @@ from math import isfinite
 from ...hardware.device import nodes
 from ...hardware.devices.pmem import module_bytes
 from ...registry import load
+from ...scenario.scenario import KNOBS
 from ...units import GB, MS
 from .drawn import Band
 from .ladder import product
@@ -69,6 +70,12 @@ def _counted(number: float, unit: str) -> str:
         return "more than is in range"
     digits = f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
     return f"{digits} module" if (digits, unit) == ("1", " modules") else f"{digits}{unit}"
+
+
+def lowered(path: str) -> str:
+    """Return a knob's label as it stands within a sentence."""
+    label = KNOBS[path].label
+    return label[0].lower() + label[1:]
 
 
 def ms(seconds: float) -> str:

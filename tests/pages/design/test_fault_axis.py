@@ -5,8 +5,10 @@ import pytest
 
 from engine.estimate import estimate
 from engine.scenario.scenario import KNOBS, with_values
+from engine.service import service
 from engine.simulate import simulate
 from engine.sweep import links
+from pages.common import runs
 from pages.design import fault_axis
 from tests import apps
 from tests.apps import address, fields, text
@@ -63,3 +65,33 @@ def test_a_number_drops_a_fault_which_the_link_carries_and_an_instant_after_the_
     late = apps.opened(query={"preset": "tiny", AT: "5"})
     assert "Power loss at 5 s cannot strike, since the run ends before" in text(late.warning)
     assert KNOBS[AT].label == "Power loss at"
+
+
+@pytest.mark.parametrize(("system", "exact"), [("pmem", True), ("cxl", False)])
+def test_a_fault_dropped_while_it_trains_strikes_that_run_whose_training_goes_on_where_it_may(system, exact, monkeypatch):
+    monkeypatch.setattr(service, "ensure_service", lambda _: None)
+    app = apps.opened(query={"preset": "tiny", "system": system})
+    app.button(key="run").click().run()
+    before = app.session_state["scenario"]
+    for share in (30.0, 60.0):
+        app.number_input(key="share of the run").set_value(share).run()
+        next(one for one in app.button if one.label == "Drop it there").click().run()
+        struck = app.session_state["scenario"]
+        asked, first = runs.request([struck], "full"), runs.request([before], "full")
+        assert not app.exception and asked.state == "queued" and first.state == ("queued" if exact else "cancelled")
+        assert ("the training under way goes on" if exact else "it began again at the first batch") in text(app.info)
+        assert "Cancel" in {one.label for one in app.button} and "run" not in {one.key for one in app.button}
+    assert len(struck.faults.power_loss_at_seconds) == 2
+    next(one for one in app.button if one.label == "Cancel").click().run()
+    assert runs.request([struck], "full").state == "cancelled" and runs.request([before], "full").state == first.state
+
+
+def test_a_second_fault_at_the_same_batch_is_not_dropped_silently(monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(fault_axis.st, "toast", said.append)
+    app = apps.opened(query={"preset": "tiny"})
+    for _ in range(2):
+        next(one for one in app.button if one.label == "Drop it there").click().run()
+    assert len(app.session_state["scenario"].faults.power_loss_at_seconds) == 1
+    assert [one.partition(";")[0] for one in said] == ["Such a fault strikes there already"] and not app.exception
+    assert runs.request([app.session_state["scenario"]], "full") is None, "where nothing runs, nothing is begun"

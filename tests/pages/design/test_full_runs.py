@@ -5,6 +5,7 @@ from dataclasses import replace
 import altair
 import pytest
 
+from engine.estimate import estimate
 from engine.run.progress import Progress
 from engine.scenario import keys
 from engine.service import service
@@ -12,6 +13,7 @@ from engine.simulate import simulate
 from engine.store import kept, requests, status
 from engine.store.database import DEFAULT, opened
 from engine.store.status import Running, Status
+from pages.common import tables
 from pages.systems import compare_charts, full_runs, full_runs_panel
 from tests import apps
 from tests.apps import text
@@ -118,7 +120,7 @@ def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
 
 
 def test_curves_keep_every_auc_every_fault_and_the_mean_of_losses(struck):
-    frame = full_runs.curves({name: (result.training, result.events) for name, result in struck.items()})
+    frame = full_runs.curves({name: (result.training, result.events, (1.0, 2.0)) for name, result in struck.items()})
     for name, result in struck.items():
         mine, rows = frame[frame.system == name], result.training
         assert list(mine.auc.dropna()) == [row["AUC"] for row in rows if row["AUC"] is not None]
@@ -139,6 +141,34 @@ def test_what_still_runs_is_drawn_from_its_snapshots_where_no_outage_is_to_come(
         status = Status(1, "full", "running", 2, 0, 0, None, running, "")
         points = {name: result.scenario for name, result in results.items()}
         assert set(full_runs_panel._live(points, status)) == drawn and full_runs_panel._live(points, None) == {}
+
+
+def test_lines_are_named_beside_them_and_not_in_a_legend_where_there_are_three_at_most(struck):
+    frame = full_runs.curves({name: (result.training, result.events, tables.pace(result)) for name, result in struck.items()})
+    for names, direct in ((SYSTEMS, True), ((*SYSTEMS, "ssd"), False)):
+        for spec in (compare_charts.curves("loss", "Loss", "joules", names), compare_charts.nodes(names)):
+            texts = [layer for layer in spec["layer"] if layer["mark"]["type"] == "text"]
+            assert (spec["encoding"]["color"].get("legend", "own") is None) == bool(texts) == direct
+    assert frame.groupby("system").joules.max().to_dict() == pytest.approx(
+        {name: spent(result) for name, result in struck.items()}, rel=1e-3
+    )
+
+
+def spent(result):
+    """Return the joules of a run less those that its machine draws in outages."""
+    idle = sum(row["Static energy [J]"] for row in result.devices) / result.results["Elapsed [s]"]
+    down = sum(ended - began for began, ended in tables.outages(result.events))
+    return result.results["Energy [J]"] - idle * down
+
+
+def test_the_energy_of_a_curve_is_that_of_the_run_and_one_that_runs_is_on_the_way_to_it(struck):
+    calm = simulate(scenario("tiny", "cxl"))
+    for result in (*struck.values(), calm):
+        ends = tables.curve(result.training, result.events, tables.pace(result)).joules
+        trained = ends[: len(result.training)]
+        assert trained.is_monotonic_increasing and trained.iloc[-1] == pytest.approx(spent(result), rel=1e-3)
+    live = tables.curve(calm.training[::3], (), tables.pace(estimate(calm.scenario))).joules
+    assert list(live) == pytest.approx([trained.iloc[row["Batch"]] for row in calm.training[::3]], rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["curves", "lost"])

@@ -13,6 +13,7 @@ from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.validation.studies import kept
 from pages.common import charts, numbers, palette, tables
 from pages.evidence import study_panel
+from pages.systems import compare_charts
 from tests import fakes
 from tests.apps import fields
 from tests.cases import each
@@ -25,13 +26,13 @@ BREAKS = tables.breaks(CURVE, RUN.events)
 CHARTS = {
     "stages": (charts.step_time(), tables.by_stage(RESULTS, "cxl")),
     "energy": (charts.energy(("gpu", "cxl")), tables.by_component(RESULTS, "cxl")),
-    "timeline": (charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
-    "busy": (charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
+    "timeline": (compare_charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
+    "busy": (compare_charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
     "loss": (charts.curve("loss", "Loss", "broken", BREAKS), CURVE),
     "auc": (charts.curve("auc", "AUC", "batch", BREAKS), CURVE),
     "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
 }
-MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure", "row", "x", "y", "says"}
+MADE_INSIDE = {"rank", "sort", "amount_total", "drawn_total", "mean", "label", "figure", "row", "x", "y", "says", "end"}
 
 
 @each(("spec", "frame"), CHARTS.values())

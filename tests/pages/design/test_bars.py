@@ -1,0 +1,49 @@
+"""The bars of step time and energy: do their ranges follow, are they the engine's, and is no control without effect?"""
+
+from dataclasses import replace
+
+import altair
+import pytest
+
+from engine.analysis.uncertainty import bands
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from pages.common import charts, estimates, tables
+from pages.design import bars
+from tests import apps
+from tests.machines import scenario
+
+SAYS = "A line over a bar"
+
+
+def test_the_ranges_follow_the_page_and_are_those_of_the_draws():
+    app = apps.opened(query={"preset": "tiny"})
+    assert SAYS not in apps.text(app.caption)
+    apps.ANSWERS.found()
+    assert SAYS in apps.text(app.run().caption) and not app.exception
+    asked = scenario("tiny", "cxl")
+    results = estimates.beside(asked, ("cxl", "dram"))
+    known = bars.ranges(tuple(one.scenario for one in results.values()), bars.STEP)
+    frame = tables.by_stage(results, "cxl", known).set_index("system")
+    for name in ("cxl", "dram"):
+        drawn = frame.loc[name, ["low", "high"]].dropna()
+        assert [tuple(row) for row in drawn.to_numpy()] == [bands(with_values(asked, {"system": name}))[bars.STEP]]
+        assert drawn.low.iloc[0] < results[name].results[bars.STEP] < drawn.high.iloc[0]
+    altair.LayerChart.from_dict({**charts.step_time(), "data": {"values": []}}).to_dict()
+
+
+def test_a_bar_that_is_cut_has_no_range_and_neither_has_a_system_that_cannot_run():
+    asked = scenario("tiny", "cxl")
+    results = dict(estimates.beside(asked, ("pmem", "cxl", "dram")))
+    slow = tuple({**row, "Exposed [s]": 100 * row["Exposed [s]"]} for row in results["pmem"].breakdown)
+    results["pmem"] = replace(results["pmem"], breakdown=slow)
+    frame = tables.by_stage(results, "cxl", dict.fromkeys(results, (1.0, 2.0)))
+    assert set(frame[frame.low.notna()].system) == {"cxl", "dram"} and frame.low.count() == frame.high.count() == 2
+    small = with_values(preset("meta-856").scenario, {"system": "dram", "machine.dram_capacity_GiB": 1.0})
+    assert not estimates.of(small).ran and bars.ranges((small,), bars.STEP) == {}
+
+
+@pytest.mark.parametrize(("system", "more"), [("cxl", True), ("bagpipe", False)])
+def test_the_whole_family_is_offered_only_where_it_has_more_systems(system, more):
+    app = apps.opened(query={"preset": "tiny", "system": system})
+    assert not app.exception and (bars.FAMILY in {one.key for one in app.toggle}) is more
