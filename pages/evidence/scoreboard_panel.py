@@ -16,7 +16,7 @@ from pages.common import downloads, palette
 from pages.common.charts import FIT, INK, Spec, axis
 from pages.common.plain import plain
 
-FORMATS = {"Published, not used": "%d", "Median error [%]": "%.1f", f"Within {NEAR:g} % [%]": "%.0f", "Rank correlation": "%.2f"}
+FORMATS = {"Numbers": "%d", "Median error [%]": "%.1f", f"Within {NEAR:g} % [%]": "%.0f", "Rank": "%.2f"}
 ALT = "Published numbers against ours, both logarithmic, coloured by family"
 FIGURE = ",.4~r"
 COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # as many as there are families, and one
@@ -26,22 +26,23 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
     """Draw the families' table, what got worse since the accepted record, and the picture."""
     found = scores(verdicts, ()) + _figures(version.MODEL)
     st.subheader("How far off is it where nothing was fitted?", anchor=False)
-    downloads.show(table(found), FORMATS)
+    picture, families_of = st.columns(2)
+    picture.vega_lite_chart(points(found), spec(), key="scoreboard", alt=ALT)
+    with families_of:
+        downloads.show(table(found), FORMATS)
+    hidden = len(found) - len(points(found))
     st.caption(
-        "Out of sample alone: a number that a constant or a shape was fitted to is in the picture, but in no median. A family "
-        "with 0 has no published number that was not used. Ranks go over all units of a family, which flatters them."
+        "The line is where ours is what is published; a mark above it says that ours is larger. "
+        + f"{hidden} of 0 or less cannot be drawn. " * (hidden > 0)
+        + "In the table out of sample alone: a number that a constant or a shape was fitted to is in the picture, but in no "
+        "median. A family with 0 has no published number that was not used. Rank is the rank correlation over all units of a family, which flatters "
+        "it."
     )
     record = read()
     lost = worse(record, found, every=True)
     for sentence in lost:
         st.warning(plain(sentence))
     st.caption(plain(f"Accepted with model version {record.model} on {record.date}: {record.reason}."))
-    st.vega_lite_chart(points(found), spec(), key="scoreboard", alt=ALT)
-    hidden = len(found) - len(points(found))
-    st.caption(
-        f"{hidden} of 0 or less cannot be drawn. " * (hidden > 0)
-        + "The line is where ours is what is published; a mark above it says that ours is larger."
-    )
 
 
 @lru_cache(maxsize=1)
@@ -95,4 +96,9 @@ def spec() -> Spec:
             ],
         },
     }
-    return {**FIT, "height": 420, "layer": [line, marks], "config": {"legend": {"orient": "right", "titleFontWeight": "normal"}}}
+    return {
+        **FIT,
+        "height": 420,
+        "layer": [line, marks],
+        "config": {"legend": {"orient": "bottom", "columns": 2, "titleFontWeight": "normal"}},
+    }

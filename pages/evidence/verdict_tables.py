@@ -19,6 +19,7 @@ WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
 FORMATS = {"Published": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
 COLUMNS = ["system", "who", "part", "amount"]
 Verdicts = Sequence[ClaimVerdict]
+FEW = 3  # misses that a sentence can name
 
 
 def summary(verdicts: Verdicts) -> str:
@@ -27,10 +28,11 @@ def summary(verdicts: Verdicts) -> str:
     kinds = {kind: [bool(verdict.passed) for verdict in held if verdict.claim.kind == kind] for kind in KINDS}
     counts = [f"{sum(passed)} of {len(passed)} {kind}" for kind, passed in kinds.items() if passed]
     failed = [_name(verdict) for verdict in held if not verdict.passed]
+    outside = _listed(failed) if len(failed) <= FEW else f"{len(failed)}, each named below"
     alone = len(verdicts) - len(held)
     return (
         f"{len(verdicts)} claims: {_listed(counts) or 'none'} within tolerance"
-        f"{f', outside it: {_listed(failed)}' if failed else ''}"
+        f"{f', outside it: {outside}' if failed else ''}"
         f"{f'; {alone} more are predictions with nothing published to compare' if alone else ''}."
     )
 

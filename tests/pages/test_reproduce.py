@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -63,7 +64,7 @@ def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
     app = opened()
     text = " ".join(one.value for one in app.markdown).replace("\\", "")
     words = app.dataframe[-1].value["Verdict"].value_counts()
-    assert "outside it: " in text and "Step time, cxl [ms] of TrainingCXL RM4, prototype" in text
+    assert re.search(r"outside it: \d+, each named below", text)
     assert words["✗ outside"] > 30 and words["prediction"] >= 14
 
 
@@ -71,7 +72,7 @@ def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(
     app = opened()
     first = app.dataframe[0].value
     assert list(first["Family"]) == list(families()) and "Median error [%]" in first
-    assert first["Published, not used"].sum() > 25
+    assert first["Numbers"].sum() > 25
     assert any("accepted" in warning.value for warning in app.warning)  # what made-up runs give is worse than the record
     found = scores(validate.validate(["bagpipe-kaggle"]), ())
     drawn = scoreboard_panel.points(found)
