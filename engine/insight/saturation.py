@@ -100,7 +100,7 @@ def _saturation(base: Scenario) -> Saturation:
         stage=most["Stage"],
         device=device,
         exposed=most["Exposed [s]"],
-        carried=_carried(m, line),
+        carried=carried(m, line),
     )
 
 
@@ -108,7 +108,7 @@ def _short(m: Machine, device: str) -> str:
     return m.devices[device].title.split(",")[0]
 
 
-def _carried(m: Machine, line: Timeline) -> tuple[Carried, ...]:
+def carried(m: Machine, line: Timeline) -> tuple[Carried, ...]:
     """Return the link's work by task, the longest first."""
     tasks = enumerate(line.graph.tasks)
     rows = [_one(m, line, k, task) for k, task in tasks if any(one.device == "cxl" for one in task.demands)]

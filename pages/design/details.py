@@ -8,10 +8,11 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.common import downloads, tables
 from pages.design import constants_panel, every_knob, tornado
+from pages.memory import memory_panel
 from pages.systems import compare_charts, compare_panel, compare_tables
 from pages.why import why_panel
 
-WHY, SYSTEMS = "why section", "systems section"
+WHY, SYSTEMS, MEMORY = "why section", "systems section", "memory section"
 
 
 def draw(scenario: Scenario, result: Result, base: Result) -> None:
@@ -21,6 +22,9 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
         _clock(both)
     _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY, lambda: why_panel.draw(scenario))
     _section("Which system? Others beside this one, and what moves where", SYSTEMS, lambda: compare_panel.draw(scenario))
+    _section(
+        "Does latency matter? The CXL link, near-data compute, memory under load", MEMORY, lambda: memory_panel.draw(scenario)
+    )
     if result.ran:
         _section("Which knob matters? Step time over every one that acts", "knobs section", lambda: every_knob.draw(scenario))
         _section("How sure is this? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result))

@@ -11,6 +11,7 @@ from pages.data import workload_charts
 from pages.design import every_knob, fault_axis, strips, tornado
 from pages.evidence import scoreboard_panel, study_panel, verdict_charts
 from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_charts
+from pages.memory import memory_charts
 from pages.runs import history_charts
 from pages.search.figures import sweep_charts, sweep_parallel
 from pages.systems import compare_charts
@@ -41,6 +42,9 @@ SPECS = {
     "fault_charts.spent": fault_charts.spent("Time"),
     "fault_charts.periods": fault_charts.periods((("Young", 20.0),), 0.1),
     "fault_charts.around": fault_charts.around(),
+    "memory_charts.latency": memory_charts.latency((1.0, 2.0, 5.0)),
+    "memory_charts.near_data": memory_charts.near_data(),
+    "memory_charts.load": memory_charts.load(),
     "history_charts.compared": history_charts.compared(STEP, "CXL bandwidth [GB/s]", TWO, True),
     "sweep_charts.lines": sweep_charts.lines("CXL bandwidth [GB/s]", STEP, True, True, "Training system", TWO),
     "sweep_charts.heat_map": sweep_charts.heat_map("CXL bandwidth [GB/s]", "Training system", STEP, columns=4, spread=True),

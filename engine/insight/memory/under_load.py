@@ -1,0 +1,56 @@
+"""Latency under load: how each memory and link of a machine answers later the more it serves, beside what is published."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...hardware.concurrency import FULL, Rising, at_load
+from ...hardware.devices.dram import MEMORY, USED
+from ...hardware.devices.pmem import MEDIA
+from ...scenario.scenario import Scenario
+from ...schedule.machine import ready
+
+LOADS = tuple(float(load) for load in np.linspace(0, FULL, 35))
+IDLE = {"pmem": "random read latency", "dram": "random latency"}
+FORM = ("latency rise", "rise over load", "rise near full load")
+OPTANE = 13.7  # GB/s that six modules write at most
+PUBLISHED: tuple[tuple[str, str, Rising, tuple[tuple[float, float], ...]], ...] = (
+    ("DDR4 expander", "a hyperscale operator's measurement", MEMORY[USED], ((0.0, 250.0), (0.1, 269.0), (0.3, 292.0))),
+    (
+        "Optane writes",
+        "Yang et al., FAST'20, six modules",
+        MEDIA["optane-100"],
+        ((0.4 / OPTANE, 164.0), (11.0 / OPTANE, 218.0), (11.5 / OPTANE, 260.0)),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class UnderLoad:
+    """One part's latency in ns at each of LOADS, and what was published of it as (load, ns) with its source."""
+
+    part: str
+    latencies: tuple[float, ...]
+    published: tuple[tuple[float, float], ...] = ()
+    source: str = ""
+
+
+def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
+    """Return the curves of the machine's parts, then those through published points; raises CannotRun or BadKnob."""
+    m, found = ready(scenario), []
+    for name in ("cxl", "pmem", "dram"):
+        if name in m.system.devices:
+            own = {one.name: one.value for one in m.devices[name].constants}
+            idle = m.scenario.machine.cxl_latency_ns if name == "cxl" else own[IDLE[name]]
+            rise, bend, wall = (own[one] for one in FORM)
+            limited = own.get("accesses in flight", 1) > 0  # effective rates have their load in them
+            found.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, rise * limited, bend, wall)))
+    published = (
+        UnderLoad(name, _curve(points[0][1], part.rise.value, part.bend.value, part.wall.value), points, source)
+        for name, source, part, points in PUBLISHED
+    )
+    return (*found, *published)
+
+
+def _curve(idle: float, rise: float, bend: float, wall: float) -> tuple[float, ...]:
+    return tuple(float(idle * at_load(load, rise, bend, wall)) for load in LOADS)

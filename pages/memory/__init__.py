@@ -1,0 +1,1 @@
+"""Memory: what latency, requests in flight and near-data compute do to a step."""

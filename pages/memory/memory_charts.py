@@ -1,0 +1,81 @@
+"""The charts of latency and near-data compute, as specifications without data."""
+
+from functools import cache
+
+from pages.common import palette
+from pages.common.charts import INK, Spec, axis, rows
+from pages.memory.memory_tables import LATENCY, LOAD, NEAR
+
+SAVES, SAME, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
+AT = [50, 100, 200, 500, 1000, 2000, 5000]
+LOG = {"type": "log", "nice": False}
+DRAWN = {"labelExpr": "format(datum.value, ',~g')", "grid": False, "labelOverlap": True}
+END: Spec = {"type": "text", "align": "right", "dy": -8, "fontWeight": 600}
+BEGIN = {"align": "left", "dx": 6, "dy": 14}
+
+
+def _tip(titles: dict[str, str], *words: str) -> list[Spec]:
+    numbers = {"type": "quantitative", "format": ",.4~r"}
+    return [{"field": name, "title": title, **({} if name in words else numbers)} for name, title in titles.items()]
+
+
+@cache
+def latency(ticks: tuple[float, ...]) -> Spec:
+    """Step time over CXL latency, a line a system in the band of its requests in flight, a dot where it begins to lose."""
+    x = {"field": "ns", "type": "quantitative", "scale": LOG, "axis": axis(LATENCY["ns"], values=AT, **DRAWN)}
+    y = {"field": "step", "type": "quantitative", "scale": LOG, "axis": axis(LATENCY["step"], values=[*ticks], **DRAWN)}
+    system = {"field": "system", "type": "nominal", "scale": palette.colours(palette.systems()), "legend": None}
+    both = {"x": x, "y": y, "color": system}
+    curve, lost = ({"transform": [{"filter": test}]} for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
+    band = {**both, "y": {**y, "field": "fewest"}, "y2": {"field": "most"}, "fill": system}
+    now = {
+        "transform": [{"aggregate": [{"op": "max", "field": "present", "as": "ns"}]}],
+        "mark": {"type": "rule", "aria": False, "strokeDash": [4, 3], "color": INK},
+        "encoding": {"x": x},
+    }
+    dot = {"type": "point", "aria": False, "filled": True, "size": 110, "opacity": 1}
+    text = {"type": "text", "align": "right", "dx": -4, "dy": -11, "fontWeight": 600}
+    tip = _tip(LATENCY, "system")
+    end = {"transform": [{"filter": "isValid(datum.name)"}], "mark": END, "encoding": {**both, "text": {"field": "name"}}}
+    return {
+        "height": 300,
+        "layer": [
+            now,
+            {**curve, "mark": {"type": "area", "aria": False, "opacity": 0.16, "strokeWidth": 0}, "encoding": band},
+            {**curve, "mark": {"type": "line", "aria": False}, "encoding": {**both, "tooltip": tip}},
+            {**lost, "mark": dot, "encoding": {**both, "tooltip": tip[:3]}},
+            {**lost, "mark": text, "encoding": {**both, "text": {"field": "loses"}}},
+            end,
+        ],
+    }
+
+
+@cache
+def near_data() -> Spec:
+    """What near-data compute changes of a step: a row a memory, a column a number of controllers."""
+    across, lane = axis("Memory controllers", labelAngle=0), axis("", labelFontSize=12, labelLimit=120)
+    place = {
+        "x": {"field": "controllers", "type": "ordinal", "axis": across},
+        "y": {"field": "memory", "type": "nominal", "sort": None, "axis": lane},
+    }
+    scale = {"domain": [-0.1, 0, 0.1], "range": [SAVES, SAME, COSTS], "clamp": True}
+    colour = {"field": "change", "type": "quantitative", "scale": scale, "legend": None}
+    cell = {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": colour, "tooltip": _tip(NEAR, "memory")}}
+    text = {"mark": {"type": "text", "fontSize": 11, "color": DARK}, "encoding": {"text": {"field": "label"}}}
+    return {**rows(30), "encoding": place, "layer": [cell, text]}
+
+
+@cache
+def load() -> Spec:
+    """Latency over load, a line a part of the machine, and through what is published, which are the dots."""
+    x = {"field": "load", "type": "quantitative", "axis": axis(LOAD["load"], **DRAWN)}
+    y = {"field": "ns", "type": "quantitative", "axis": axis(LOAD["ns"], **DRAWN)}
+    part = {"field": "part", "type": "nominal", "sort": None, "scale": {"range": list(palette.OTHERS)}, "legend": None}
+    both = {"x": x, "y": y, "color": part, "tooltip": _tip(LOAD, "part", "source")}
+    curve, point = ({"transform": [{"filter": test}]} for test in ("!datum.point", "datum.point"))
+    dot = {"type": "point", "aria": False, "filled": True, "size": 80, "opacity": 1}
+    named = {"encoding": {**both, "text": {"field": "name"}}}
+    end = {"transform": [{"filter": "isValid(datum.name) && !datum.point"}], "mark": END, **named}
+    begin = {"transform": [{"filter": "isValid(datum.name) && datum.point"}], "mark": {**END, **BEGIN}, **named}
+    line = {**curve, "mark": {"type": "line", "aria": False}, "encoding": both}
+    return {"height": 240, "layer": [line, {**point, "mark": dot, "encoding": both}, end, begin]}

@@ -1,0 +1,80 @@
+"""What do latency and near-data compute cost? Step time over the CXL link's latency, over controllers, and latency under load."""
+
+from functools import lru_cache
+
+import streamlit as st
+
+from engine.errors import EmberpoolError
+from engine.insight.memory.latency import Sensitivity, latency
+from engine.insight.memory.near_data import Pair, near_data
+from engine.insight.memory.under_load import UnderLoad, under_load
+from engine.scenario.scenario import Scenario
+from pages.common import downloads
+from pages.common.plain import plain
+from pages.memory import memory_charts, memory_tables
+
+Found = tuple[tuple[Sensitivity, ...], tuple[Pair, ...], tuple[UnderLoad, ...]]
+
+
+@lru_cache(maxsize=256)
+def of(scenario: Scenario) -> Found | str:
+    """Return all three findings, or the sentence that says why there are none."""
+    try:
+        return memory_tables.systems(latency(scenario)), near_data(scenario), under_load(scenario)
+    except EmberpoolError as error:
+        return str(error)
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw the three pictures for this model on this machine."""
+    with st.spinner("Estimating some six hundred machines"):
+        found = of(scenario)
+    if isinstance(found, str):
+        st.info(plain(found))
+        return
+    links, pairs, parts = found
+    _latency(links, scenario)
+    left, right = st.columns(2)
+    with left:
+        _near_data(pairs)
+    with right:
+        _load(parts)
+
+
+def _latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> None:
+    if any(one.own.seconds for one in found):
+        st.markdown(
+            "**Step time over CXL latency** A dot: 5 % slower. Band: fewest to most requests in flight. Dashed: this machine"
+        )
+        rows = memory_tables.latency(found, scenario)
+        spec = memory_charts.latency(memory_tables.ticks(rows))
+        st.vega_lite_chart(rows, spec, key="latency", alt="Step time over CXL latency, a line a training system")
+        every = rows[rows.loses.isna()][[*memory_tables.LATENCY]].rename(columns=memory_tables.LATENCY)
+        downloads.rows(every, "emberpool-latency", "Download the latencies as CSV")
+    st.markdown("\n".join(f"- {plain(memory_tables.loses(one, scenario))}" for one in found))
+
+
+def _near_data(found: tuple[Pair, ...]) -> None:
+    if not found:
+        return
+    st.markdown(
+        "**What near-data compute changes of a step [%]** Over PMEM modules, for dram over DRAM channels; empty: too small"
+    )
+    rows = memory_tables.near_data(found)
+    st.vega_lite_chart(
+        rows, memory_charts.near_data(), key="near-data", alt="Step time with near-data compute against without it"
+    )
+    st.caption(plain(" ".join(memory_tables.sign(found))))
+    every = rows[[*memory_tables.NEAR]].rename(columns=memory_tables.NEAR)
+    downloads.rows(every, "emberpool-near-data", "Download near-data on and off as CSV")
+
+
+def _load(found: tuple[UnderLoad, ...]) -> None:
+    st.markdown("**Latency under load [ns]** Of the parts of this machine, and of two that were measured: dots are published")
+    rows = memory_tables.load(found)
+    st.vega_lite_chart(rows, memory_charts.load(), key="load", alt="Latency over load, with published points")
+    st.caption(
+        "Beyond 85 % of its bandwidth no latency is published, and none rises further here. Rates fitted to step times stay flat."
+    )
+    every = rows[[*memory_tables.LOAD]].rename(columns=memory_tables.LOAD)
+    downloads.rows(every, "emberpool-load", "Download latencies under load as CSV")

@@ -1,0 +1,171 @@
+"""What latency and near-data compute do, as plain tables and sentences: what the charts draw, and what the CSV files hold."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import log
+
+import pandas as pd
+
+from engine.hardware.devices.cxl import payload_rate
+from engine.insight.memory.latency import LATENCIES, LOSS, Curve, Sensitivity
+from engine.insight.memory.near_data import Pair
+from engine.insight.memory.under_load import LOADS, UnderLoad
+from engine.scenario.scenario import Scenario
+from engine.units import GB, MS
+from pages.common import palette
+from pages.common.numbers import change
+from pages.why.sentences import milliseconds
+
+APART = 0.07  # of the axis: lines that end nearer to each other share one name
+MOST_TICKS = 8
+TELLING = 0.005  # of a step: smaller changes have no sign
+LATENCY = {
+    "system": "Training system",
+    "ns": "CXL latency [ns]",
+    "step": "Step time [ms]",
+    "fewest": "Step time, fewest in flight [ms]",
+    "most": "Step time, most in flight [ms]",
+}
+NEAR = {
+    "memory": "Memory",
+    "controllers": "Memory controllers",
+    "on": "Step time, near-data on [ms]",
+    "off": "Step time, near-data off [ms]",
+    "logic": "Logic busy [ms]",
+    "link_on": "Link busy, near-data on [ms]",
+    "link_off": "Link busy, near-data off [ms]",
+}
+LOAD = {"part": "Part", "load": "Load [% of bandwidth]", "ns": "Latency [ns]", "source": "Published by"}
+
+
+def latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
+    """Return step times over latency: the columns of LATENCY, name at a line's end, loses and label where it begins to lose."""
+    rows: list[dict[str, object]] = []
+    for one in found:
+        curves = (one.own.seconds, one.fewest.seconds, one.most.seconds)
+        for ns, *steps in zip(LATENCIES, *curves, strict=True) if one.own.seconds else ():
+            rows.append({"system": one.system, "ns": ns, **dict(zip(("step", "fewest", "most"), steps, strict=True))})
+        if one.own.loses:
+            start = (1 + LOSS) * one.own.seconds[0]
+            rows.append({"system": one.system, "ns": one.own.loses, "step": start, "loses": f"{one.own.loses:,.0f} ns"})
+    frame = pd.DataFrame(rows, columns=["system", "ns", "step", "fewest", "most", "loses"])
+    steps = ["step", "fewest", "most"]
+    frame[steps] /= MS
+    low, high = frame[steps].min().min(), frame[steps].max().max()
+    last = frame[(frame.ns == LATENCIES[-1]) & frame.loses.isna()]
+    ends = {system: log(step / low) for system, step in zip(last.system, last.step, strict=True)}
+    names = named(ends, APART * log(high / low))
+    frame["name"] = frame.system.map(names).where(frame.index.isin(last.index))
+    return frame.assign(present=scenario.machine.cxl_latency_ns)
+
+
+def named(ends: Mapping[str, float], apart: float) -> dict[str, str]:
+    """Return a name for the end of each line that stands alone, and one for those too near to each other."""
+    groups: list[list[str]] = []
+    for one in sorted(ends, key=ends.__getitem__):
+        if groups and ends[one] - ends[groups[-1][-1]] < apart:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return {group[-1]: ", ".join(group) for group in groups}
+
+
+def loses(one: Sensitivity, scenario: Scenario) -> str:
+    """Return from which latency on one system loses, and why, or what hides the link."""
+    if one.refused:
+        return f"{one.system} cannot run: {one.refused}"
+    if one.own.loses:
+        rate = payload_rate(scenario.machine) / GB
+        return (
+            f"{one.system} is {LOSS:.0%} slower from {one.own.loses:,.0f} ns on, with the fewest requests in flight "
+            f"{_at(one.fewest)}, with the most {_at(one.most)}: {one.work[0].task} waits for the link, which {one.in_flight:,g} "
+            f"lines in flight keep at {rate:.3g} GB/s only while an answer under load takes {one.fills:,.0f} ns at most."
+        )
+    busy, waited = sum(task.busy for task in one.work), sum(task.exposed for task in one.work)
+    hidden = sorted(one.work, key=lambda task: task.exposed - task.busy)[:2]
+    parts = " and ".join(f"{milliseconds(task.busy - task.exposed)} of {task.task} {task.hidden_by}" for task in hidden)
+    waits = f"waited for {milliseconds(waited)}" if waited else "nobody waits for it"
+    fewest = f", with the fewest requests in flight {_at(one.fewest)}" if one.fewest.loses else ""
+    return (
+        f"{one.system} loses less than {LOSS:.0%} up to {LATENCIES[-1]:,.0f} ns{fewest}: its link is busy for "
+        f"{milliseconds(busy)} a batch then and {waits}; hidden are {parts}."
+    )
+
+
+def _at(curve: Curve) -> str:
+    return f"from {curve.loses:,.0f} ns" if curve.loses else "never"
+
+
+def near_data(found: tuple[Pair, ...]) -> pd.DataFrame:
+    """Return a machine a row: the columns of NEAR, and change as a share with its label."""
+    return pd.DataFrame(
+        [
+            {
+                "memory": one.memory,
+                "controllers": one.controllers,
+                **{name: getattr(one, name) / MS for name in ("on", "off", "logic")},
+                "link_on": one.link[0] / MS,
+                "link_off": one.link[1] / MS,
+                "change": one.costs,
+                "label": change(one.on, one.off),
+            }
+            for one in found
+        ]
+    )
+
+
+def sign(found: tuple[Pair, ...]) -> tuple[str, ...]:
+    """Return where near-data compute turns from a saving to a cost, and why it costs most where it does."""
+    best, worst = (pick(found, key=lambda one: round(one.costs, 6)) for pick in (min, max))
+    saves = f"saves at most {-best.costs:.1%} of a step, with {_machine(best)}" if best.costs < -TELLING else "saves nothing"
+    if worst.costs < TELLING:
+        return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
+    why = (
+        f"pooled vectors and gradients keep the link busy for {milliseconds(worst.link[0])} a batch, each row sent once without "
+        f"it for {milliseconds(worst.link[1])}"
+        if worst.crosses
+        else f"logic at each controller passes every lookup, {milliseconds(worst.logic)} a batch, and the memory is faster"
+    )
+    whole = f"Near-data compute {saves}; it costs most, {worst.costs:.1%}, with {_machine(worst)}: {why}."
+    turns = []
+    for memory in dict.fromkeys(one.memory for one in found):
+        telling = [one for one in found if one.memory == memory and abs(one.costs) > TELLING]
+        turns += [
+            f"{memory} between {before.controllers} and {after.controllers}"
+            for before, after in pairwise(telling)
+            if before.costs * after.costs < 0
+        ]
+    return whole, f"Cost and saving change places over controllers of {', '.join(turns)}." if turns else ""
+
+
+def _machine(one: Pair) -> str:
+    many = "s" * (one.controllers > 1)
+    return f"{one.controllers} " + (f"DRAM channel{many}" if one.memory == "dram" else f"module{many} of {one.memory}")
+
+
+def load(found: tuple[UnderLoad, ...]) -> pd.DataFrame:
+    """Return latencies over load: the columns of LOAD, point (whether it was published), name at a line's end."""
+    ends = {one.part: one.latencies[-1] for one in found if not one.published}
+    names = named(ends, APART * max(one.latencies[-1] for one in found))
+    rows: list[dict[str, object]] = []
+    for one in found:
+        rows += [{"part": one.part, "load": 100 * at, "ns": ns} for at, ns in zip(LOADS, one.latencies, strict=True)]
+        rows[-1]["name"] = names.get(one.part)
+        rows += [{"part": one.part, "load": 100 * at, "ns": ns, "source": one.source} for at, ns in one.published]
+        rows[-len(one.published)] |= {"name": one.part} if one.published else {}
+    frame = pd.DataFrame(rows, columns=["part", "load", "ns", "source", "name"])
+    return frame.assign(point=frame.source.notna())
+
+
+def ticks(frame: pd.DataFrame) -> tuple[float, ...]:
+    """Return round step times for an axis of a table of latency: 1, 2, 5 and so on, or decades where these are many."""
+    steps = frame[["step", "fewest", "most"]]
+    low, high = steps.min().min(), steps.max().max()
+    round_ones = [digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5)]
+    within = [one for one in round_ones if low / 2 < one < 2 * high]
+    return tuple(within if len(within) <= MOST_TICKS else [one for one in within if one in round_ones[::3]])
+
+
+def systems(found: tuple[Sensitivity, ...]) -> tuple[Sensitivity, ...]:
+    """Return them in the palette's order."""
+    return tuple(sorted(found, key=lambda one: palette.systems().index(one.system)))

@@ -1,0 +1,102 @@
+"""Latency, near-data compute, latency under load: are knees where Little's law has them, and points what estimates say?"""
+
+from math import ceil
+
+import numpy as np
+import pytest
+
+from engine.estimate import estimate
+from engine.hardware.devices.cxl import payload_rate
+from engine.insight.memory.latency import LATENCIES, LATENCY, LIMITS, LOSS, latency
+from engine.insight.memory.near_data import CONTROLLERS, near_data
+from engine.insight.memory.under_load import LOADS, under_load
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.systems.traffic import mlp_bytes
+from tests.cases import each
+
+STEP = "Step time [ms]"
+BASE = preset("trainingcxl-rm1").scenario
+
+
+def step(scenario, **knobs):
+    """Return one estimate's step in seconds."""
+    return estimate(with_values(scenario, {name.replace("__", "."): value for name, value in knobs.items()})).results[STEP] / 1e3
+
+
+def assuming(scenario, **values):
+    return with_values(scenario, {"machine.assume": tuple({**dict(scenario.machine.assume), **values}.items())})
+
+
+@each("in_flight", [256, 900, 2048])
+def test_a_log_that_nothing_hides_waits_for_the_link_from_littles_latency_on(in_flight):
+    direct = with_values(BASE, {"machine.cxl_switch_hops": 0, "machine.cxl_retimers": 0})
+    base = assuming(direct, **{"cxl.latency-rise": 0.0, "cxl.lines-in-flight": in_flight})
+    found = next(one for one in latency(base) if one.system == "cxl-d")
+    rate = payload_rate(base.machine)
+    knee = in_flight * 64 / rate * 1e9
+    assert found.fills == pytest.approx(knee) and found.work[0].task == "MLP log"
+
+    n, service = mlp_bytes(base) / 64, 64 / rate
+    k = ceil(n / in_flight)
+    at, seconds = np.array(LATENCIES), np.array(found.own.seconds)
+    below, above = seconds[at < knee], at > knee
+    assert np.ptp(below) < 0.001 * below[0]
+    by_hand = at * 1e-9 - service + (k - 1) * at * 1e-9 + (n - (k - 1) * in_flight) * service
+    assert np.diff(seconds[above]) == pytest.approx(np.diff(by_hand[above]), rel=0.01)
+    assert found.own.loses == pytest.approx(knee + LOSS * seconds[0] / k * 1e9, rel=0.01)
+
+
+@each("name", ["trainingcxl-rm2", "dlrm-terabyte"])
+def test_a_point_is_one_estimate_and_the_loss_is_a_twentieth(name):
+    base = preset(name).scenario
+    for one in latency(base):
+        own = with_values(base, {"system": one.system})
+        assert one.own.seconds[30] == pytest.approx(step(own, **{LATENCY: LATENCIES[30]}), rel=1e-12)
+        ranges = {"cxl.lines-in-flight": 256.0, "near-data.accesses-in-flight-a-lane": 8.0}
+        assert set(ranges) == set(LIMITS)
+        assert one.fewest.seconds[30] == pytest.approx(step(assuming(own, **ranges), **{LATENCY: LATENCIES[30]}), rel=1e-12)
+        if one.own.loses:
+            assert step(own, **{LATENCY: one.own.loses}) == pytest.approx((1 + LOSS) * one.own.seconds[0], rel=0.005)
+        else:
+            assert one.own.seconds[-1] < (1 + LOSS) * one.own.seconds[0]
+        bands = np.array([one.most.seconds, one.own.seconds, one.fewest.seconds])
+        assert (np.diff(bands, axis=0) >= -1e-9).all() and (np.diff(bands, axis=1) >= -1e-9).all()
+
+
+def test_relaxing_the_log_is_what_hides_the_link_and_who_cannot_run_says_so():
+    found = {one.system: one for one in latency(BASE)}
+    assert found["cxl-b"].own.loses and not found["cxl"].own.loses
+    found = {one.system: one for one in latency(with_values(BASE, {"policy.relaxed_lookup": True}))}
+    assert "choose system=cxl" in found["dram"].refused and not found["dram"].own.seconds
+    assert found["cxl"].own.seconds and not found["cxl"].refused and len(found) == 4
+
+
+def test_near_data_on_and_off_are_two_estimates_and_each_controllers_logic_passes_every_lookup():
+    base = preset("trainingcxl-rm2").scenario
+    found = {(one.memory, one.controllers): one for one in near_data(base)}
+    one, two = found["dram", 1], found["dram", 2]
+    own = with_values(base, {"system": "dram", "machine.dram_channels": 1})
+    assert (one.on, one.off) == pytest.approx([step(own, machine__near_data_compute=near) for near in (True, False)], rel=1e-9)
+    assert one.logic == pytest.approx(2 * two.logic)
+    passed = 2 * (128 * 80 * 80) * 32 * 4 / 64e9  # samples, tables, lookups and bytes of a row, there and back
+    assert passed < one.logic < 1.1 * passed
+    assert one.costs > 0.1 and found["dram", 32].costs < 0 and not one.crosses
+    assert ("trainingcxl", 1) not in found and {count for _, count in found} == set(CONTROLLERS)
+
+
+def test_where_little_is_pooled_near_data_compute_costs_since_more_crosses_the_link():
+    worst = max(near_data(preset("dlrm-terabyte").scenario), key=lambda one: one.costs)
+    assert worst.costs > 0.1 and worst.crosses and worst.logic < 0.2 * worst.link[0]
+
+
+@each(("name", "pmem"), [("trainingcxl-rm1", "flat"), ("optane-rm1", "rises")])
+def test_latency_under_load_begins_idle_passes_published_points_and_effective_rates_have_none(name, pmem):
+    found = {one.part: one for one in under_load(preset(name).scenario)}
+    assert found["CXL link"].latencies[0] == 250 and found["CXL link"].latencies[-1] > 450
+    assert (found["PMEM"].latencies[-1] > found["PMEM"].latencies[0]) == (pmem == "rises")
+    published = [one for one in found.values() if one.published]
+    assert sum(len(one.published) for one in published) == 6
+    for one in published:
+        for load, ns in one.published:
+            assert np.interp(load, LOADS, one.latencies) == pytest.approx(ns, rel=0.02) and one.source

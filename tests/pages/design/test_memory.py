@@ -1,0 +1,73 @@
+"""The section on latency: does it draw its three pictures, and do its sentences tell what its tables hold?"""
+
+from functools import cache
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.insight.memory.near_data import Pair
+from pages.design import details
+from pages.memory import memory_charts, memory_panel, memory_tables
+from tests import apps
+from tests.apps import fields, text
+from tests.machines import scenario
+
+found = cache(lambda name, system="cxl", **knobs: memory_panel.of(scenario(name, system, **knobs)))
+
+
+def pair(memory, controllers, on, off, logic=0.001, link=(0.0, 0.001)):
+    return Pair(memory, controllers, on, off, logic, link)
+
+
+def test_the_section_draws_its_pictures_and_gives_each_as_csv():
+    app = AppTest.from_file(str(apps.APP), default_timeout=90)
+    app.query_params.update({"preset": "dlrm-terabyte"})
+    app.session_state[details.MEMORY] = True
+    app = app.switch_page("pages/design.py").run()
+    said = text(app.markdown) + text(app.caption)
+    files = {one.proto.label for one in app.get("download_button")}
+    assert {
+        "Download the latencies as CSV",
+        "Download near-data on and off as CSV",
+        "Download latencies under load as CSV",
+    } <= files
+    assert not app.exception and "dram is 5% slower from 721 ns on" in said
+    assert "it costs most, 23.3%, with 8 DRAM channels: pooled vectors and gradients keep the link busy" in said
+
+
+def test_every_chart_draws_only_columns_that_its_table_has():
+    links, pairs, parts = found("trainingcxl-rm2")
+    rows = memory_tables.latency(links, scenario("trainingcxl-rm2", "cxl"))
+    drawn = {
+        "latency": (memory_charts.latency(memory_tables.ticks(rows)), rows),
+        "near": (memory_charts.near_data(), memory_tables.near_data(pairs)),
+        "load": (memory_charts.load(), memory_tables.load(parts)),
+    }
+    for name, (spec, table) in drawn.items():
+        assert fields(spec) <= set(table.columns) and len(table) > 5, name
+    assert rows.loses.dropna().tolist() == ["679 ns", "601 ns"]
+    assert rows.name.dropna().tolist() == ["cxl-b, cxl-d", "cxl", "dram"]
+
+
+def test_lines_that_end_close_together_share_a_name():
+    assert memory_tables.named({"a": 1.0, "b": 1.05, "c": 2.0}, 0.1) == {"b": "a, b", "c": "c"}
+
+
+def test_the_sentences_say_what_hides_the_link_or_fails_to():
+    told = {one.system: memory_tables.loses(one, scenario("trainingcxl-rm1", "cxl")) for one in found("trainingcxl-rm1")[0]}
+    assert "cxl-b is 5% slower from 620 ns on, with the fewest requests in flight from 120 ns" in told["cxl-b"]
+    assert "1,024 lines in flight keep at 67.3 GB/s only while an answer under load takes 974 ns" in told["cxl-b"]
+    assert "nobody waits for it; hidden are 1.15 ms of MLP log beside Top MLP" in told["cxl"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        ((pair("dram", 1, 1.2, 1.0), pair("dram", 2, 0.9, 1.0)), ("passes every lookup, 1 ms a batch", "dram between 1 and 2.")),
+        ((pair("dram", 1, 1.2, 1.0, link=(0.003, 0.001)),), ("saves nothing; it costs most, 20.0%, with 1 DRAM channel", "3 ms")),
+        ((pair("optane-100", 4, 0.9, 1.0),), ("10.0% of a step, with 4 modules of optane-100, and costs nothing on any",)),
+    ],
+)
+def test_where_near_data_changes_sign_is_told_with_its_cause(pairs, words):
+    said = " ".join(memory_tables.sign(pairs))
+    assert all(one in said for one in words), said
