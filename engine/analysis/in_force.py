@@ -55,7 +55,8 @@ def caption(scenario: Scenario, path: str) -> str:
     """Return a line to stand beside an optional knob: what is in force under auto, and what modules it brings; may be ""."""
     knob, own = KNOBS[path], values(scenario)[path]
     if own is not None:
-        return brought(scenario) if path == CAPACITY else ""
+        told = brought(scenario) if path == CAPACITY else ""
+        return f"{told}." if told else ""
     found = in_force(scenario, path)
     if found.value is None:
         return f"auto: {found.why}."

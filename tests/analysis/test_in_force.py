@@ -80,7 +80,7 @@ def test_a_system_without_the_part_has_no_value_and_says_so():
 def test_capacity_is_whole_modules_and_what_they_bring_stands_beside_it(asked, modules, told):
     """A module of Optane's first series reads 6.6 GB/s and idles at 5.2 W."""
     scenario = with_values(Scenario(), {CAPACITY: asked})
-    assert caption(scenario, CAPACITY) == f"{told}, {6.6 * modules:.3g} GB/s read, {5.2 * modules:.3g} W idle"
+    assert caption(scenario, CAPACITY) == f"{told}, {6.6 * modules:.3g} GB/s read, {5.2 * modules:.3g} W idle."
     found = estimate(scenario)
     assert found.results["PMEM modules"] == modules
     whole = asked == 128 * modules
