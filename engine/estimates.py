@@ -12,6 +12,7 @@ import numpy as np
 from .amounts.expected import expected_amounts, expected_traffic
 from .core import process
 from .core.memo import remembered
+from .hardware.line_cache import LineCache
 from .registry import load
 from .results.explanation import ESTIMATED, passes, report_results, rounded_up, too_late, unscheduled_result
 from .results.report import undisturbed_report
@@ -78,6 +79,7 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
 
 
 @remembered(most=256)
-def _planned(s: Scenario, system: str) -> PlannedBatches:
+def _planned(s: Scenario, system: str, medium: LineCache) -> PlannedBatches:
     batches, stretch = run_window(log_policy(s, load("systems", system)), s.run.batches)
-    return plan(s, system, expected_amounts(s, system), expected_traffic(s, system, batches), stretch)
+    amounts = expected_amounts(s, system, medium)
+    return plan(s, system, amounts, expected_traffic(s, system, batches, medium), stretch)

@@ -18,6 +18,7 @@ from .run.shared_training import TrainingShelf, run_and_learn, trains
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
+from .systems.system import medium_cache
 from .workload.readers.criteo import CriteoFile, read
 from .workload.source import num_batches, repeats, source
 
@@ -58,7 +59,7 @@ def _simulate(
         meter.step(what, counts=finishes and not training)
 
     if not settled.run.training:  # without a fault either, arrays of times are enough
-        plan = planned(settled, scenario.system, file=file, on_progress=on_progress)
+        plan = planned(settled, scenario.system, medium_cache(settled, scenario.system), file=file, on_progress=on_progress)
         notes = (note,) if note else ()
         points = [DesignPoint(scenario, machine, plan)]
         (found,) = evaluate(points, lambda points, seen: undisturbed_results(points, seen, notes), TIMELINES)

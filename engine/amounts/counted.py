@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from ..caches.inclusive_lru import no_rows, serve
+from ..caches.lines import counted_lines
 from ..caches.replay import served, warm
 from ..caches.row_index import with_room
 from ..caches.stack_distance import MOST_LOOKUPS, Distances, distances, moved
 from ..caches.warm_start import before, stays
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
+from ..hardware.line_cache import NO_CACHE, LineCache
 from ..registry import load
 from ..scenario.scenario import Scenario, per_table
 from ..systems.placement import placement
-from ..systems.system import System, cache_policy
+from ..systems.system import System, cache_policy, medium_cache
 from ..systems.traffic import BY_BATCH, LEVELS, Traffic, row_bytes, scratchpad_rows, traffic
 from ..workload.batch import bag_layout, recent, tally
 from ..workload.readers.criteo import CriteoFile
@@ -42,11 +44,24 @@ def ignore_progress(note: str, finishes: bool) -> None:
     """Let progress go unseen."""
 
 
-@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
 def counted_traffic(
     s: Scenario, system: str, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
 ) -> Traffic:
-    """Return what the batches of a run ask for; `file` is the one that the scenario's digest names.
+    """Return what the batches of a run on a settled machine ask for; `file` is the one that the scenario's digest names."""
+    found: Traffic = counted_amounts(s, system, medium_cache(s, system), file=file, on_progress=on_progress)
+    return found
+
+
+@remembered(MOST_NUMBERS, lambda found: found.batches * (len(BY_BATCH) + LEVELS))
+def counted_amounts(
+    s: Scenario,
+    system: str,
+    medium: LineCache = NO_CACHE,
+    *,
+    file: CriteoFile | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Traffic:
+    """Return the same where the `medium` has such a cache.
 
     Whatever of it was counted before, for this or another machine, is not counted again.
     """
@@ -61,6 +76,9 @@ def counted_traffic(
     room = scratchpad_rows(s, "near-data" in chosen.devices)
     if room is not None and room < tallied[0].max():
         amounts["again"] = _again(s, room, file=file, on_progress=on_progress)
+    if medium.lines:
+        lines = _lines(s, medium, file=file, on_progress=on_progress)
+        amounts |= dict(zip(("fetched", "returned", "refetched"), lines, strict=True))
     if chosen.hot:
         amounts["popular"] = _popular(s, system, file=file, on_progress=on_progress)
     return traffic(s, **amounts)
@@ -144,6 +162,16 @@ def _again(s: Scenario, room: float, file: CriteoFile | None, on_progress: OnPro
     for n in range(len(found)):
         found[n] = counted_again(given.ids(n), room)
         on_progress(f"counted repeated rows of batch {n}", False)
+    return found
+
+
+@of_amounts
+def _lines(s: Scenario, medium: LineCache, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+    """Return the lines that a medium's own cache fetches, returns and fetches again, (3, N)."""
+    found = np.zeros((3, num_batches(s, file)))
+    for n, moves in enumerate(counted_lines(s, medium, _drawn(s, file=file), found.shape[1])):
+        found[:, n] = moves
+        on_progress(f"followed the medium's cache through batch {n}", False)
     return found
 
 

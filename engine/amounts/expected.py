@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..caches.lines import expected_lines
 from ..core.arrays import Floats
 from ..core.memo import remembered
+from ..hardware.line_cache import NO_CACHE, LineCache
 from ..registry import load
 from ..scenario.scenario import Scenario
 from ..systems.placement import levels
-from ..systems.system import System, cache_policy
+from ..systems.system import System, cache_policy, medium_cache
 from ..systems.traffic import Traffic, scratchpad_rows, traffic
 from ..systems.traffic import steady as repeated
 from ..workload.accesses import expected
@@ -19,9 +21,10 @@ from ..workload.repeats import expected_again
 RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
 
 
-def expected_traffic(s: Scenario, system: str, batches: int) -> Traffic:
-    """Return so many batches from the start of a run, by the steady state's expected accesses."""
-    return dealt(expected_amounts(s, system), s.data.batch_size, batches)
+def expected_traffic(s: Scenario, system: str, batches: int, medium: LineCache | None = None) -> Traffic:
+    """Return so many batches from the start of a run, by the steady state's expected accesses; the `medium` is the machine's."""
+    one = expected_amounts(s, system, medium_cache(s, system) if medium is None else medium)
+    return dealt(one, s.data.batch_size, batches)
 
 
 def dealt(one: Traffic, samples: int, batches: int) -> Traffic:
@@ -50,8 +53,8 @@ def _share(expected: float, batches: int) -> Floats:
 
 
 @remembered()
-def expected_amounts(s: Scenario, system: str) -> Traffic:
-    """Return one batch of the steady state; a cache and a hot set are looked at only where the system has them."""
+def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> Traffic:
+    """Return one batch of the steady state; a cache, a hot set and the `medium`'s own cache count only where there are any."""
     chosen: System = load("systems", system)
     cache, hot, caches = chosen.cache, chosen.hot, chosen.caches
     accesses = expected(s)
@@ -60,6 +63,8 @@ def expected_amounts(s: Scenario, system: str) -> Traffic:
     again = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
     moved = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s)) if cache else NOTHING
     found = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
+    if medium.lines:
+        found |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
     return traffic(
         s,
         rows=rows,

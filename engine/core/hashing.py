@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     PROFILE = 106
     LINKS = 107
     CACHES = 108
+    LINES = 109
 
 
 def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:

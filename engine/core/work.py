@@ -21,12 +21,17 @@ class Work:
 
 @dataclass(frozen=True)
 class RowReads(Work):
-    """Read embedding rows at random; `raw_share` of the lookups meet rows written just before, `by` says who asks for them."""
+    """Read embedding rows at random; `raw_share` of the lookups meet rows written just before, `by` says who asks for them.
+
+    A memory with a cache of its own lacks `fetched` of its lines, here and below, and writes `returned` ones back for them.
+    """
 
     rows: Amount
     row_bytes: int
     raw_share: Amount = 0.0
     by: By = "host"
+    fetched: Amount = 0.0
+    returned: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class RowUpdates(Work):
     rows: Amount
     row_bytes: int
     by: By = "host"
+    fetched: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class RowLog(Work):
     row_bytes: int
     entry_bytes: int
     by: By = "host"
+    fetched: Amount = 0.0
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,14 @@ from ..scenario.machine import MachineKnobs
 
 Cost = Callable[[Any], Any]
 Part = TypeVar("Part")
-SHARED = ("rows", "nbytes", "lookups", "flags")  # amounts of which each of several folded devices has an even share
+SHARED = (
+    "rows",
+    "nbytes",
+    "lookups",
+    "flags",
+    "fetched",
+    "returned",
+)  # amounts of which each of several folded devices has an even share
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..faults.fault import active
 from ..registry import load
 from ..scenario.knobs import Knob, check
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
-from ..systems.system import constants, powered, readers
+from ..systems.system import constants, medium_cache, powered, readers
 
 SAME = 1e-9  # relative; below it lies the noise of adding up in another order
 NOTHING, STUCK = "No effect here", "Nothing else is possible here"
@@ -72,6 +72,7 @@ def same(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> 
 def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
     system = load("systems", scenario.system)
     filled = (system.caches and max(system.caches(scenario)) > 0) or (system.cache and warm(scenario, system.cache))
+    filled = filled or medium_cache(scenario, scenario.system).lines
     off = {
         "memories": "" if filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from ..amounts.counted import OnProgress, counted_traffic, ignore_progress
+from ..amounts.counted import OnProgress, counted_amounts, ignore_progress
 from ..core.memo import remembered
+from ..hardware.line_cache import LineCache
 from ..run.run import UNDISTURBED
 from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
@@ -23,10 +24,10 @@ def _first_strike(s: Scenario) -> float:
 
 @remembered(most=16)
 def planned(
-    s: Scenario, system: str, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
+    s: Scenario, system: str, medium: LineCache, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
 ) -> PlannedBatches:
     """Return the plan of a run's batches, counted from their ids."""
-    amounts = counted_traffic(s, system, file=file, on_progress=on_progress)
+    amounts = counted_amounts(s, system, medium, file=file, on_progress=on_progress)
     return plan(s, system, amounts, amounts)
 
 

@@ -85,7 +85,7 @@ class Policy:
     warm_caches: bool = knob(
         True,
         "Warm caches",
-        "A full run begins with caches as long training fills them (not with counts in sets); off: they fill.",
+        "A full run begins with caches, a medium's own too, as long training fills them (not with counts in sets); off: empty.",
         acts="memories",
     )
     prefetch_batches: int = knob(

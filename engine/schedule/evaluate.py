@@ -12,9 +12,10 @@ from ..core.arrays import Floats, Ints, Number
 from ..core.graph import check
 from ..errors import Cancelled, EmberpoolError
 from ..hardware.device import Device
+from ..hardware.line_cache import LineCache
 from ..registry import load
 from ..scenario.scenario import Scenario
-from ..systems.system import System, log_policy, named
+from ..systems.system import System, log_policy, medium_cache, named
 from ..systems.traffic import Traffic
 from .averages import EXPOSED, observe
 from .kernels.template import ONCE, Averages, Stretch
@@ -82,14 +83,16 @@ Rendered = TypeVar("Rendered")
 AVERAGES, RUNS, TIMELINES = range(3)  # how much to observe of each point
 
 
-def design_point(scenario: Scenario, planned: Callable[[Scenario, str], PlannedBatches]) -> DesignPoint | NotScheduled:
+def design_point(scenario: Scenario, planned: Callable[[Scenario, str, LineCache], PlannedBatches]) -> DesignPoint | NotScheduled:
     """Settle a scenario, build its devices and plan its batches; or say why it cannot run, or what refuses it."""
     try:
         settled = settle(scenario)
         m = machine_of(settled.scenario)
         if settled.problems:
             return NotScheduled(scenario, settled.problems)
-        return DesignPoint(scenario, m, planned(settled.scenario, scenario.system))
+        return DesignPoint(
+            scenario, m, planned(settled.scenario, scenario.system, medium_cache(settled.scenario, scenario.system))
+        )
     except Cancelled:
         raise
     except EmberpoolError as error:

@@ -10,6 +10,7 @@ from ..core.graph import TaskGraph
 from ..core.memo import remembered
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, folded, name_of
+from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
@@ -115,6 +116,11 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
             "set it to auto."
         )
     return f"{asked} in sets" if cache.in_sets else asked
+
+
+def medium_cache(scenario: Scenario, system: str) -> LineCache:
+    """Return the cache in the modules of a system whose tables lie there, with no line where there is none; settled."""
+    return line_cache(scenario.machine) if load("systems", system).memory == "pmem" else NO_CACHE
 
 
 def log_policy(scenario: Scenario, system: System) -> LogPolicy:

@@ -25,9 +25,11 @@ class Traffic:
     samples all of whose lookups meet hot rows; `evicted`: rows that the cache sends home; `missed`: lookups of rows that
     it did not hold when the batch began; `refused`: rows among both misses and evicted that the cache had no place for and
     that were used where they live; `again`: lookups that come back to a row for which near-data logic had no place
-    (`systems.steps.repeated`); `levels` (N, 4): rows by where they are found outside HBM, of a system with several
-    memories (`systems.placement.levels`). Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it,
-    where it has a checksum), of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state.
+    (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the batch begins; `returned`: changed lines
+    that these push out; `refetched`: lines that the batch's own ones have pushed out when they are logged or updated;
+    `levels` (N, 4): rows by where they are found outside HBM, of a system with several memories (`systems.placement.levels`).
+    Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of pooled
+    vectors one way, of the sparse features, of all MLP parameters with optimizer state.
     """
 
     rows: Floats
@@ -39,6 +41,9 @@ class Traffic:
     missed: Floats
     refused: Floats
     again: Floats
+    fetched: Floats
+    returned: Floats
+    refetched: Floats
     levels: Floats
     lookups: float
     row_bytes: int
@@ -83,7 +88,10 @@ class Traffic:
         return self.lookups * INDEX_BYTES
 
 
-BY_BATCH = ("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused", "again")
+BY_BATCH = (
+    *("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused", "again"),
+    *("fetched", "returned", "refetched"),
+)
 LEVELS = 4  # memories outside HBM, fastest first
 
 

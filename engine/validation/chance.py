@@ -18,6 +18,7 @@ from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, NotScheduled, evaluate, plan
 from ..schedule.machine import ready
 from ..schedule.window import run_window
+from ..systems.system import medium_cache
 from ..systems.traffic import Traffic
 
 METRICS = ("Step time [ms]", "Energy per batch [J]")
@@ -28,7 +29,10 @@ MISSED = ("misses", "evicted", "missed", "refused")
 def error_bar(scenario: Scenario) -> Mapping[str, float]:
     """Return by how many percent a run may differ from its estimate, by result; raises CannotRun where it does not fit."""
     m, batches = ready(scenario), scenario.run.batches
-    one, samples = expected_amounts(m.scenario, scenario.system), m.scenario.data.batch_size
+    one, samples = (
+        expected_amounts(m.scenario, scenario.system, medium_cache(m.scenario, scenario.system)),
+        m.scenario.data.batch_size,
+    )
     shown, stretch = run_window(m.log_policy, batches)
     drawn = _drawn(one, samples, batches - 2 if batches > 2 else batches)
     amounts = [dealt(each, samples, shown) for each in (one, *drawn)]
@@ -44,6 +48,7 @@ def _drawn(one: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
     for names, mean, spread in (
         (("rows", "cold"), one.rows, 1.0),
         (MISSED, one.misses, 1.0),
+        (("fetched", "returned"), one.fetched, 1.0),
         (("levels",), one.levels, 1.0),
         (("popular",), one.popular * samples, np.sqrt(1 - one.popular)),
     ):

@@ -11,7 +11,7 @@ from ...core.catalog import Catalogue, Quantity, quantity
 from ...core.constants import Constant
 from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
-from ...units import GB, NS
+from ...units import GB, NS, US
 from ..concurrency import LINE, access_seconds, bend, loaded, rise, wall
 from ..device import Cost, Device, DeviceKind, assumed, assumed_value, fields_of, nodes
 from ..requesters import ASKED, InFlight, in_flight
@@ -28,7 +28,8 @@ def _rate(name: str, unit: str = "GB/s") -> Any:
 class ModuleConstants:
     """One module of a media type; rates in GB/s, each direction apart.
 
-    Energy and wear count whole lines of the media, time whole accesses of the size that the rates were measured at.
+    Energy and wear count whole lines of the media, time whole accesses of the size that the rates were measured at. A module may
+    have a cache before its media, write-back and LRU: rates, latencies, `line` and `cached_energy` are then those of hits.
     """
 
     module: Constant = quantity("module capacity", "GB")
@@ -56,8 +57,23 @@ class ModuleConstants:
     rise: Constant = rise()
     bend: Constant = bend()
     wall: Constant = wall()
+    cache: Constant = quantity(
+        "cache capacity", "GB", zero=True, default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing of it has none")
+    )
+    cache_line: Constant = quantity("cache line", "B", default=Constant("", 4096, "", 64, 16384, "unsourced", "a page"))
+    miss: Constant = quantity("cache miss", "us", default=Constant("", 40, "", 10, 100, "unsourced", "a page read from NAND"))
+    misses: Constant = quantity(
+        "misses in flight", "lines", default=Constant("", 40, "", 8, 256, "unsourced", "4 KiB each, 4 GB/s together")
+    )
+    flush: Constant = quantity(
+        "line write-back", "us", default=Constant("", 80, "", 20, 200, "unsourced", "half as fast as a page is read")
+    )
+    cached_energy: Constant = quantity(
+        "cache energy", "nJ/B", default=Constant("", 0.18, "", 0.16, 0.2, "unsourced", "DRAM at 20 to 25 pJ/bit")
+    )
 
 
+OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # how often the whole capacity can be written; what does not wear has none
 MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,))
 
@@ -96,20 +112,27 @@ def build(machine: MachineKnobs) -> Device:
     """Build the PMEM of `machine`: rates, static power and price are linear in modules."""
     media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
     share = _write_share(media, machine.pmem_writers_per_module)
-    stored = _stored(media, share)
+    written = _written(media, share)
+    flushed: dict[type, Cost] = {RowReads: lambda work: work.returned * media.cache_line.value}
+    stored = flushed if media.cache.value else written
     return Device(
         name="pmem",
         title=f"PMEM, {count} x {module_bytes(machine) / GB:g} GB {machine.pmem}",
         helps="more PMEM modules would shorten it",
         seconds=_seconds(media, count, share, {by: in_flight(machine, by, "pmem", count) for by in get_args(By)}),
-        joules=_joules(media, stored),
+        joules=_joules(media, written),
         stored=stored,
         idle_watts=count * media.idle.value,
         full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
         modules=count,
         price=count * module_bytes(machine) / GB * media.price.value,
-        constants=fields_of(media),
+        constants=_constants(media),
     )
+
+
+def _constants(media: ModuleConstants) -> tuple[Constant, ...]:
+    """Return a medium's constants, those of a cache only where it has one."""
+    return tuple(one for one in fields_of(media) if media.cache.value or one not in [getattr(media, name) for name in OF_CACHES])
 
 
 def _write_share(media: ModuleConstants, writers: int) -> float:
@@ -123,8 +146,11 @@ def _whole(size: Constant, work: Any) -> Any:
     return work.rows * size.value * np.ceil(work.row_bytes / size.value)
 
 
-def _stored(media: ModuleConstants, share: float) -> dict[type, Cost]:
-    """What the media stores: rows in place as whole lines, what is appended as it comes; home writes count as the update."""
+def _written(media: ModuleConstants, share: float) -> dict[type, Cost]:
+    """What the media or a cache before it stores: rows in place as whole lines, what is appended as it comes.
+
+    Home writes count as the update.
+    """
     return {
         RowUpdates: lambda work: _whole(media.line, work) / share,
         RowLog: lambda work: work.rows * work.entry_bytes / share,
@@ -142,18 +168,27 @@ def _seconds(media: ModuleConstants, count: int, share: float, asked: Mapping[By
     def rows_at(rate: Constant, work: Any) -> Any:
         return at(rate, _whole(media.access, work))
 
-    def random(rate: Constant, latency: Any, work: Any, stall: Any = 1.0, share: float = 1.0) -> Any:
-        """Accesses of a rate's size at one module: at that rate, if enough of them are in flight; a stall delays each."""
+    def random(rate: Constant, latency: Any, work: Any, stall: Any = 1.0, share: float = 1.0, returned: Any = 0.0) -> Any:
+        """Accesses of a rate's size at one module: at that rate, if enough of them are in flight; a stall delays each.
+
+        Those that miss a cache wait for their line too, and before it for the dirty one that it pushes out.
+        """
         accesses = work.rows / count * np.ceil(work.row_bytes / media.access.value)
         lines = np.ceil(min(work.row_bytes, media.access.value) / LINE)
         service, most = media.access.value / (rate.value * GB * share), inf
         if media.queue.value:
             most = min(asked[work.by](lines), media.queue.value)
             latency = loaded(latency, service / NS, accesses, most, media)
-        return access_seconds(accesses, service * stall, latency * NS * stall, most)
+        if not media.cache.value:
+            return access_seconds(accesses, service * stall, latency * NS * stall, most)
+        filling = (work.fetched * media.miss.value + returned * media.flush.value) * US / count
+        whole = np.minimum(work.fetched / count, 1) * media.miss.value * US
+        through = access_seconds(accesses, service * stall, latency * NS * stall + filling / np.maximum(accesses, 1), most)
+        return np.maximum(through, np.maximum(filling / max(1.0, min(most, media.misses.value)), whole))
 
     def read(work: RowReads) -> Any:
-        return random(media.read, media.latency.value, work, 1 + work.raw_share * media.raw.value / media.latency.value)
+        stall = 1 + work.raw_share * media.raw.value / media.latency.value
+        return random(media.read, media.latency.value, work, stall, returned=work.returned)
 
     both = media.latency.value + media.persist.value
     return {
@@ -166,10 +201,14 @@ def _seconds(media: ModuleConstants, count: int, share: float, asked: Mapping[By
     }
 
 
-def _joules(media: ModuleConstants, stored: Mapping[type, Cost]) -> dict[type, Cost]:
+def _joules(media: ModuleConstants, written: Mapping[type, Cost]) -> dict[type, Cost]:
 
     def energy(read: Any, work: Any) -> Any:
-        write = stored[type(work)](work) if type(work) in stored else 0.0
+        write = written[type(work)](work) if type(work) in written else 0.0
+        if media.cache.value:
+            near, line = (read + write) * media.cached_energy.value, media.cache_line.value
+            fetched, returned = (line * getattr(work, name, 0.0) for name in ("fetched", "returned"))
+            return (near + fetched * media.read_energy.value + returned * media.write_energy.value) * 1e-9
         return (read * media.read_energy.value + write * media.write_energy.value) * 1e-9
 
     return {
@@ -184,7 +223,7 @@ def _joules(media: ModuleConstants, stored: Mapping[type, Cost]) -> dict[type, C
 DEVICE = DeviceKind(
     "Persistent memory",
     build,
-    lambda: {name: fields_of(media) for name, media in MEDIA.items()},
+    lambda: {name: _constants(media) for name, media in MEDIA.items()},
     reads=(
         "pmem",
         "pmem_capacity_GB",

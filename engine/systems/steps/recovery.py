@@ -22,9 +22,9 @@ def recover(system: System, s: Scenario, recovery: RecoveryWork) -> TaskGraph:
 
 
 def _restore(memory: str, link: str, recovery: RecoveryWork) -> TaskGraph:
-    """Read the logs, put rows back, verify the tables, load the MLP."""
+    """Read the logs, put rows back, verify the tables, load the MLP; a medium's own cache was lost with the power."""
     by: By = "near-data" if link == "cxl" else "host"
-    rows, again = RowUpdates(recovery.rows, recovery.row_bytes, by), ("Load MLP",)
+    rows, again = RowUpdates(recovery.rows, recovery.row_bytes, by, recovery.rows), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
     load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
     return TaskGraph(

@@ -2,6 +2,7 @@
 called plans are whole graphs."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,8 @@ def near_lookup(s: Scenario, t: Traffic, memory: str, link: str, name: str, afte
     if link == "cxl":
         flow += (Demand("cxl", Move(has_rows * crossing(s, t), "" if s.machine.near_data_compute else memory), OUT),)
     by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
-    reads = Demand(memory, RowReads(has_rows * accesses(s, t), t.vector_bytes, t.raw_share, by))
+    lines = has_rows * t.fetched, has_rows * t.returned
+    reads = Demand(memory, RowReads(has_rows * accesses(s, t), t.vector_bytes, t.raw_share, by, *lines))
     return Task(name, "Embedding", (reads, *flow), after, after_previous)
 
 
@@ -84,7 +86,7 @@ def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, p
         flow += (Demand("near-data", Pool(accumulated(s, t) + updates(s, t) * t.row_bytes, memory)),)
     if link == "cxl":
         flow += (Demand("cxl", Move(returning(s, t)), IN),)
-    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data"))
+    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched))
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 
@@ -130,7 +132,7 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
     home = Demand(memory, HomeWrites(t.rows, t.row_bytes), DRAIN, beside=True)
-    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, by)),)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, by, t.refetched)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
@@ -142,7 +144,7 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "
 def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
     """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
     mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
-    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data")),)
+    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, background=True, persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
@@ -216,8 +218,8 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     """Only the first batch looks up after the update; every other one is looked up a batch early, then corrected."""
     first = np.zeros_like(t.rows)
     first[0] = t.rows[0]
-    following = np.append(t.rows[1:], 0.0)
-    ahead = replace(t, rows=following, again=np.append(t.again[1:], 0.0), raw_share=np.zeros_like(t.rows))
+    later: dict[str, Any] = {name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "again", "fetched", "returned")}
+    ahead, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
     corrected = np.append(t.raw_share[1:], 0.0) * t.lookup_bytes
     lookup = near_lookup(s, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     where = "near-data" if s.machine.near_data_compute else "gpu"

@@ -10,8 +10,9 @@ from ..traffic import Traffic
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     """Rows are read and updated where they live."""
-    reads = (Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share)),)
-    return host_plan(s, t, "pmem", reads, (Demand("pmem", RowUpdates(t.rows, t.row_bytes)),))
+    reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, fetched=t.fetched, returned=t.returned))
+    updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched))
+    return host_plan(s, t, "pmem", (reads,), (updates,))
 
 
 SYSTEM = System(

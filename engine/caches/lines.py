@@ -1,0 +1,182 @@
+"""Lines of a medium with a cache: each holds several rows of one table, so whoever needs a row brings its neighbours too.
+
+The generator numbers rows by popularity, which no memory knows: rows lie in their table's lines in an order mixed by a hash, and
+a line's neighbours are any rows. So the chance that none of a line's rows is used is the mean chance of the table's rows, to the
+power of the rows in a line. All rows that a batch looks up are updated by its end: a line that goes is always a changed one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Index, Ints
+from ..core.hashing import GOLDEN, Purpose, stream
+from ..core.jit import entry, inner
+from ..hardware.line_cache import LineCache
+from ..scenario.scenario import Scenario, per_table
+from ..systems.traffic import row_bytes
+from ..workload.accesses import lookups
+from ..workload.batch import offsets
+from ..workload.expected import HALVINGS, gap_rate, unused
+from ..workload.popularity import Popularity, popularities
+from ..workload.source import Source
+from ..workload.spectrum import spectrum
+from .inclusive_lru import no_rows, serve
+from .row_index import with_room
+from .warm_start import before
+
+# From batch number, rows that it uses and their lines, by line, to how many of these lines the cache held before the run.
+Known = Callable[[int, Ints, Ints], int]
+ODD, MORE_ODD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+class LineMoves(NamedTuple):
+    """Lines that a batch brings in, changed ones that these push out, and those brought in again for its log or its update."""
+
+    fetched: float
+    returned: float
+    refetched: float
+
+
+class Packing(NamedTuple):
+    """The rows that one line holds, the lines that a larger row takes, and how many rows' or row's lines the cache holds."""
+
+    rows: int
+    lines: int
+    room: int
+
+
+def packing(s: Scenario, cache: LineCache) -> Packing:
+    """Return how rows lie in lines: whole, or each from a new line on."""
+    row = row_bytes(s)
+    lines = max(1, int(-(-row // cache.nbytes)))
+    return Packing(max(1, int(cache.nbytes // row)), lines, max(1, cache.lines // lines))
+
+
+def expected_lines(s: Scenario, cache: LineCache) -> LineMoves:
+    """Return what to expect of a steady batch: by Che's approximation, each line stays for the same time after its last use."""
+    rows, lines, room = packing(s, cache)
+    used, batch = _used(s, rows), float(lookups(s).sum())
+    if room >= used(np.inf):
+        return LineMoves(0.0, 0.0, 0.0)
+    time = _stay(used, room)
+    fetched = lines * (used(time + batch) - used(time))
+    return LineMoves(fetched, fetched, lines * max(used(batch) - room, 0.0))
+
+
+def counted_lines(s: Scenario, cache: LineCache, given: Source, batches: int) -> Iterator[LineMoves]:
+    """Yield what each batch of a run moves: each of its lines is looked for once, when the batch begins."""
+    rows, lines, room = packing(s, cache)
+    tables, held, full = offsets(s.model), no_rows((room,)), 0
+    first = np.concatenate(([0], np.cumsum(-(-np.diff(tables) // rows))))
+    warm = s.policy.warm_caches and not given.digest
+    known = _known(s, rows, room) if warm else lambda n, ids, line: 0
+    for n in range(batches):
+        ids = np.unique(given.ids(n))
+        line = lines_of(ids, tables, first, rows)
+        touched = np.unique(line)
+        held, found = with_room(held, len(touched)), np.zeros(2, dtype=np.int64)
+        fresh = serve(*held, touched, found)
+        come = int(found[1]) + len(fresh) - known(n, *_first_used(ids, line, fresh))
+        more, full = min(room - full, come), min(room, full + come)
+        gone = come if warm else come - more
+        yield LineMoves(lines * come, lines * gone, lines * max(len(touched) - room, 0))
+
+
+def _first_used(ids: Ints, line: Ints, fresh: Ints) -> tuple[Ints, Ints]:
+    """Return the rows that lie in lines never used before, and their lines, by line."""
+    mine = np.flatnonzero(np.isin(line, fresh))
+    order = mine[np.argsort(line[mine], kind="stable")]
+    return ids[order], line[order]
+
+
+def _used(s: Scenario, rows: int) -> Callable[[float], float]:
+    """Return what tells how many lines are expected to be used during so many lookups over all tables."""
+    pooling = per_table(s.model, "pooling")
+    alike = Counter(zip(popularities(s), pooling, strict=True))
+
+    def of_tables_like(law: Popularity, share: float, time: float) -> float:
+        each = _rows_in_line(law, rows)
+        return -law.rows / each * float(np.expm1(each * _log_unused(s, law, share / sum(pooling), time)))
+
+    return lambda time: sum(tables * of_tables_like(*one, time) for one, tables in alike.items())
+
+
+def _rows_in_line(law: Popularity, rows: int) -> float:
+    """Return the mean rows of a table's lines, of which the last may not be full."""
+    return law.rows / -(-law.rows // rows)
+
+
+def _log_unused(s: Scenario, law: Popularity, weight: float, time: float) -> float:
+    """Return the logarithm of the mean chance that a row of a table, which has some share of all lookups, is not used."""
+    part = spectrum(law)
+    void = unused(time * gap_rate(weight * part.p), s.data.locality)
+    return float(np.log1p(np.maximum(-(part.rows @ (1 - void)) / law.rows, -1 + 1e-16)))
+
+
+def _stay(used: Callable[[float], float], room: int) -> float:
+    """Return the lookups for which a line stays that is not used: in them as many are used as the cache holds."""
+    if room >= used(np.inf):
+        return np.inf
+    low, high = -50.0, 80.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if used(float(np.exp(middle))) < room else (low, middle)
+    return float(np.exp(high))
+
+
+def _known(s: Scenario, rows: int, room: int) -> Known:
+    """Return what counts the lines that long training has left in the cache, of those first used in batch n.
+
+    One is missing if each of its rows that the batch uses was unused for as long as lines stay (`warm_start`), and so were those
+    that it does not use.
+    """
+    time, batch, tables, first = _stay(_used(s, rows), room), float(lookups(s).sum()), range(s.model.num_tables), offsets(s.model)
+    row_found, laws, pooling = before(s, tables, (time,)), popularities(s), per_table(s.model, "pooling")
+    in_line = np.array([_rows_in_line(law, rows) for law in laws])
+
+    def log_missing(t: int, since: float) -> float:
+        longer, so_far = (_log_unused(s, laws[t], pooling[t] / sum(pooling), x + batch) for x in (time, since))
+        return min(0.0, longer - so_far)
+
+    def known(n: int, ids: Ints, line: Ints) -> int:
+        lines, start, uses = np.unique(line, return_index=True, return_counts=True)
+        if not len(lines):
+            return 0
+        missing = np.minimum.reduceat(row_found(n, ids), start) > 0
+        table = np.searchsorted(first, ids[start], side="right") - 1
+        others = np.array([log_missing(t, n * batch) for t in tables])[table] * np.maximum(in_line[table] - uses, 0)
+        missing &= stream(s.data.seed, Purpose.LINES, n).random(len(lines)) < np.exp(others)
+        return len(lines) - int(missing.sum())
+
+    return known
+
+
+@entry
+def lines_of(ids: Ints, tables: Ints, first: Ints, rows: int) -> Ints:
+    """Return the line of each of some sorted rows; tables start at rows `tables` and at lines `first`."""
+    found, table = np.empty_like(ids), 0
+    for i in range(len(ids)):
+        while ids[i] >= tables[table + 1]:
+            table += 1
+        found[i] = first[table] + _place(ids[i] - tables[table], tables[table + 1] - tables[table]) // rows
+    return found
+
+
+@inner
+def _place(row: Index, rows: Index) -> Index:
+    """Return where a row of a table lies: each at its own place, in an order that has nothing to do with its number."""
+    bits = 1
+    while rows > 1 << bits:
+        bits += 1
+    mask, half = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+    word = np.uint64(row)
+    while True:
+        word = (word + GOLDEN) & mask
+        for odd in (ODD, MORE_ODD):
+            word = ((word ^ (word >> half)) * odd) & mask
+        word ^= word >> half
+        if word < np.uint64(rows):
+            return np.int64(word)

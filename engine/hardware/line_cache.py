@@ -1,0 +1,28 @@
+"""The cache in front of a medium, as the lines that all of a machine's modules hold together."""
+
+from typing import NamedTuple
+
+from ..scenario.machine import MachineKnobs
+from ..units import GB
+from .device import assumed_value, nodes
+from .devices.pmem import MEDIA, modules
+
+
+class LineCache(NamedTuple):
+    """The lines that the caches of all the machine's modules hold together, and the bytes of a line."""
+
+    lines: int = 0
+    nbytes: float = 1.0
+
+
+NO_CACHE = LineCache()
+
+
+def line_cache(machine: MachineKnobs) -> LineCache:
+    """Return the caches of a machine's media as one, over which lines spread evenly; no line where there is none; settled."""
+    media = MEDIA[machine.pmem]
+    each = assumed_value(machine, "pmem", media.cache) * GB
+    if not each:
+        return NO_CACHE
+    line = assumed_value(machine, "pmem", media.cache_line)
+    return LineCache(max(1, int(modules(machine) * nodes(machine) * each / line)), line)

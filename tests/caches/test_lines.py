@@ -1,0 +1,83 @@
+"""Lines of a medium with a cache: are they fetched as a cache of lines would, and as often as the estimate expects?"""
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+from engine.caches.lines import counted_lines, expected_lines, lines_of, packing
+from engine.hardware.line_cache import LineCache
+from engine.scenario.scenario import with_values
+from engine.workload.batch import offsets
+from engine.workload.source import source
+from tests.cases import each
+from tests.machines import scenario
+
+ROWS, PER_LINE, LINES = 30_000, 32, 20 * 938  # 20 tables of 128 B rows
+BATCH = {"data.batch_size": 64, "model.pooling": (20,), "model.num_embeddings": (ROWS,), "run.batches": 6}
+
+
+def asked(law="zipf", **knobs):
+    return scenario("trainingcxl-rm1", "cxl", **{**BATCH, "data.popularity": law, **knobs})
+
+
+def moves(s, lines, batches=6):
+    return np.array([tuple(one) for one in counted_lines(s, LineCache(lines, 4096.0), source(s), batches)])
+
+
+@each("rows", [1, 31, 32, 33, 1000, 4097])
+def test_every_row_has_its_own_place_and_lines_are_full(rows):
+    tables, first = np.array([0, rows, 2 * rows]), np.array([0, -(-rows // PER_LINE), 2 * -(-rows // PER_LINE)])
+    held = np.bincount(lines_of(np.arange(2 * rows), tables, first, PER_LINE), minlength=first[-1])
+    full, rest = divmod(rows, PER_LINE)
+    assert held.tolist() == 2 * ([PER_LINE] * full + [rest] * (rest > 0))
+
+
+def test_popular_rows_do_not_share_lines_more_than_chance_lets():
+    tables, first = np.array([0, 32_000]), np.array([0, 1000])
+    lines = [len(set(lines_of(np.arange(n, n + 500), tables, first, PER_LINE))) for n in range(0, 32_000, 500)]
+    assert np.mean(lines) == pytest.approx(1000 * (1 - (1 - 1 / 1000) ** 500), rel=0.02)
+    assert np.std(lines) < 25
+
+
+@each(("dim", "optimizer", "found"), [(32, "sgd", (32, 1, 500)), (32, "adagrad", (31, 1, 500)), (1024, "adagrad", (1, 2, 250))])
+def test_a_line_holds_whole_rows_and_a_larger_row_takes_whole_lines(dim, optimizer, found):
+    s = with_values(asked(), {"model.embedding_dim": dim, "model.bottom_mlp": (13, dim), "model.optimizer": optimizer})
+    assert packing(s, LineCache(500, 4096.0)) == found
+
+
+@each("lines", [1, 400, 6000, 12_000, 30_000])
+def test_a_cold_run_moves_what_a_cache_of_lines_does_by_hand(lines):
+    s = asked(**{"policy.warm_caches": False})
+    tables, held, found = offsets(s.model), OrderedDict(), []
+    first = np.arange(21) * 938
+    for n in range(6):
+        mine = np.unique(lines_of(np.unique(source(s).ids(n)), tables, first, PER_LINE)).tolist()
+        come, before = sum(line not in held for line in mine), len(held)
+        for line in mine:
+            held.pop(line, None)
+            held[line] = None
+            while len(held) > lines:
+                held.popitem(last=False)
+        found.append((come, come - (len(held) - before), max(0, len(mine) - lines)))
+    assert (moves(s, lines) == np.array(found)).all()
+
+
+@each("law", ["kaggle", "uniform", "zipf", "meta"])
+@each("share", [0.7, 0.85, 0.97])
+@each("locality", [0.0, 0.6])
+def test_expected_lines_are_those_of_a_run_that_begins_warm_from_its_first_batch_on(law, share, locality):
+    s = asked(law, **{"data.locality": locality})
+    cache = LineCache(int(share * LINES), 4096.0)
+    drawn, expected = moves(s, cache.lines), expected_lines(s, cache)
+    apart = 0.03 * expected.fetched + 4 * np.sqrt(expected.fetched / 6) + 1
+    assert drawn[:, 0].mean() == pytest.approx(expected.fetched, abs=apart)
+    assert drawn[0, 0] == pytest.approx(expected.fetched, abs=0.03 * expected.fetched + 5 * np.sqrt(expected.fetched) + 1)
+    assert (drawn[:, 1] == drawn[:, 0]).all() and expected.returned == expected.fetched
+
+
+def test_expected_lines_fall_as_the_cache_grows_and_are_none_where_it_holds_all():
+    s = asked("meta")
+    found = np.array([expected_lines(s, LineCache(lines, 4096.0)) for lines in (1, 10, 100, 1000, 5000, 10_000, 15_000, LINES)])
+    assert (np.diff(found, axis=0) <= 0).all() and found[-1].tolist() == [0, 0, 0] and found[0, 0] > 5000
+    assert moves(s, LINES)[:, 0].tolist() == [0] * 6

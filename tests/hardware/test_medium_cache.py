@@ -1,0 +1,130 @@
+"""A medium with a cache: does a step slow down where its tables outgrow the cache, in estimate and full run, and nowhere else?"""
+
+import numpy as np
+import pytest
+
+from engine.core.work import RowReads, RowUpdates
+from engine.estimate import estimate
+from engine.estimates import _planned, estimates
+from engine.hardware.device import joules, seconds, stored
+from engine.hardware.devices.pmem import MEDIA
+from engine.hardware.line_cache import NO_CACHE, line_cache
+from engine.registry import load, names
+from engine.scenario.scenario import with_values
+from engine.schedule.machine import settle
+from engine.simulate import simulate
+from engine.systems.system import medium_cache
+from tests.cases import each
+from tests.machines import SYSTEMS, scenario
+
+STEP, GB = "Step time [ms]", 1e9
+ON_FLASH = tuple(name for name in SYSTEMS if load("systems", name).memory == "pmem")
+CMMH = MEDIA["cxl-flash"]
+KNEE = (10, 40, 48, 56, 64, 96, 192, 384, 768)  # GB of tables, which fill one card at most
+
+
+def large(size, system="cxl", medium="cxl-flash", **knobs):
+    """Return RM1 with so many GB of tables, of 20 with 128 B rows."""
+    rows = int(size * GB / (20 * 128))
+    return scenario("trainingcxl-rm1", system, **{"model.num_embeddings": (rows,), "machine.pmem": medium, **knobs})
+
+
+def small(capacity, system="cxl", **knobs):
+    """Return a short run whose 51 MB of tables lie behind a cache of so many GB."""
+    given = {"data.batch_size": 64, "model.pooling": (20,), "model.num_embeddings": (20_000,), "data.popularity": "zipf"}
+    cache = {"machine.pmem": "cxl-flash", "machine.assume": (("pmem.cache-capacity", capacity),)}
+    return scenario("trainingcxl-rm1", system, **{**given, "run.batches": 12, "run.training": False, **cache, **knobs})
+
+
+@each("system", ON_FLASH)
+@each("law", ["uniform", "meta"])
+def test_the_knee_lies_where_the_tables_outgrow_the_cache(system, law):
+    found = estimates([large(size, system, **{"data.popularity": law}) for size in KNEE])
+    step = dict(zip(KNEE, (one.results[STEP] for one in found), strict=True))
+    assert step[48] < 1.06 * step[10]
+    assert step[56] > 1.1 * step[48] and step[64] > 1.1 * step[56]
+    slopes = np.diff([step[size] for size in KNEE]) / np.diff(KNEE)
+    assert (slopes > -1e-9).all() and np.argmax(slopes) in (2, 3)  # steepest just beyond the cache, then towards all misses
+    assert step[768] < 1.25 * step[384] and step[768] > 2 * step[56]
+
+
+@each("medium", ["optane-100", "battery-dram"])
+def test_a_medium_without_a_cache_has_no_knee(medium):
+    small_one, large_one = (estimate(large(size, medium=medium, **{"data.popularity": "uniform"})) for size in (48, 64))
+    assert large_one.results[STEP] < 1.001 * small_one.results[STEP]
+
+
+@each("system", ON_FLASH)
+@each(("capacity", "apart"), [(0.01, 0.03), (0.02, 0.03), (0.034, 0.01), (0.04, 0.01), (0.046, 0.01), (0.06, 0.01)])
+def test_an_estimate_is_within_1_percent_of_a_full_run_and_3_where_a_batch_outgrows_the_cache(system, capacity, apart):
+    asked = small(capacity, system)
+    assert estimate(asked).results[STEP] == pytest.approx(simulate(asked).results[STEP], rel=apart)
+
+
+@each("run", [estimate, simulate])
+def test_a_step_never_slows_as_the_cache_grows(run):
+    found = [run(small(capacity)).results[STEP] for capacity in (0.0005, 0.002, 0.01, 0.02, 0.03, 0.04, 0.06, 10.0)]
+    assert (np.diff(found) <= 1e-9).all() and found[0] > 3 * found[-1]
+
+
+def test_a_run_that_begins_cold_waits_for_lines_that_a_warm_one_holds():
+    cold, warm = (simulate(small(0.06, **{"policy.warm_caches": on})).results["Elapsed [s]"] for on in (False, True))
+    assert cold > 1.1 * warm
+
+
+def test_cards_share_lines_and_each_brings_its_own_cache():
+    two = settle(large(900, **{"machine.pmem_capacity_GB": 2000.0})).scenario
+    one = settle(large(900, **{"machine.pmem_capacity_GB": 1000.0})).scenario
+    assert line_cache(two.machine).lines == pytest.approx(2 * line_cache(one.machine).lines, abs=1)
+    assert line_cache(one.machine) == (int(48e9 / 4096), 4096)
+    assert estimate(two).results[STEP] < 0.5 * estimate(one).results[STEP]
+
+
+def pmem(**knobs):
+    return load("devices", "pmem").build(settle(large(10, **knobs)).scenario.machine)
+
+
+def test_a_miss_takes_its_time_and_many_take_those_in_flight_at_a_time():
+    device, hit = pmem(), float(seconds(pmem(), RowReads(1.0, 64, by="near-data")))
+    one = float(seconds(device, RowReads(1.0, 64, by="near-data", fetched=1.0)))
+    assert hit == pytest.approx(CMMH.latency.value * 1e-9, rel=0.01) and one - hit == pytest.approx(CMMH.miss.value * 1e-6)
+    many = RowReads(1e6, 64, by="near-data", fetched=1e6, returned=5e5)
+    slots = CMMH.misses.value
+    assert float(seconds(device, many)) == pytest.approx(1e6 * (CMMH.miss.value + CMMH.flush.value / 2) * 1e-6 / slots, rel=0.01)
+    waiting = RowUpdates(1e6, 64, "near-data", 1e6)
+    assert float(seconds(device, waiting)) == pytest.approx(1e6 * CMMH.miss.value * 1e-6 / slots, rel=0.03)
+
+
+def test_flash_is_worn_and_paid_by_the_line_and_a_hit_by_its_bytes():
+    device = pmem()
+    assert stored(device, RowUpdates(100.0, 128)) == 0
+    assert stored(device, RowReads(100.0, 128, returned=3.0)) == 3 * 4096
+    hits = float(joules(device, RowReads(100.0, 128)))
+    assert hits == pytest.approx(100 * 128 * CMMH.cached_energy.value * 1e-9)
+    missed = float(joules(device, RowReads(100.0, 128, fetched=3.0, returned=2.0))) - hits
+    assert missed == pytest.approx(4096 * (3 * CMMH.read_energy.value + 2 * CMMH.write_energy.value) * 1e-9)
+
+
+def test_a_cache_can_be_assumed_of_any_medium():
+    behind = {"machine.assume": (("pmem.cache-capacity", 48.0),), "data.popularity": "uniform"}
+    assert (
+        estimate(large(96, medium="optane-100", **behind)).results[STEP]
+        > 2 * estimate(large(96, medium="optane-100")).results[STEP]
+    )
+    assert "pmem.cache-capacity [GB]" not in " ".join(
+        load("devices", "pmem").build(settle(large(9, medium="optane-100")).scenario.machine).stated
+    )
+
+
+@each("system", names("systems"))
+def test_only_tables_in_such_a_medium_have_lines(system):
+    assert medium_cache(settle(large(9, system)).scenario, system).lines == (ON_FLASH.count(system) and int(48e9 / 4096))
+    assert medium_cache(settle(large(9, system, "optane-100")).scenario, system) == NO_CACHE
+
+
+def test_media_without_a_cache_share_one_plan_whatever_is_assumed():
+    machines = [large(9, medium="optane-100"), large(9, medium="battery-dram"), large(9, medium="optane-200")]
+    machines.append(with_values(machines[0], {"machine.assume": (("pmem.read-rate", 3.0),)}))
+    settled = [settle(with_values(one, {"machine.pmem_capacity_GB": 1024.0})).scenario for one in machines]
+    plans = [_planned(one, "cxl", medium_cache(one, "cxl")) for one in settled]
+    assert all(plan is plans[0] for plan in plans)
