@@ -35,8 +35,8 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
         "The line is where ours is what is published; a mark above it says that ours is larger. "
         + f"{hidden} of 0 or less cannot be drawn. " * (hidden > 0)
         + "In the table out of sample alone: a number that a constant or a shape was fitted to is in the picture, but in no "
-        "median. A family with 0 has no published number that was not used. Rank is the rank correlation over all units of a family, which flatters "
-        "it."
+        "median. A family with 0 has no published number that was not used. Rank is the correlation of ranks over all units of "
+        "a family, which flatters it."
     )
     record = read()
     lost = worse(record, found, every=True)
