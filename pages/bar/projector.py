@@ -6,8 +6,8 @@ ON = "projector"
 STYLE = """<style>
 html { font-size: 21px; }
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }
-[data-testid="stMain"] [data-testid="stTooltipIcon"], [class*="st-key-strip-"] :is([data-testid="stPopover"],
-[data-testid="stCaptionContainer"]) { display: none; }
+[data-testid="stMain"] [data-testid="stTooltipIcon"], [class*="st-key-strip-"] [data-testid="stPopover"],
+.st-key-first-screen [data-testid="stCaptionContainer"] { display: none; }
 [data-testid="stVegaLiteChart"] svg { overflow: visible; }
 [data-testid="stVegaLiteChart"] :is(.role-axis-label, .role-axis-title, .role-mark) text { font-size: 15px; }
 </style>"""

@@ -31,7 +31,7 @@ GPUS = ("v100", "a100-40", "a100-80", "h100-sxm")
 def pair(rng):
     """Return a scenario and the same with one part better, and which."""
     base = preset(str(rng.choice([name for name in preset_names() if name != "tiny"]))).scenario
-    knobs = {"system": str(rng.choice(names("systems"))), "run.training": False}
+    knobs = {"system": str(rng.choice(names("systems"))), "run.training": False, "machine.target_throughput": None}
     for path in rng.choice(list(RANGES), 5, replace=False):
         low, high, _ = RANGES[path]
         number = float(np.exp(rng.uniform(np.log(low), np.log(high))))
@@ -49,6 +49,19 @@ def pair(rng):
     factor = float(np.exp(rng.uniform(0, np.log(8))))
     number = min(own * factor, KNOBS[path].high) if more else max(own / factor, KNOBS[path].low)
     return worse, with_values(worse, {path: int(np.ceil(number)) if KNOBS[path].kind == "int" else number}), path
+
+
+def ratio(**assumed):
+    """Return the step on an H100 over that on an A100, of a model of small layers."""
+    base = with_values(preset("dlrm-kaggle").scenario, {"system": "all-hbm"})
+    assume = tuple((f"gpu.{name.replace('_', '-')}", number) for name, number in assumed.items())
+    a100, h100 = (with_values(base, {"machine.gpu": gpu}) for gpu in ("a100-80", "h100-sxm"))
+    before, after = estimates([a100, with_values(h100, {"machine.assume": assume})])
+    return after.results[STEP] / before.results[STEP]
+
+
+def test_where_layers_are_small_an_h100_is_slower_by_its_fixed_time_of_a_layer_alone():
+    assert ratio() > 1 + WORSE > 1 > ratio(GEMM_fixed_time=5.0)
 
 
 @pytest.mark.slow
