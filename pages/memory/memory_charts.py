@@ -4,10 +4,11 @@ from functools import cache
 
 from pages.common import palette
 from pages.common.charts import INK, Spec, axis, rows
-from pages.memory.memory_tables import LATENCY, LOAD, NEAR
+from pages.memory.memory_tables import LATENCY, LOAD, NEAR, SIZES
 
 SAVES, SAME, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
 AT = [50, 100, 200, 500, 1000, 2000, 5000]
+POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 LOG = {"type": "log", "nice": False}
 DRAWN = {"labelExpr": "format(datum.value, ',~g')", "grid": False, "labelOverlap": True}
 END: Spec = {"type": "text", "align": "right", "dy": -8, "fontWeight": 600}
@@ -48,6 +49,25 @@ def latency(ticks: tuple[float, ...]) -> Spec:
             end,
         ],
     }
+
+
+@cache
+def sizes() -> Spec:
+    """Step time over the size of all tables, a line a medium, with a rule where a cache is full."""
+    x = {"field": "size", "type": "quantitative", "scale": LOG, "axis": axis(SIZES["size"], values=POWERS, **DRAWN)}
+    y = {"field": "step", "type": "quantitative", "scale": LOG, "axis": axis(SIZES["step"], tickCount=6, **DRAWN)}
+    both = {"x": x, "y": y, "color": {"field": "memory", "type": "nominal", "legend": None}}
+    full = {
+        "transform": [{"filter": "isValid(datum.full)"}, {"aggregate": [{"op": "max", "field": "full", "as": "size"}]}],
+        "mark": {"type": "rule", "aria": False, "strokeDash": [4, 3], "color": INK},
+        "encoding": {"x": x},
+    }
+    end = {"transform": [{"filter": "isValid(datum.name)"}], "mark": END, "encoding": {**both, "text": {"field": "name"}}}
+    line = {
+        "mark": {"type": "line", "aria": False, "point": {"size": 25}},
+        "encoding": {**both, "tooltip": _tip(SIZES, "memory")},
+    }
+    return {"height": 260, "layer": [full, line, end]}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What do latency and near-data compute cost? Step time over the CXL link's latency, over controllers, and latency under load."""
+"""What do latency, near-data compute and table size cost? Step time over each, and latency under load."""
 
 from functools import lru_cache
 
@@ -8,37 +8,39 @@ from engine.errors import EmberpoolError
 from engine.insight.memory.latency import Sensitivity, latency
 from engine.insight.memory.near_data import Pair, near_data
 from engine.insight.memory.under_load import UnderLoad, under_load
+from engine.insight.memory.working_set import WorkingSet, working_set
 from engine.scenario.scenario import Scenario
 from pages.common import downloads
 from pages.common.plain import plain
 from pages.memory import memory_charts, memory_tables
 
-Found = tuple[tuple[Sensitivity, ...], tuple[Pair, ...], tuple[UnderLoad, ...]]
+Found = tuple[tuple[Sensitivity, ...], tuple[Pair, ...], tuple[UnderLoad, ...], tuple[WorkingSet, ...]]
 
 
 @lru_cache(maxsize=256)
 def of(scenario: Scenario) -> Found | str:
-    """Return all three findings, or the sentence that says why there are none."""
+    """Return all findings, or the sentence that says why there are none."""
     try:
-        return memory_tables.systems(latency(scenario)), near_data(scenario), under_load(scenario)
+        return memory_tables.systems(latency(scenario)), near_data(scenario), under_load(scenario), working_set(scenario)
     except EmberpoolError as error:
         return str(error)
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the three pictures for this model on this machine."""
+    """Draw the pictures for this model on this machine."""
     with st.spinner("Estimating some six hundred machines"):
         found = of(scenario)
     if isinstance(found, str):
         st.info(plain(found))
         return
-    links, pairs, parts = found
+    links, pairs, parts, sizes = found
     _latency(links, scenario)
     left, right = st.columns(2)
     with left:
         _near_data(pairs)
     with right:
         _load(parts)
+    _sizes(sizes)
 
 
 def _latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> None:
@@ -52,6 +54,18 @@ def _latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> None:
         every = rows[rows.loses.isna()][[*memory_tables.LATENCY]].rename(columns=memory_tables.LATENCY)
         downloads.rows(every, "emberpool-latency", "Download the latencies as CSV")
     st.markdown("\n".join(f"- {plain(memory_tables.loses(one, scenario))}" for one in found))
+
+
+def _sizes(found: tuple[WorkingSet, ...]) -> None:
+    if not found:
+        return
+    st.markdown(
+        "**Step time over the size of all tables** Each medium with as many modules as they take; dashed: a cache is full"
+    )
+    rows = memory_tables.sizes(found)
+    st.vega_lite_chart(rows, memory_charts.sizes(), key="sizes", alt="Step time over table size, a line a medium")
+    every = rows[[*memory_tables.SIZES]].rename(columns=memory_tables.SIZES)
+    downloads.rows(every, "emberpool-table-size", "Download step times over table size as CSV")
 
 
 def _near_data(found: tuple[Pair, ...]) -> None:

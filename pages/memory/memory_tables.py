@@ -10,6 +10,7 @@ from engine.hardware.devices.cxl import payload_rate
 from engine.insight.memory.latency import LATENCIES, LOSS, Curve, Sensitivity
 from engine.insight.memory.near_data import Pair
 from engine.insight.memory.under_load import LOADS, UnderLoad
+from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
 from pages.common import palette
@@ -35,7 +36,18 @@ NEAR = {
     "link_on": "Link busy, near-data on [ms]",
     "link_off": "Link busy, near-data off [ms]",
 }
+SIZES = {"memory": "Memory", "size": "Tables [GB]", "step": "Step time [ms]"}
 LOAD = {"part": "Part", "load": "Load [% of bandwidth]", "ns": "Latency [ns]", "source": "Published by"}
+
+
+def sizes(found: tuple[WorkingSet, ...]) -> pd.DataFrame:
+    """Return step times over table size: the columns of SIZES, full where a cache is, and name at a line's end."""
+    rows = [(one.memory, one.nbytes / GB, one.seconds / MS, one.cache / GB or None) for one in found]
+    frame = pd.DataFrame(rows, columns=["memory", "size", "step", "full"]).astype({"full": float})
+    last = frame.groupby("memory")["size"].idxmax()
+    low, high = frame.step.min(), frame.step.max()
+    ends = {frame.memory[at]: log(frame.step[at] / low) for at in last}
+    return frame.assign(name=frame.memory.map(named(ends, APART * log(high / low))).where(frame.index.isin(last)))
 
 
 def latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from engine.hardware.devices.cxl import payload_rate
 from engine.insight.memory.latency import LATENCIES, LATENCY, LIMITS, LOSS, latency
 from engine.insight.memory.near_data import CONTROLLERS, near_data
 from engine.insight.memory.under_load import LOADS, under_load
+from engine.insight.memory.working_set import ROWS, working_set
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.systems.traffic import mlp_bytes
@@ -100,3 +101,16 @@ def test_latency_under_load_begins_idle_passes_published_points_and_effective_ra
     for one in published:
         for load, ns in one.published:
             assert np.interp(load, LOADS, one.latencies) == pytest.approx(ns, rel=0.02) and one.source
+
+
+def test_tables_beyond_a_mediums_cache_make_it_slow_and_no_other_medium_minds_their_size():
+    found = working_set(with_values(BASE, {"data.popularity": "uniform"}))
+    steps = {(one.memory, round(one.nbytes / 1e9)): one.seconds for one in found}
+    assert {one.cache for one in found if one.memory == "cxl-flash"} == {48e9}
+    assert steps["cxl-flash", 40] == pytest.approx(steps["cxl-flash", 8], rel=0.01)
+    assert steps["cxl-flash", 64] > 2 * steps["cxl-flash", 48] and steps["cxl-flash", 256] > 2 * steps["cxl-flash", 64]
+    assert steps["optane-100", 256] < steps["optane-100", 8]  # more modules, and each with its bandwidth
+    point = with_values(BASE, {"data.popularity": "uniform", "machine.pmem": "cxl-flash", ROWS: (round(6e6 * 96 / 15.36),)})
+    assert steps["cxl-flash", 96] == pytest.approx(
+        estimate(with_values(point, {"run.batches": 1000})).results[STEP] / 1e3, rel=0.02
+    )

@@ -1,0 +1,43 @@
+"""The working set: step time over the bytes of the tables, by medium; one with a cache has its knee where they outgrow it."""
+
+from dataclasses import dataclass
+
+from ...estimates import steady_states
+from ...hardware.devices.pmem import MEDIA
+from ...registry import load
+from ...scenario.scenario import Scenario, per_table, with_values
+from ...schedule.evaluate import NotScheduled
+from ...systems.traffic import table_bytes
+from ...units import GB
+from ..knob_stops import CAPACITY
+
+SIZES = (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512)  # GB of tables
+ROWS = "model.num_embeddings"
+
+
+@dataclass(frozen=True)
+class WorkingSet:
+    """Seconds of a batch with tables of `nbytes` on a medium; `cache` is what one of its modules holds before it, in bytes."""
+
+    memory: str
+    nbytes: float
+    seconds: float
+    cache: float
+
+
+def working_set(scenario: Scenario) -> tuple[WorkingSet, ...]:
+    """Return the step for tables of several sizes, all made larger alike, on what is needed of each medium behind the system.
+
+    Media are those of the scenario's system, or of `cxl` if that has no PMEM; sizes that cannot be had are left out.
+    """
+    system = load("systems", scenario.system)
+    name = scenario.system if system.memory == "pmem" else "cxl"
+    rows, own = per_table(scenario.model, "num_embeddings"), table_bytes(scenario)
+    asked = [(medium, size) for medium in MEDIA for size in SIZES]
+    grown = {size: {ROWS: tuple(max(1, round(n * size * GB / own)) for n in rows), CAPACITY: None} for size in SIZES}
+    points = [with_values(scenario, {"system": name, "machine.pmem": medium, **grown[size]}) for medium, size in asked]
+    return tuple(
+        WorkingSet(medium, table_bytes(point), one.step, MEDIA[medium].cache.value * GB)
+        for (medium, _), point, one in zip(asked, points, steady_states(points), strict=True)
+        if not isinstance(one, NotScheduled)
+    )
