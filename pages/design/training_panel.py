@@ -132,7 +132,7 @@ def apart(estimate: Result, full: Result) -> str:
     bar = error_bar(full.scenario)[STEP]
     return (
         f"The full run took {run:.4g} ms a batch, the estimate said {guess:.4g}: {percent(abs(guess / run - 1))} apart. "
-        f"The estimate's own error bar is ±{bar:.2g} %: what the chance in the ids of so many batches can do."
+        f"The estimate's own error bar is ±{bar:.2g} %: what the chance in so many batches can do, and the estimate's form."
     )
 
 

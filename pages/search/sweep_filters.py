@@ -35,7 +35,6 @@ def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
         key=FILTERS,
         format_func=sweep_table.said,
         placeholder="All points; add a filter, or drag over a chart",
-        disabled=not now,
     )
     with right.popover("Filter", width="stretch"):
         _form(frame)

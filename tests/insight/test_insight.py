@@ -14,7 +14,7 @@ from engine.hardware.device import seconds
 from engine.insight import planner_gap
 from engine.insight.cost import cost
 from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way
-from engine.insight.relaxation import LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
+from engine.insight.relaxation import ENDLESS, LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
 from engine.insight.saturation import saturation
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
@@ -193,9 +193,15 @@ def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
     for found in saturation_of(scenario(name, "cxl")):
 
         def saves(bandwidth, system=found.system):
-            one, two = (estimate(scenario(name, system, **{LINK: b})).results[STEP] for b in (bandwidth, 2 * bandwidth))
+            endless = {"run.batches": ENDLESS}  # as the curve has it: a short run ends before a log is waited for
+            one, two = (
+                estimate(scenario(name, system, **endless, **{LINK: b})).results[STEP] for b in (bandwidth, 2 * bandwidth)
+            )
             return 1 - two / one
 
+        if found.enough is None:  # the widest link is too narrow, as where lines in flight bound it
+            assert saves(WIDEST / 2) >= 0.01
+            continue
         assert saves(found.enough) < 0.01 <= saves(found.enough / 1.04)
         assert all(saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.enough <= bandwidth <= WIDEST / 2)
 

@@ -13,13 +13,13 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import worked
-from engine.validation.chance import error_bar
+from engine.validation.chance import FORM, error_bar
 from engine.validation.validate import gaps, pairs
 from tests.cases import each
 from tests.machines import line, ready, scenario
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
-LEAST = 0.5  # percent: beyond chance, batches that differ from each other make a run slower than equal ones
+LEAST = 0.1  # percent: rounding of what a bar is of
 DRAWN, MOST_DRAWN = 40, 2e6
 
 
@@ -53,7 +53,7 @@ def test_an_estimate_of_a_run_is_all_its_equal_batches_scheduled_one_by_one(syst
     m = ready(asked)
     line = schedule(m, expected_traffic(m.scenario, system, batches))
     found = estimate(asked).results
-    exact = 1e-9 if batches < 67 else 0.005  # a popular batch more or less among those that stand for others
+    exact = 1e-9 if batches < 67 else 0.01  # a popular batch more or less among those that stand for others
     assert found[STEP] == pytest.approx(1e3 * line.steady.step, rel=exact)
     assert found["Elapsed [s]"] == pytest.approx(line.makespan, rel=exact)
     joules = line.makespan * sum(device.idle_watts for device in m.devices.values()) + worked(line, line.makespan).joules.sum()
@@ -70,8 +70,8 @@ def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound, batches):
 
 def test_the_error_bar_is_what_a_miss_more_in_few_batches_would_cost():
     few, many = (error_bar(scenario("tiny", "bagpipe", **{"run.batches": batches}))[STEP] for batches in (30, 3000))
-    assert few > 5 * many > 0  # three deviations of some 4, and of some 400 misses
-    assert error_bar(scenario("tiny", "dram"))[STEP] < 1
+    assert few - FORM > 5 * (many - FORM) > 0  # three deviations of some 4, and of some 400 misses
+    assert error_bar(scenario("tiny", "dram"))[STEP] < FORM + 1
 
 
 def test_an_estimate_leaves_faults_and_training_out_and_says_so():
