@@ -45,6 +45,7 @@ SPECS = {
     "memory_charts.latency": memory_charts.latency((1.0, 2.0, 5.0)),
     "memory_charts.near_data": memory_charts.near_data(),
     "memory_charts.load": memory_charts.load(),
+    "memory_charts.sizes": memory_charts.sizes(),
     "history_charts.compared": history_charts.compared(STEP, "CXL bandwidth [GB/s]", TWO, True),
     "sweep_charts.lines": sweep_charts.lines("CXL bandwidth [GB/s]", STEP, True, True, "Training system", TWO),
     "sweep_charts.heat_map": sweep_charts.heat_map("CXL bandwidth [GB/s]", "Training system", STEP, columns=4, spread=True),
