@@ -204,7 +204,8 @@ def _backup(plan: ProtectionPlan, state: CampaignState, seconds: float) -> int:
     if not plan.backup_every or seconds < plan.backup_drain:
         return 0
     reached = state.batch + progress_after(plan, seconds - plan.backup_drain).whole
-    return reached // plan.backup_every * plan.backup_every
+    newest = reached // plan.backup_every * plan.backup_every
+    return newest if newest >= state.batch else 0  # a copy that was cut cannot be begun again from a later batch
 
 
 def _book(terms: Terms, state: CampaignState, did: StretchProgress, counted: float) -> None:

@@ -67,6 +67,14 @@ def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
     )
 
 
+def test_a_rare_copy_that_a_fault_cut_is_not_finished_by_training_on_from_a_later_batch():
+    # Batch 2 is done at 1 s and its copy at 1.75 s; the fault at 1.5 s comes back at batch 3, and batch 4 comes too late.
+    plan = ProtectionPlan(0.5, 1.0, every=1, backup_every=2, backup_drain=0.75)
+    arrivals = [FaultArrival(1.5, "gpu", WAYS["gpu"]), FaultArrival(2.5, "bits", WAYS["bits"])]
+    state, _ = fold(terms_of(plan, detect=0.0, restart=0.0), arrivals, 10.0)
+    assert [recovery.embedding_batches for recovery in state.recoveries] == [0, 5]
+
+
 @given(campaigns())
 @examples(100)
 def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):

@@ -56,6 +56,7 @@ def dask() -> Iterator[Dask]:
             process.wait(10)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
 
 
 def later(condition: object, do: object) -> threading.Thread:
