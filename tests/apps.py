@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import chdir
 from functools import cache
 from typing import Any
 
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
@@ -16,6 +18,8 @@ from tests import ROOT
 APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
+    config.get_config_options(force_reparse=True)
 warming.compiled = lambda: True  # kernels that are missing are compiled where a test needs them
 
 

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
+from engine.store.owner import is_owned, named_owner
 from tests import ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -50,13 +51,10 @@ def _answers(url):
 
 
 def _stop_owner(folder):
-    """End the background service of this folder's store, which writes its process id into the lock."""
-    lock = folder / ".emberpool" / "store.sqlite.lock"
-    if lock.exists() and (text := lock.read_text().strip()).isdigit():
-        try:
-            os.kill(int(text), signal.SIGTERM)
-        except ProcessLookupError:
-            return
+    """End the background service of this folder's store: it would wait for work beside all later tests."""
+    store = folder / ".emberpool" / "store.sqlite"
+    if store.exists() and is_owned(store):
+        os.kill(int(named_owner(store)[0]), signal.SIGTERM)
 
 
 @pytest.fixture(scope="session")

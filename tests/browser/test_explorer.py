@@ -11,6 +11,7 @@ from engine.sweep import links
 from pages.common.frame import MOVED, PLACES
 from pages.design.tiles import WAITING
 from tests.browser.conftest import READY, WINDOWS, assert_fits
+from tests.browser.looks import HERE, MOST_TABS, assert_looks, drawn
 
 ANSWER_MS = 60_000
 PAGES = [name.capitalize() for name in PLACES]
@@ -112,6 +113,26 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     assert page.outside == [] and again.outside == []
 
 
+@pytest.mark.parametrize(("place", "width"), [("start", 420), ("design", 820)])
+def test_a_first_visit_names_what_it_shows_cuts_no_word_and_has_few_ticks(server, visit, place, width):
+    assert_looks(visit(f"{server}/{place}?preset=tiny", color_scheme="light", viewport={"width": width, "height": 900}))
+
+
+def test_the_first_main_knob_is_few_tabs_from_the_start_of_the_main_content(server, visit):
+    page = visit(f"{server}/design?preset=tiny")
+    expect(page.get_by_label("PMEM capacity [GB], exact")).to_be_visible(timeout=ANSWER_MS)
+    drawn(page)
+    page.get_by_test_id("stMain").focus()
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate(HERE) == "PMEM capacity [GB]":
+            break
+    assert page.evaluate(HERE) == "PMEM capacity [GB]"
+    before = page.url
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(lambda url: url != before, timeout=ANSWER_MS)
+
+
 def test_a_bad_link_shows_only_its_sentence(server, visit):
     page = visit(f"{server}/design?machine.cxl_bandwidth_GBps=nan&v=1")
     expect(page.get_by_role("alert")).to_contain_text(
@@ -145,14 +166,8 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
     expect(page.get_by_role("button", name=re.compile("^Run full training"))).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("page_name", "scheme", "width"),
-    [
-        pytest.param(name, *window, marks=() if (name, window) == ("design", WINDOWS[0]) else pytest.mark.slow)
-        for name in PLACES
-        for window in WINDOWS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("page_name", "scheme", "width"), [(name, *window) for name in PLACES for window in WINDOWS])
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
     page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stMain").get_by_role("heading").first).to_be_visible(timeout=ANSWER_MS)
@@ -160,6 +175,7 @@ def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, sche
     assert len(page.screenshot()) > 10_000
 
 
+@pytest.mark.slow
 def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
     page = visit(f"{server}/design?preset=tiny&v=1&model=0.2")
     for number in range(1, 3):

@@ -3,7 +3,6 @@
 from math import ceil
 
 import pytest
-from scipy.stats import binomtest
 
 from engine.campaign import batch_costs, fault_stream
 from engine.campaign.closed_form import daly
@@ -122,6 +121,8 @@ def test_optane_bears_so_many_full_writes():
 
 def test_the_chance_of_an_unrecoverable_run_has_wilson_s_interval():
     for hits, of in ((0, 10), (3, 8), (20, 20), (1, 200)):
+        from scipy.stats import binomtest  # late, since importing it takes a second
+
         expected = binomtest(hits, of).proportion_ci(0.95, method="wilson")
         assert wilson(hits, of) == pytest.approx((expected.low, expected.high), abs=1e-6)
 

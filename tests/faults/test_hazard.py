@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kstest
 
 from engine.errors import BadKnob
 from engine.faults.fault import Hazard, Strike, active, instants, mtbfs, published, strikes
@@ -38,11 +37,15 @@ def test_a_weibull_hazard_keeps_its_mean_and_its_distribution(shape):
     gaps = np.diff(drawn, prepend=0.0)
     deviation = 100 * sqrt(gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1)
     assert abs(gaps.mean() - 100) < 3 * deviation / sqrt(DRAWN)
+    from scipy.stats import kstest  # late, since importing it takes a second
+
     assert kstest(gaps, "weibull_min", (shape, 0, 100 / gamma(1 + 1 / shape))).pvalue > 0.001
 
 
 def test_repair_times_are_lognormal_about_their_median():
     drawn = np.log(np.fromiter(repairs(600.0, 0.8, 1, "some"), float, DRAWN))
+    from scipy.stats import kstest
+
     assert kstest(drawn, "norm", (log(600), 0.8)).pvalue > 0.001
     assert list(islice(repairs(600.0, 0.0, 1, "some"), 3)) == [600.0] * 3
 

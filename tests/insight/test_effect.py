@@ -126,7 +126,7 @@ def test_no_knob_is_dead_everywhere(path):
     assert shows_in_an_estimate(path)
 
 
-@each("path", [path for path in KNOBS if KNOBS[path].acts != "always"], few=16)
+@each("path", [path for path in KNOBS if KNOBS[path].acts != "always"], few=8)
 def test_a_knob_that_acts_in_a_full_run_changes_what_some_full_run_tells(path):
     assert shows_in_a_full_run(path)
 

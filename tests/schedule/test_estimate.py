@@ -20,7 +20,7 @@ from tests.machines import line, ready, scenario
 
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
 LEAST = 0.1  # percent: rounding of what a bar is of
-DRAWN, MOST_DRAWN = 40, 2e6
+DRAWN, MOST_DRAWN = 25, 1e6
 
 
 def within_its_error_bar(name, system, batches):

@@ -69,6 +69,7 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
     assert set(ask(store, "SELECT code FROM results")) == {(version.CODE,)}
 
 
+@pytest.mark.slow
 def test_a_service_of_other_code_abandons_its_own_long_points_at_once_and_they_can_go_on_later(
     store: Path, other_engine: Path
 ) -> None:

@@ -51,7 +51,7 @@ def serve(store: Path, jobs: int = 2) -> None:
 
 
 def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_table_is_the_same(store: Path) -> None:
-    request = requests.submit(store, scenarios(SEEDS, 0.3), "full")
+    request = requests.submit(store, scenarios(SEEDS, 0.15), "full")
     with owner(store) as first:
         until(lambda: finished(store) >= 2 and open_pids(store))
         os.kill(open_pids(store)[0], signal.SIGKILL)
@@ -68,8 +68,8 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
     assert status.status(store, request).state == "done"
     assert never_begun_once_finished(store)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
-    alone = [compute(one, "full", None, lambda _: False) for one in scenarios(SEEDS, 0.3)]
-    assert table(store, scenarios(SEEDS, 0.3)) == csv_text(alone, "full")
+    alone = [compute(one, "full", None, lambda _: False) for one in scenarios(SEEDS, 0.15)]
+    assert table(store, scenarios(SEEDS, 0.15)) == csv_text(alone, "full")
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from engine.__main__ import main
 from engine.errors import BadFile, BadInput
@@ -63,12 +62,16 @@ def test_staleness_costs_at_once_and_seeds_differ_in_data_and_first_weights():
 
 @each("freedom", [1, 2, 3, 4, 19, 20, 23, 200])
 def test_students_quantile_is_scipys(freedom):
+    from scipy import stats  # late, since importing it takes a second
+
     angle = math.atan(1.7 / math.sqrt(freedom))
     assert paired.quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
     assert paired.enclosed(angle, freedom) == pytest.approx(1 - 2 * stats.t.sf(1.7, freedom), rel=1e-12)
 
 
 def test_the_interval_is_that_of_the_paired_t_test():
+    from scipy import stats  # late, since importing it takes a second
+
     random = np.random.default_rng(1)
     spread = random.normal(70, 5, 22)
     ours, other = spread + random.normal(0.02, 0.05, 22), spread

@@ -40,7 +40,7 @@ def test_ones_own_model_is_sized_while_it_is_written_and_applied_as_one():
     assert asked(app) == before
 
 
-@each("place", range(len(questions.QUESTIONS)))
+@each("place", range(len(questions.QUESTIONS)), few=2)
 def test_a_question_leads_to_the_place_that_answers_it(place):
     app = apps.opened("start")
     app.radio(key=questions.CHOSEN).set_value(place).run()

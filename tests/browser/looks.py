@@ -1,0 +1,47 @@
+"""What a page must keep for eye, screen reader and keyboard: looked up in a page that a browser has drawn."""
+
+from pathlib import Path
+
+import axe_playwright_python
+from playwright.sync_api import expect
+
+from tests.browser.conftest import READY
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+FOUND = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
+  .filter(one => ['serious', 'critical'].includes(one.impact))
+  .flatMap(one => one.nodes.map(node => ({rule: one.id, html: node.html, says: node.failureSummary,
+    by: CHROME.filter(([rule, where]) => rule === one.id && document.querySelector(node.target[0])?.matches(where)).length})))
+  .filter(one => !one.by).map(one => [one.rule, one.html.slice(0, 200), one.says])"""
+# What Streamlit itself draws and no means of ours reaches: rule, selector.
+CHROME: tuple[tuple[str, str], ...] = ()
+# Words that stand out of their tile, button or field.
+CUT = """() => [...document.querySelectorAll(['[data-testid=stMetric]', 'button', '[data-baseweb=select]']
+  .flatMap(one => [`[data-testid=stMain] ${one}`, `[data-testid=stMain] ${one} *`]).join())]
+  .filter(one => one.offsetParent && one.clientWidth > 1 && one.scrollWidth > one.clientWidth + 1
+    && getComputedStyle(one).display !== 'inline')
+  .map(one => `${one.tagName} ${one.scrollWidth} > ${one.clientWidth}: ${one.textContent.slice(0, 60)}`)"""
+TICKS = """() => [...document.querySelectorAll('[data-testid=stVegaLiteChart] .mark-text.role-axis-label')]
+  .map(axis => [...axis.querySelectorAll('text')].filter(one => one.textContent && one.getAttribute('opacity') !== '0'
+    && one.textContent.match(/^[\\u2212+\\d.,kMGT%]+$/)).map(one => one.textContent)).filter(said => said.length > 10)"""
+WAIT_MS = 60_000
+MOST_TABS = 6
+HERE = "document.activeElement.getAttribute('aria-label') || ''"
+
+
+def drawn(page):
+    """Wait for a page's charts and its last words, those that follow by themselves too."""
+    expect(page.get_by_test_id("stMain").locator("h1, h2").first).to_be_visible(timeout=WAIT_MS)
+    for _ in range(2):
+        page.wait_for_timeout(300)
+        page.wait_for_selector(READY, timeout=WAIT_MS)
+
+
+def assert_looks(page):
+    """Check that everything is named, no word is cut, and no axis has more than ten ticks."""
+    drawn(page)
+    page.evaluate(AXE)
+    page.evaluate(f"window.CHROME = {[*map(list, CHROME)]}")
+    assert page.evaluate(FOUND) == []
+    assert page.evaluate(CUT) == []
+    assert page.evaluate(TICKS) == []
