@@ -9,7 +9,7 @@ from math import nan
 
 import numpy as np
 
-from .amounts.expected import expected_amounts, expected_traffic
+from .amounts.expected import dealt, expected_amounts, unlike
 from .core import process
 from .core.memo import remembered
 from .hardware.line_cache import LineCache
@@ -80,6 +80,6 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
 
 @remembered(most=256)
 def _planned(s: Scenario, system: str, medium: LineCache) -> PlannedBatches:
-    batches, stretch = run_window(log_policy(s, load("systems", system)), s.run.batches)
-    amounts = expected_amounts(s, system, medium)
-    return plan(s, system, amounts, expected_traffic(s, system, batches, medium), stretch)
+    amounts, samples = expected_amounts(s, system, medium), s.data.batch_size
+    batches, stretch = run_window(log_policy(s, load("systems", system)), s.run.batches, unlike(amounts, samples))
+    return plan(s, system, amounts, dealt(amounts, samples, batches), stretch)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-MODEL = "0.7"
+MODEL = "0.8"
 LINK = 3
 COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and finished studies are neither
 _ROOT = str(Path(__file__).parent)

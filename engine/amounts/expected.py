@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..caches.lines import expected_lines
-from ..core.arrays import Floats
+from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
 from ..hardware.line_cache import NO_CACHE, LineCache
 from ..registry import load
@@ -43,12 +43,28 @@ def dealt(one: Traffic, samples: int, batches: int) -> Traffic:
     )
 
 
+def unlike(one: Traffic, samples: int) -> tuple[float, ...]:
+    """Return which shares of the batches are unlike the others.
+
+    They are those that miss anything, or have a popular sample, where either is rare, and those that popular samples fill.
+    """
+    popular = float(one.popular[0])
+    rare = (-np.expm1(-mean) for mean in (float(one.misses[0]), popular * samples) if 0 < mean < RARE)
+    return (*map(float, rare), *((popular,) if 0 < popular < 1 else ()))
+
+
+def spread(share: float, batches: Ints | int) -> Ints:
+    """Return how many of the first batches are among a share of all, as evenly spread as can be."""
+    found: Ints = np.floor(share * np.asarray(batches)).astype(np.int64)
+    return found
+
+
 def _share(expected: float, batches: int) -> Floats:
     """Return for each batch how much of a Poisson mean it has: nothing, or all that fell to the batches with nothing too."""
     if not 0 < expected < RARE:
         return np.ones(batches)
-    some = -np.expm1(-expected)
-    share: Floats = np.diff(np.floor(some * np.arange(batches + 1))) / some
+    some = float(-np.expm1(-expected))
+    share: Floats = np.diff(spread(some, np.arange(batches + 1))) / some
     return share
 
 

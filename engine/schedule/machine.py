@@ -7,7 +7,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from ..amounts.expected import expected_traffic
+from ..amounts.expected import dealt, expected_amounts, expected_traffic, unlike
 from ..core.graph import check
 from ..core.memo import Recorder, remembered
 from ..errors import CannotRun
@@ -17,7 +17,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
 from ..systems import system
 from ..systems.capacity import Fit, fit
-from ..systems.system import LogPolicy, System, built, powered
+from ..systems.system import LogPolicy, System, built, medium_cache, powered
 from ..systems.traffic import Traffic
 from .timeline import Slow, Timeline, timeline
 from .window import run_window, steady_window
@@ -103,9 +103,10 @@ def expected_line(m: Machine, batches: int | None = None) -> Timeline:
 
 def run_line(m: Machine) -> Timeline:
     """Schedule what shows the scenario's run by expected accesses: its averages are those of an estimate."""
-    batches, stretch = run_window(m.log_policy, m.scenario.run.batches)
-    traffic = expected_traffic(m.scenario, m.scenario.system, batches)
-    return timeline(m.system.plan(m.scenario, m.log_policy, traffic), m.devices, batches, stretch=stretch)
+    s, one = m.scenario, expected_amounts(m.scenario, m.scenario.system, medium_cache(m.scenario, m.scenario.system))
+    batches, stretch = run_window(m.log_policy, s.run.batches, unlike(one, s.data.batch_size))
+    traffic = dealt(one, s.data.batch_size, batches)
+    return timeline(m.system.plan(s, m.log_policy, traffic), m.devices, batches, stretch=stretch)
 
 
 def on(scenario: Scenario, count: int) -> Scenario:

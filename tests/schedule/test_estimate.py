@@ -68,6 +68,22 @@ def test_an_estimate_sees_every_turn_of_waits_for_a_late_log(bound, batches):
     assert estimate(asked).results[STEP] == pytest.approx(1e3 * line(asked, batches).steady.step, rel=0.002)
 
 
+@each(
+    ("name", "system", "batches"),
+    [
+        ("optane-rm2", "scratchpipe", 200),
+        ("fae-kaggle", "fae", 200),
+        ("hotline-kaggle", "hotline", 200),
+        ("bagpipe-kaggle", "fae", 300),
+    ],
+)
+def test_what_stands_for_a_long_run_holds_whole_turns_and_the_runs_share_of_unlike_batches(name, system, batches):
+    # 48 batches had 10 of scratchpipe's slow ones instead of 9.6, and and fewer or more of fae's popular ones than the run.
+    m = ready(scenario(name, system, **{"run.batches": batches}))
+    every = schedule(m, expected_traffic(m.scenario, system, batches))
+    assert estimate(m.scenario).results[STEP] == pytest.approx(1e3 * every.steady.step, rel=0.003)
+
+
 def test_the_error_bar_is_what_a_miss_more_in_few_batches_would_cost():
     few, many = (error_bar(scenario("tiny", "bagpipe", **{"run.batches": batches}))[STEP] for batches in (30, 3000))
     assert few - FORM > 5 * (many - FORM) > 0  # three deviations of some 4, and of some 400 misses
