@@ -20,6 +20,17 @@ def chart(page):
     return found
 
 
+def standing(page):
+    """Return where the one chart is, once it has not been drawn anew for half a second."""
+    boxes = [None]
+    while len(boxes) < 100:
+        boxes.append(chart(settled(page)).bounding_box())
+        if boxes[-1] and boxes[-1] == boxes[-2]:
+            break
+        page.wait_for_timeout(250)
+    return boxes[-1]
+
+
 def saved(page, name):
     with page.expect_download() as waiting:
         page.get_by_role("button", name=name).click()
@@ -62,7 +73,7 @@ def test_a_box_over_the_front_keeps_its_points_and_one_over_a_scale_becomes_a_fi
     for view, left, right, says in (("Pareto", 0.2, 0.7, in_the_box), ("Parallel", 0.03, 0.2, filtered)):
         page.get_by_role("radio", name=view).click()
         for _ in range(4):  # a chart that is drawn anew under the mouse is dragged over again
-            box = chart(settled(page)).bounding_box()
+            box = standing(page)
             page.mouse.move(box["x"] + left * box["width"], box["y"] + 0.25 * box["height"])
             page.mouse.down()
             page.mouse.move(box["x"] + right * box["width"], box["y"] + 0.95 * box["height"], steps=8)
