@@ -28,14 +28,15 @@ content = st.container(key="stale" if refused else "content")  # what is not of 
 bar.draw_tail()
 frame.land()
 elsewhere = {*bar.KNOBS_HERE, *(strips.shown() if page.url_path == "design" else ())}
-with st.sidebar:
-    sidebar.draw(refused, elsewhere)
-if warming.under_way() and page.url_path in frame.PLACES[1:]:  # Start needs no kernel
+try:
     with content:
-        warming.draw(page.title)
-    st.stop()
-with content:
-    try:
-        page.run()
-    except EmberpoolError as error:
-        st.error(plain(str(error)))
+        if warming.under_way() and page.url_path in frame.PLACES[1:]:  # Start needs no kernel
+            warming.draw(page.title)
+        else:
+            page.run()
+            frame.spare(page.url_path)
+except EmberpoolError as error:
+    content.error(plain(str(error)))
+finally:  # after a page that stops early, too; nobody waits for what is behind a closed drawer
+    with st.sidebar:
+        sidebar.draw(refused, elsewhere)

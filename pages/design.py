@@ -6,7 +6,7 @@ from pages.bar import question
 from pages.common import address, estimates, frame, palette, session
 from pages.common.headline import headline
 from pages.common.plain import plain
-from pages.design import bars, constants_panel, details, enough_panel, fault_axis, strips, tiles, training_panel
+from pages.design import bars, constants_panel, details, enough_panel, fault_axis, later, questions, strips, tiles, training_panel
 from pages.systems import systems_panel
 
 frame.guard()
@@ -16,6 +16,9 @@ against = question.against(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
     results = {**estimates.beside(scenario, palette.family(scenario.system)), against: estimates.of(question.baseline(scenario))}
 result, base = results[scenario.system], results[against]
+beside = bars.shown(scenario, against, results)
+sure, ranges = later.answer("sure", questions.sure, scenario), bars.ranges(beside)
+smallest, its_bands = enough_panel.asked(scenario)
 
 st.header(plain(headline(result, results)), anchor=False)
 if result.finding:
@@ -25,14 +28,15 @@ with st.container(key="first-screen"):
 with knobs:
     strips.draw(scenario, session.refused())
 with answer:
-    enough_panel.draw(scenario)
+    enough_panel.draw(scenario, smallest, its_bands)
     if result.ran:
-        tiles.of_estimate(result, results)
+        tiles.of_estimate(result, results, sure)
         training_panel.draw(scenario, result)
-    bars.draw(scenario, against, results)
+    bars.draw(scenario, against, beside, ranges)
     if result.ran:
         fault_axis.draw(scenario, result)
 for warning in result.warnings:
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)
 details.draw(scenario, result, base)
+later.redraw_after((sure, ranges), (smallest,), (its_bands,))

@@ -1,10 +1,29 @@
 """The machine's knobs: which parts, how many, how fast, and what is assumed about them."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..core.catalog import names
 from ..registry import domain_names
 from .knobs import knob
+
+
+@dataclass(frozen=True)
+class Given:
+    """The assumptions, each an attribute, with ":" for the point in its name: a stage depends on those alone that it reads."""
+
+    assume: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        vars(self).update({name.replace(".", ":"): value for name, value in self.assume})
+
+    def __getattr__(self, name: str) -> float | None:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+
+NOTHING, _given = Given(), lru_cache(maxsize=512)(Given)
 
 
 @dataclass(frozen=True)
@@ -189,3 +208,8 @@ class MachineKnobs:
         "How an access reaches a drive: a page fault of mmap at 10 us, io_uring at 5 us, SPDK's polling at 0.07 us.",
         choices=("mmap", "io_uring", "spdk"),
     )
+
+    @property
+    def given(self) -> Given:
+        """What is assumed, constant by constant."""
+        return _given(self.assume) if self.assume else NOTHING

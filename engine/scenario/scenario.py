@@ -133,6 +133,8 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
     """Return `scenario` with values that are known to suit it and each other; nothing is checked again."""
     if isinstance(scenario, Recorder):
+        if "machine.assume" in checked:
+            raise RuntimeError("machine.assume cannot change within a stage, which reads what is `given` of the scenario itself.")
         return cast(Scenario, scenario.changed(checked))
     grouped: dict[str, dict[str, Any]] = {}
     for path, value in checked.items():

@@ -115,6 +115,7 @@ def on(scenario: Scenario, count: int) -> Scenario:
     return with_values(scenario, {"machine.num_gpus": gpus, "machine.target_throughput": None})
 
 
+@remembered()
 def for_capacity(scenario: Scenario, most: int = MOST_NODES) -> int | None:
     """Return the fewest nodes whose memories hold the model; None if it takes more than `most`."""
     if fit(on(scenario, most)).problems:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..core.constants import Constant
+from ..core.memo import remembered
 from ..core.work import Amount
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
@@ -38,6 +39,7 @@ class Levels(NamedTuple):
     drives: Amount
 
 
+@remembered()
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Place whole tables, densest first, each where there is room; `dram_cache_bytes` of DRAM are not for tables."""
     gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)

@@ -1,5 +1,7 @@
 """The seven places, the old addresses that lead to them, and the guard that gives a deep link to a cold server its frame."""
 
+import gc
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +27,8 @@ MOVED = {
 OPENED = {"compare": details.SYSTEMS, "why": details.WHY}
 # The pressed button is gone with its page, and the keyboard would begin at the top of the window.
 FOCUS = """<script>document.querySelector('[data-testid="stMain"]').focus()</script>"""
+# Each message of a run waits this long for the script that goes on: at Python's 5 ms, charts came 25 ms later.
+SWITCH_SECONDS = 0.0005
 STYLE = Path(__file__).parent.parent / "style.css"
 
 
@@ -57,6 +61,14 @@ def land() -> None:
     """Put the keyboard at the start of a page to which a question has led."""
     if st.session_state.pop(LANDED, False):
         st.html(FOCUS, unsafe_allow_javascript=True)
+
+
+@st.cache_resource(show_spinner=False)
+def spare(place: str) -> None:
+    """Set what a place has loaded aside, once: after every run, of a timer too, Streamlit collects among all that is alive."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()
 
 
 def guard() -> None:

@@ -1,33 +1,38 @@
 """The bars of step time and energy, chosen beside baseline or all of a family; the range of each follows."""
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 
 import streamlit as st
 
-from engine.analysis.uncertainty import bands
-from engine.errors import EmberpoolError
 from engine.registry import load
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.common import charts, palette, tables
 from pages.common.plain import plain
-from pages.design import later
+from pages.design import later, questions
 
 FAMILY = "whole family"
-STEP, ENERGY = "Step time [ms]", "Energy [J]"
 Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
 
 
-def draw(scenario: Scenario, against: str, results: Mapping[str, Result]) -> None:
-    """Draw both charts; `results` are those of the family and of the baseline `against`, by system."""
+def shown(scenario: Scenario, against: str, results: Mapping[str, Result]) -> dict[str, Result]:
+    """Return what has a bar, of the results of the family and of the baseline `against`, by system."""
     two = dict.fromkeys((against, scenario.system))
-    beside = {name: results[name] for name in (results if st.session_state.get(FAMILY) else two)}
-    points = tuple(result.scenario for result in beside.values() if result.ran)
-    found = later.answer("whiskers", points, lambda: {name: ranges(points, name) for name in (STEP, ENERGY)})
-    later.redraw_after(found)
+    return {name: results[name] for name in (results if st.session_state.get(FAMILY) else two)}
+
+
+def ranges(beside: Mapping[str, Result]) -> Future[Ranges]:
+    """Ask for the range of each bar."""
+    return later.answer("ranges", questions.ranges, tuple(result.scenario for result in beside.values() if result.ran))
+
+
+def draw(scenario: Scenario, against: str, beside: Mapping[str, Result], found: Future[Ranges]) -> None:
+    """Draw both charts of `beside`, what is `shown`, with the ranges once they are found."""
+    two = (against, scenario.system)
     known: Ranges = found.result() if found.done() and not found.exception() else {}
-    stages = tables.by_stage(beside, scenario.system, known.get(STEP))
-    parts = tables.by_component(beside, scenario.system, known.get(ENERGY))
+    stages = tables.by_stage(beside, scenario.system, known.get(questions.STEP))
+    parts = tables.by_component(beside, scenario.system, known.get(questions.ENERGY))
     says = ", a line over each for its range in 9 of 10 draws of all constants" if known else ""
     st.vega_lite_chart(stages, charts.step_time(), key="stages", alt=f"Exposed step time by stage, chosen and baseline{says}")
     spec = charts.energy(tables.drawn(parts))
@@ -38,14 +43,3 @@ def draw(scenario: Scenario, against: str, results: Mapping[str, Result]) -> Non
         st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
     for outcome, names in tables.not_shown(beside).items():
         st.caption(f"Not shown: {', '.join(names)}. {plain(outcome)}")
-
-
-def ranges(points: tuple[Scenario, ...], name: str) -> dict[str, tuple[float, float]]:
-    """Return between what a result lies in 9 of 10 draws, by system; without those that some draw cannot run."""
-    found = {}
-    for point in points:
-        try:
-            found[point.system] = bands(point)[name]
-        except EmberpoolError:
-            continue
-    return found

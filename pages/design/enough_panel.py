@@ -1,15 +1,15 @@
 """The inverse question: the smallest machine that meets the target, how sure that is, and a press that takes it."""
 
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future
 from math import inf
 from typing import Any
 
 import streamlit as st
 
-from engine.analysis.enough.drawn import bands
-from engine.analysis.enough.question import Target, ask
-from engine.analysis.enough.smallest import Enough, enough
+from engine.analysis.enough.drawn import Bands
+from engine.analysis.enough.question import Target
+from engine.analysis.enough.smallest import Enough
 from engine.analysis.enough.told import NO_BANDS, Told, told
 from engine.analysis.enough.wording import lowered
 from engine.errors import EmberpoolError
@@ -20,36 +20,24 @@ from pages.common import session
 from pages.common.headline import title_of
 from pages.common.numbers import readable
 from pages.common.plain import plain
-from pages.design import later
+from pages.design import later, questions
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
-TAKEN = "cheapest taken"
 
 
-def draw(scenario: Scenario) -> None:
+def asked(scenario: Scenario) -> tuple[Future[Enough], Future[Bands]]:
+    """Ask for the answer, and for its bands."""
+    of = scenario, question.baseline(scenario), question.within()
+    return later.answer("smallest", questions.smallest, *of), later.answer("its bands", questions.smallest_bands, *of)
+
+
+def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> None:
     """Draw the answer as soon as it is found; its bands follow."""
-    system, within = question.against(scenario), question.within()
-
-    def asked() -> Enough:
-        return enough(ask(scenario, question.baseline(scenario), Target(within)))
-
-    key = (scenario, system, within)
-    answer = later.answer("enough", key, asked)
-    sure = later.answer("bands", key, lambda: bands(answer.result()))
-
-    def look() -> None:
-        if st.session_state.pop(TAKEN, False):
-            st.rerun()  # a press in a fragment draws nothing else by itself
-        if waiting and answer.done() and sure.done():
-            st.rerun()
-        with st.container(border=True, key="answer"):
-            _draw(scenario, answer, sure)
-
-    waiting = not (answer.done() and sure.done())
-    st.fragment(look, run_every=later.REFRESH_SECONDS if waiting else None)()
+    with st.container(border=True, key="answer"):
+        _draw(scenario, answer, sure)
 
 
-def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Any]) -> None:
+def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> None:
     aim = plain(Target(question.within()).against(question.against(scenario)))
     if not answer.done() or isinstance(answer.exception(), later.NobodyWaits):
         st.markdown(f"**Cheapest machine {aim}:** searching ...")
@@ -103,7 +91,7 @@ def _first(text: str) -> str:
 
 
 def _sentence(error: BaseException) -> str:
-    if isinstance(error, EmberpoolError):
+    if isinstance(error, EmberpoolError | BrokenExecutor):
         return str(error)
     raise error
 
@@ -116,6 +104,5 @@ def _taken(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario | None:
 
 
 def _take(taken: Scenario) -> None:
-    st.session_state[TAKEN] = True
     st.toast("Taken: the knobs are those of the cheapest machine; Undo takes them back.")
     session.show(taken)

@@ -1,16 +1,25 @@
-"""Answers that take longer than a page may: found in a thread beside the pages, kept, and left undone once nobody waits."""
+"""Answers that take longer than a page may: found in a process beside the pages, kept, and left undone once nobody waits."""
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any
 
 import streamlit as st
+from loky import ProcessPoolExecutor
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-MOST, REFRESH_SECONDS = 256, 0.4
-_ONE = ThreadPoolExecutor(1, "later")
+from engine.service.pool import WORKERS
+from engine.service.worker import polite
+from pages.common import address
+
+MOST, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
+STILL_SECONDS = 0.25  # in which the page is drawn and painted, and a visitor may move on
+_ONE = ThreadPoolExecutor(1, "later")  # it outlives visitors' threads: a process ends with the thread that began it
+_beside: ProcessPoolExecutor | None = None
 _kept: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 _wanted: dict[str, Hashable] = {}
 _lock = Lock()
@@ -20,37 +29,55 @@ class NobodyWaits(Exception):
     """The visitor who asked has gone on to another question."""
 
 
-def answer(kind: str, key: Hashable, find: Callable[[], Any]) -> Future[Any]:
-    """Return the future of `find()`, begun now unless it is known; a session waits for one key of a kind at a time."""
+def answer(kind: str, find: Callable[..., Any], *given: Hashable) -> Future[Any]:
+    """Return the future of `find(*given)`, begun soon unless it is known; a session waits for one answer of a kind at a time."""
     visitor = get_script_run_ctx()
-    place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, key)
+    place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, given)
     with _lock:
         _wanted[place] = whole
         while len(_wanted) > MOST:
             del _wanted[next(iter(_wanted))]
         found = _kept.get(whole)
         if found is None or (found.done() and isinstance(found.exception(), NobodyWaits)):
-            found = _kept[whole] = _ONE.submit(_find, whole, find)
+            found = _kept[whole] = _ONE.submit(_find, monotonic() + STILL_SECONDS, whole, find, given)
         _kept.move_to_end(whole)
         while len(_kept) > MOST:
             _kept.popitem(last=False)
     return found
 
 
-def redraw_after(*found: Future[Any]) -> None:
-    """Draw the page anew once all answers are there; nothing where they are, so that no timer runs on."""
+def redraw_after(*groups: tuple[Future[Any], ...]) -> None:
+    """Draw the page anew whenever all answers of a group are there; without a timer once none is open."""
+    still = [group for group in groups if not _all_done(group)]
 
     def look() -> None:
-        if all(one.done() for one in found):
-            st.rerun()
+        if any(map(_all_done, still)):
+            address.redraw()
 
-    if not all(one.done() for one in found):
+    if still:
         st.fragment(look, run_every=REFRESH_SECONDS)()
 
 
-def _find(whole: Hashable, find: Callable[[], Any]) -> Any:
+def _all_done(group: tuple[Future[Any], ...]) -> bool:
+    return all(one.done() for one in group)
+
+
+def _find(when: float, whole: Hashable, find: Callable[..., Any], given: tuple[Hashable, ...]) -> Any:
+    sleep(max(0.0, when - monotonic()))
     with _lock:
         waited_for = whole in _wanted.values()
     if not waited_for:
         raise NobodyWaits
-    return find()
+    return elsewhere(find, *given)
+
+
+def elsewhere(find: Callable[..., Any], *given: Hashable) -> Any:
+    """Return `find(*given)`, found in another process; where that one has died, a fresh one tries once more."""
+    global _beside
+    for _ in range(2):
+        _beside = _beside or ProcessPoolExecutor(1, timeout=IDLE_SECONDS, initializer=polite, initargs=(os.getpid(),), **WORKERS)
+        try:
+            return _beside.submit(find, *given).result()
+        except BrokenExecutor:
+            _beside = None
+    raise BrokenExecutor("The process that looks for this ended twice; change a knob, or reload the page.")

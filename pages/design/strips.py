@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from math import isnan, log
 from operator import itemgetter
 
@@ -37,8 +37,11 @@ def shown() -> tuple[str, ...]:
 
 def found(scenario: Scenario) -> dict[str, Strip]:
     """Return the strips by knob; a knob that has none here, such as one that acts in full runs alone, is left out."""
-    paths = [path for path in shown() if KNOBS[path].kind in KINDS]
-    return {strip.path: strip for strip in knob_strips.strips(scenario, paths, question.baseline(scenario))}
+    paths = tuple(path for path in shown() if KNOBS[path].kind in KINDS)
+    return {strip.path: strip for strip in _known(scenario, paths, question.baseline(scenario))}
+
+
+_known = lru_cache(maxsize=64)(knob_strips.strips)  # a page is drawn several times as its answers come
 
 
 def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:

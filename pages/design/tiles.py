@@ -1,20 +1,19 @@
 """The tiles: the five numbers that answer "how good is it, and what does it cost", with the change against the baseline."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 
 import streamlit as st
 
 from engine.insight.running_costs import assumptions, running_costs
 from engine.results.result import COUNTED, Result
 from pages.bar import question
-from pages.common import address
 from pages.common.headline import title_of
 from pages.common.numbers import better, change, label, readable, unit
 from pages.common.plain import plain
-from pages.design import sureness
-from pages.design.sureness import Sure
+from pages.design import questions
+from pages.design.questions import Sure
 
-STILL_SECONDS = 0.5
 WAITING = "how sure? …"
 COLOUR = {"lower": "inverse", "higher": "normal", "neither": "off"}
 MONTH, BILLION = "Electricity a month [USD]", "Per billion samples [USD]"
@@ -27,27 +26,18 @@ RATIO = "Effective training time ratio"
 STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
 
 
-def of_estimate(result: Result, others: Mapping[str, Result]) -> None:
-    """Draw the tiles of an estimate; how sure each one is follows once the scenario has stood still for a moment."""
-    waiting = sureness.known(result.scenario) is None
-    turns: list[None] = []
+def of_estimate(result: Result, others: Mapping[str, Result], sure: Future[Mapping[str, Sure]]) -> None:
+    """Draw the tiles of an estimate; how sure each one is follows once that is found."""
     shown = OF_AN_ESTIMATE if result.scenario.machine.target_throughput is None else OF_NODES
-
-    def look() -> None:
-        if waiting and turns:  # a turn of the timer, not of the page
-            sureness.found(result.scenario)
-            address.redraw()
-        turns.append(None)
-        draw(result, others, shown, sure=sureness.known(result.scenario))
-
-    st.fragment(look, run_every=STILL_SECONDS if waiting else None)()
+    known = None if not sure.done() else questions.NOTHING if sure.exception() else sure.result()
+    draw(result, others, shown, sure=known)
 
 
 def draw(
     result: Result,
     others: Mapping[str, Result],
     shown: Sequence[str] = OF_AN_ESTIMATE,
-    sure: Mapping[str, Sure] | None = sureness.NOTHING,
+    sure: Mapping[str, Sure] | None = questions.NOTHING,
 ) -> None:
     """Draw one tile a result, compared with the baseline system on the same machine, and how sure it is where known."""
     against = question.against(result.scenario)

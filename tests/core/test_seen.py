@@ -7,6 +7,7 @@ import pytest
 
 from engine.core.memo import forget, remembered
 from engine.errors import BadKnob
+from engine.hardware.devices.gpu import memory_bytes
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 
@@ -55,6 +56,19 @@ def test_a_stage_within_a_stage_reads_for_both():
 def test_changed_knobs_are_read_as_changed_and_no_longer_of_the_scenario():
     stage, calls = counted(lambda s: with_values(s, {LANES: 2 * s.data.batch_size}).machine.cxl_lanes)
     assert stage(changed(batch=4)) == 8 == stage(changed(batch=4, lanes=1)) and len(calls) == 1
+
+
+def test_a_stage_depends_on_those_assumptions_alone_that_it_reads_and_changes_none():
+    def assuming(**some):
+        return with_values(
+            BASE, {"machine.assume": tuple((name.replace("_", ".", 1).replace("_", "-"), value) for name, value in some.items())}
+        )
+
+    stage, calls = counted(lambda s: memory_bytes(s.machine))
+    assert stage(assuming(gpu_memory=40.0)) == stage(assuming(gpu_memory=40.0, dram_price=9.0)) == 40e9 and len(calls) == 1
+    assert stage(assuming(dram_price=9.0)) == stage(BASE) != 40e9 and len(calls) == 2
+    with pytest.raises(RuntimeError, match="cannot change within a stage"):
+        counted(lambda s: with_values(s, {"machine.assume": ()}))[0](BASE)
 
 
 def test_a_stage_that_hashes_or_compares_a_group_has_read_all_of_it():

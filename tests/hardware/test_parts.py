@@ -10,6 +10,7 @@ from tests.cases import each
 # Knobs of the machine that belong to no single device.
 SHARED = (
     "machine.assume",
+    "machine.given",
     "machine.all_powered",
     "machine.constant_power",
     "machine.num_gpus",

@@ -13,7 +13,7 @@ from engine.store import kept
 from engine.store.database import DEFAULT as STORE
 from engine.store.database import opened as opened_store
 from engine.sweep import links
-from pages.common import estimates
+from pages.common import estimates, frame
 from pages.sidebar.knob_sections import sections
 from tests import apps, fakes
 from tests.apps import address
@@ -338,3 +338,13 @@ def test_knobs_of_a_group_stand_under_the_fault_or_device_they_belong_to():
     assert next(iter(faults)) == "Every fault" and "faults.seed" in faults["Every fault"]
     assert {path.split(".")[1][:8] for path in faults["Link down"]} == {"link_dow"}
     assert "machine.num_ssds" in sections([path for path in KNOBS if path.startswith("machine.")])["SSD"]
+
+
+def test_what_a_page_has_loaded_is_set_aside_from_the_collector_once(monkeypatch):
+    collected = []
+    monkeypatch.setattr(frame.gc, "freeze", lambda: collected.append(None))
+    frame.spare.clear()
+    app = apps.opened("data")
+    assert len(collected) == 1
+    app.run()
+    assert len(collected) == 1, "each time costs as much as it spares every run"

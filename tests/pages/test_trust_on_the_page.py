@@ -16,7 +16,7 @@ from engine.validation.chance import error_bar
 from engine.validation.validate import Gap
 from pages.common import address, downloads
 from pages.common.numbers import readable
-from pages.design import constants_panel, sureness, tiles, training_panel
+from pages.design import constants_panel, questions, tiles, training_panel
 from pages.evidence import gap_panel
 from tests import apps
 
@@ -77,7 +77,7 @@ def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still():
     app = opened(preset="trainingcxl-rm4", **{"data.batch_size": "96"})
     assert under_tiles(app).count(tiles.WAITING) == len(app.metric) - len(tiles.RUNNING) == 3
     scenario = with_values(preset("trainingcxl-rm4").scenario, {"data.batch_size": 96})
-    sureness.found(scenario)  # the timer's turn, which needs a browser
+    apps.ANSWERS.found()
     told = under_tiles(app.run())
     for name in set(tiles.OF_AN_ESTIMATE) - set(tiles.RUNNING):
         low, high = bands(scenario)[name]
@@ -87,7 +87,7 @@ def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still():
 
 def test_how_sure_a_tile_is_names_the_constant_that_moves_it_most_and_what_is_published():
     scenario = preset("trainingcxl-rm1").scenario
-    found = sureness.found(scenario)
+    found = questions.sure(scenario)
     widest = tornado(scenario, "Energy per batch [J]")[0]
     _, hangs, published = found["Energy per batch [J]"].story
     assert hangs.startswith(f"It hangs most on {widest.name} ({widest.constant.confidence})") and "headlines" in published
@@ -98,8 +98,8 @@ def test_a_scenario_that_an_end_of_some_range_cannot_run_has_no_bands_and_still_
     def refuse(scenario):
         raise CannotRun("An end does not fit.")
 
-    monkeypatch.setattr(sureness, "bands", refuse)
-    assert sureness.found(with_values(preset("tiny").scenario, {"data.seed": 77})) == {}
+    monkeypatch.setattr(questions.uncertainty, "bands", refuse)
+    assert questions.sure(with_values(preset("tiny").scenario, {"data.seed": 77})) == {}
 
 
 def test_after_a_full_run_the_page_says_how_far_the_estimate_was():

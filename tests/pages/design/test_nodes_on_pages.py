@@ -8,7 +8,6 @@ import pytest
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.common import estimates, headline
-from pages.design import sureness
 from pages.systems import compare_charts, comparison, nodes_panel
 from tests import apps
 
@@ -48,8 +47,7 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
     assert headline.fewer(found["dram-hbm-nodes"], {"Nodes": nodes["dram-hbm-nodes"] / 2}, "x").startswith("2× as many as the ")
 
 
-def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column(monkeypatch):
-    monkeypatch.setattr(sureness, "found", lambda _: {})
+def test_explore_shows_nodes_as_a_tile_and_compare_as_a_column():
     app = apps.opened(query={"preset": "mtrains-capacity"})
     assert not app.exception and next((one.label, one.value) for one in app.metric) == ("Nodes", "2")
     app = apps.opened("compare", {"preset": "mtrains-capacity"})

@@ -1,0 +1,81 @@
+"""What Design finds beside the page, in a process that knows nothing of pages: its answer, and how sure each number is.
+
+The band, the constant it hangs on most, and the published numbers about it take a good hundred estimates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from engine.analysis import uncertainty
+from engine.analysis.enough import drawn
+from engine.analysis.enough.question import Target, ask
+from engine.analysis.enough.smallest import Enough, enough
+from engine.errors import EmberpoolError
+from engine.scenario.scenario import Scenario
+from engine.validation import known_error
+from pages.common.numbers import readable, unit
+
+STEP, ENERGY = "Step time [ms]", "Energy [J]"
+
+
+@dataclass(frozen=True)
+class Sure:
+    """The band in a few words to stand under a number, and the sentences behind it."""
+
+    band: str
+    story: tuple[str, ...]
+
+
+NOTHING: Mapping[str, Sure] = MappingProxyType({})
+
+
+def sure(scenario: Scenario) -> dict[str, Sure]:
+    """Return how sure each result is, by its name; nothing where an end of some range cannot run."""
+    try:
+        return {name: _sure(scenario, name, low, high) for name, (low, high) in uncertainty.bands(scenario).items()}
+    except EmberpoolError:
+        return {}
+
+
+def _sure(scenario: Scenario, name: str, low: float, high: float) -> Sure:
+    swings = uncertainty.tornado(scenario, name)
+    published = known_error.sentence(scenario, name)
+    if not swings:
+        return Sure("no constant moves it", ("No constant with a range moves it.", published))
+    words = f"{readable(low)} to {readable(high, unit(name))}"
+    band = f"9 of 10 draws of all constants from their ranges give {words}."
+    return Sure(f"{readable(low)} to {readable(high)}", (band, _hangs_on(swings[0], name), published))
+
+
+def _hangs_on(swing: uncertainty.Swing, name: str) -> str:
+    one = swing.constant
+    return (
+        f"It hangs most on {swing.name} ({one.confidence}): {readable(swing.at_low)} at {one.low:g} {one.unit}, "
+        f"{readable(swing.at_high, unit(name))} at {one.high:g} {one.unit}."
+    )
+
+
+@lru_cache(maxsize=4)
+def smallest(scenario: Scenario, baseline: Scenario, within: float) -> Enough:
+    """Return the smallest machines that are at most so much slower than the baseline; raises CannotRun."""
+    return enough(ask(scenario, baseline, Target(within)))
+
+
+def smallest_bands(scenario: Scenario, baseline: Scenario, within: float) -> drawn.Bands:
+    """Return how sure `smallest` is."""
+    return drawn.bands(smallest(scenario, baseline, within))
+
+
+def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return between what step time and energy lie in 9 of 10 draws, by system; without those that some draw cannot run."""
+    found: dict[str, dict[str, tuple[float, float]]] = {STEP: {}, ENERGY: {}}
+    for point in points:
+        try:
+            bands = uncertainty.bands(point)
+        except EmberpoolError:
+            continue
+        for name, of in found.items():
+            of[point.system] = bands[name]
+    return found

@@ -1,0 +1,73 @@
+"""Answers beside the page: found in another process, once, not for those who have gone on, and again where that process dies."""
+
+import os
+import signal
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import suppress
+
+import pytest
+
+from engine.errors import CannotRun
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from pages.design import later, questions
+from tests import apps
+
+
+class Visitor:
+    """Stands for a visitor's session."""
+
+    session_id = "a visitor"
+
+
+@pytest.fixture
+def visitor(monkeypatch):
+    monkeypatch.setattr(later, "get_script_run_ctx", Visitor)
+    apps.ANSWERS.found()
+
+
+def test_one_visitor_waits_for_one_answer_of_a_kind_and_what_is_known_is_not_found_again(visitor):
+    first, second = later.answer("power", pow, 2, 3), later.answer("power", pow, 2, 4)
+    other = later.answer("another kind", pow, 2, 3)
+    apps.ANSWERS.found()
+    assert isinstance(first.exception(), later.NobodyWaits) and (second.result(), other.result()) == (16, 8)
+    assert later.answer("power", pow, 2, 4) is second
+    again = later.answer("power", pow, 2, 3)
+    apps.ANSWERS.found()
+    assert again is not first and again.result() == 8
+
+
+def test_a_page_is_drawn_anew_when_a_group_is_whole_and_has_no_timer_once_none_is_open(monkeypatch):
+    drawn, timers = [], []
+    monkeypatch.setattr(later.address, "redraw", lambda: drawn.append(None))
+    monkeypatch.setattr(later.st, "fragment", lambda look, run_every: timers.append(look) or look)
+    done, open_, more = Future(), Future(), Future()
+    done.set_result(1)
+    later.redraw_after((done, open_), (more,), (done,))
+    assert len(timers) == 1 and not drawn
+    more.set_result(2)
+    timers[0]()
+    assert len(drawn) == 1
+    open_.set_exception(CannotRun("no"))
+    later.redraw_after((done, open_), (more,))
+    assert len(timers) == 1
+
+
+def test_what_the_page_wants_is_found_in_another_process_and_again_where_that_one_dies():
+    asked, nodes = with_values(preset("tiny").scenario, {"data.seed": 12}), preset("mtrains-capacity").scenario
+    given = asked, with_values(asked, {"system": "dram"}), 0.1
+    try:
+        assert apps.ELSEWHERE(questions.smallest, *given).both == questions.smallest(*given).both
+        assert apps.ELSEWHERE(questions.smallest_bands, *given) == questions.smallest_bands(*given)
+        assert apps.ELSEWHERE(questions.sure, asked) == questions.sure(asked)
+        with pytest.raises(CannotRun, match="baseline, system dram, cannot run"):
+            apps.ELSEWHERE(questions.smallest, nodes, with_values(nodes, {"system": "dram"}), 0.1)
+        first = apps.ELSEWHERE(os.getpid)
+        os.kill(first, signal.SIGKILL)
+        assert apps.ELSEWHERE(os.getpid) not in (first, os.getpid())
+        with pytest.raises(BrokenExecutor, match="ended twice; change a knob"):
+            apps.ELSEWHERE(os.abort)
+    finally:
+        with suppress(AttributeError):
+            later._beside.shutdown(kill_workers=True)
+        later._beside = None
