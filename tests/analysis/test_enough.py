@@ -88,6 +88,15 @@ def test_no_cheaper_machine_meets_the_target_over_any_link_and_with_any_choice(n
     assert not [gbps for gbps in slower if alone(q, best.modules, gbps, choice)[0] <= q.goal]
 
 
+def test_out_of_reach_the_machine_is_the_cheapest_of_those_as_near_as_any():
+    scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl", NEAR: False})
+    answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01)))
+    best, choice = answer.both.machine, tuple((path, answer.both.machine.changes[path]) for path in answer.toggled)
+    assert not answer.both.meets
+    fastest = min(alone(answer.question, best.modules, gbps, choice)[0] for gbps in links_of(scenario)[::7])
+    assert best.seconds <= 1.0101 * fastest and best.gbps < links_of(scenario)[-1]
+
+
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=60), st.floats(0, 10), st.integers(1, 7), st.integers(0, 59))
 @examples(60)
 def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_one_whose_last_fails(steps, goal, between, start):

@@ -52,9 +52,10 @@ def test_nodes_are_as_many_as_the_gpus_fill(gpus, in_node, expected):
     assert nodes(MachineKnobs(num_gpus=gpus, gpus_per_node=in_node)) == expected
 
 
-def test_an_all_to_all_inside_a_node_sends_all_but_a_gpus_own_share_over_the_fabric():
+@pytest.mark.parametrize("gpus", [2, 8])
+def test_an_all_to_all_inside_a_node_sends_all_but_a_gpus_own_share_over_the_fabric(gpus):
     total = 8e9
-    assert seconds(network(8), AllToAll(total)) == exactly(START + total / 8 * (7 / 8) / FABRIC)
+    assert seconds(network(gpus), AllToAll(total)) == exactly(START + total / gpus * (1 - 1 / gpus) / FABRIC)
 
 
 def test_an_all_to_all_over_two_nodes_waits_for_the_slower_of_fabric_and_network():
