@@ -4,10 +4,8 @@
 """
 
 import ast
-import io
 import subprocess
 import sys
-import tokenize
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -30,6 +28,7 @@ ORDER = ("errors", "units", "version", "registry", "core", "scenario", "sweep", 
 VARIANTS = ("engine/commands", "engine/campaign/protections", "engine/hardware/devices", "engine/caches/policies", "pages")
 OUTSIDE = ("streamlit", "altair", "pages", "app", "tests", "benchmarks")
 MANY = 12
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 TRACE = """
 import sys
 from engine.simulate import simulate
@@ -76,27 +75,18 @@ def module(path: Path) -> str:
     return ".".join(path.parent.parts if path.name == "__init__.py" else path.with_suffix("").parts)
 
 
-def statements(path: Path) -> int:
-    """Count a file's statements."""
-    return sum(isinstance(node, ast.stmt) for node in nodes(path))
-
-
 @cache
 def code_lines(path: Path) -> int:
     """Count the lines that hold code: neither blank, nor a comment, nor a docstring."""
-    blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    tokens = tokenize.generate_tokens(io.StringIO(text(path)).readline)
-    lines = {line for token in tokens if token.type not in blank for line in range(token.start[0], token.end[0] + 1)}
+    code = {number for number, line in enumerate(map(str.strip, text(path).splitlines()), 1) if line and line[0] != "#"}
     for node in nodes(path):
-        body = getattr(node, "body", None)
-        first = body[0] if isinstance(body, list) and body else None
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-            lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    return len(lines)
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            code -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(code)
 
 
-def rooms() -> dict[str, tuple[int, int, int, int]]:
-    """Return by folder its own files, physical lines, lines of code, and statements."""
+def rooms() -> dict[str, tuple[int, int, int]]:
+    """Return by folder its own files, physical lines, and lines of code."""
     found: dict[str, list[Path]] = defaultdict(list)
     for part in PARTS:
         for path in files(part):
@@ -106,7 +96,6 @@ def rooms() -> dict[str, tuple[int, int, int, int]]:
             len(inside),
             sum(text(path).count("\n") for path in inside),
             sum(map(code_lines, inside)),
-            sum(map(statements, inside)),
         )
         for room, inside in sorted(found.items())
     }
@@ -212,10 +201,10 @@ def entered() -> list[str]:
 def measured() -> dict[str, dict[str, int]]:
     """Return everything that has a ceiling."""
     every = rooms()
-    core = sum(code for room, (_, _, code, _) in every.items() if Path(room).parts[:1] == ("engine",) and _in_core(room))
+    core = sum(code for room, (_, _, code) in every.items() if Path(room).parts[:1] == ("engine",) and _in_core(room))
     lines = {f"{part} lines": sum(text(path).count("\n") for path in files(part)) for part in PARTS}
     return {
-        "rooms": {room: code for room, (_, _, code, _) in every.items()},
+        "rooms": {room: code for room, (_, _, code) in every.items()},
         "totals": {**lines, "core code lines": core, "files entered by simulate": len(entered())},
         "mentions": {knob: mentions(knob) for knob in KNOBS},
         "crowded": crowded(),
@@ -243,8 +232,8 @@ def _main() -> None:
         tables = (f'["{name}"]\n' + "".join(f'"{key}" = {value}\n' for key, value in rows.items()) for name, rows in now.items())
         head = "# Ceilings of tests/house.py; raising one takes a line in DECISIONS.md that says why.\n"
         CEILINGS.write_text(head + "\n".join(tables), encoding="utf-8")
-    for room, (count, lines, code, some) in rooms().items():
-        print(f"{room:36} {count:4} files {lines:6} lines {code:6} code {some:6} statements")
+    for room, (count, lines, code) in rooms().items():
+        print(f"{room:36} {count:4} files {lines:6} lines {code:6} code")
     for name, rows in now.items():
         print(*(f"{name}: {key} = {value}" for key, value in rows.items() if name != "rooms"), sep="\n")
 
