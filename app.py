@@ -27,7 +27,17 @@ bar.draw(refused, whole=page.url_path != "start")
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()
 frame.land()
-elsewhere = {*bar.KNOBS_HERE, *(strips.shown() if page.url_path == "design" else ())}
+design = page.url_path == "design"
+
+
+def drawer() -> None:
+    """Draw the knobs that stand nowhere else."""
+    with st.sidebar:
+        sidebar.draw(refused, {*bar.KNOBS_HERE, *(strips.shown() if design else ())})
+
+
+if not design:  # such a page may stop, and draw nothing after it
+    drawer()
 try:
     with content:
         if warming.under_way() and page.url_path in frame.PLACES[1:]:  # Start needs no kernel
@@ -37,6 +47,5 @@ try:
             frame.spare(page.url_path)
 except EmberpoolError as error:
     content.error(plain(str(error)))
-finally:  # after a page that stops early, too; nobody waits for what is behind a closed drawer
-    with st.sidebar:
-        sidebar.draw(refused, elsewhere)
+if design:  # where a moved knob waits for its charts, not for what is behind a closed drawer
+    drawer()

@@ -24,8 +24,7 @@ def draw(refused: Mapping[str, str], whole: bool = True) -> None:
     undo.note()
     projector.apply()
     if not whole:  # a page that asks for all of this itself
-        for key in (session.PRESET, session.widget("system")):
-            st.session_state[key] = st.session_state[key]
+        st.session_state[session.PRESET] = st.session_state[session.PRESET]
         question.hold()
         return
     with st.container(key="bar"):

@@ -95,8 +95,8 @@ def _went_back(pairs: Pairs) -> bool:
 
 def _touched() -> bool:
     try:
-        held = session.scenario()
-        return any(session.read(path) != value for path, value in values(held).items())
+        held = values(session.scenario())
+        return any(session.read(path) != held[path] for path in session.touched())
     except BadInput:
         return True
 

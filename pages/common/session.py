@@ -1,6 +1,10 @@
-"""What a session holds: the widgets of the knobs, the preset under them, and the last good scenario."""
+"""What a session holds: the last good scenario, the preset under it, and the widgets of those knobs that are drawn.
 
-from collections.abc import Iterable, Mapping, Sequence
+Streamlit forgets a widget's value with the widget, and copies all that it holds for each one it draws: so that what is not
+drawn is held by the scenario alone.
+"""
+
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -48,16 +52,17 @@ def crash() -> str:
 
 
 def put(start: str, new: Scenario) -> None:
-    """Set every widget to `new`, a variation of preset `start`; only before widgets are drawn."""
+    """Hold `new`, a variation of preset `start`; only before widgets are drawn."""
     st.session_state[PRESET] = start
     show(new)
 
 
 def show(new: Scenario) -> None:
-    """Set every knob's widget to its value in `new`; only in a callback or before widgets are drawn."""
+    """Hold a scenario, and set the widgets there are to its values; only in a callback or before widgets are drawn."""
     st.session_state[SCENARIO] = new
     for path, value in values(new).items():
-        st.session_state[widget(path)] = shown(KNOBS[path], value)
+        if widget(path) in st.session_state:
+            st.session_state[widget(path)] = shown(KNOBS[path], value)
 
 
 def shown(knob: Knob, value: Any) -> str | bool:
@@ -91,10 +96,16 @@ def _choice(name: str) -> str:
     return f"choice of {name}"
 
 
-def hold(paths: Iterable[str]) -> None:
-    """Keep the values of knobs whose widgets are not drawn: Streamlit forgets a widget's value with the widget."""
-    for path in paths:
-        st.session_state[widget(path)] = st.session_state[widget(path)]
+def held(path: str) -> str | bool:
+    """Return what a knob's widget holds, or would hold if it were drawn."""
+    found: str | bool = st.session_state.get(widget(path), shown(KNOBS[path], values(scenario())[path]))
+    return found
+
+
+def bring(path: str) -> str:
+    """Return the session key of a knob's widget that is about to be drawn, with its value there."""
+    st.session_state[widget(path)] = held(path)
+    return widget(path)
 
 
 def place(options: Sequence[str], key: str) -> int:
@@ -108,8 +119,8 @@ def place(options: Sequence[str], key: str) -> int:
 
 def read(path: str) -> Any:
     """Return the value of a knob's widget; raises BadKnob with the engine's sentence."""
-    held = st.session_state[widget(path)]
-    return held if isinstance(held, bool) else knobs.parse(KNOBS[path], held)
+    found = st.session_state[widget(path)]
+    return found if isinstance(found, bool) else knobs.parse(KNOBS[path], found)
 
 
 def to_preset() -> None:
@@ -129,7 +140,7 @@ def take_back(path: str) -> None:
 
 def to_model() -> None:
     """Set the model's knobs to the named model that was just chosen."""
-    show(with_values(scenario(), {"model.name": st.session_state[widget("model.name")]}))
+    show(with_values(scenario(), {"model.name": held("model.name")}))
 
 
 def put_data(digest: str) -> None:
@@ -140,14 +151,10 @@ def put_data(digest: str) -> None:
 def refusals() -> Mapping[str, str]:
     """Take the widgets over into the scenario; return a sentence for each knob that was refused, by path.
 
-    A refused knob keeps its last good value, and so does one whose widget Streamlit forgot, as it does when another page is
-    asked for before it was drawn. A contradiction between knobs has the path "" and changes nothing.
+    A refused knob keeps its last good value. A contradiction between knobs has the path "" and changes nothing.
     """
     good, bad = {}, {}
-    for path, value in values(scenario()).items():
-        if widget(path) not in st.session_state:
-            st.session_state[widget(path)] = shown(KNOBS[path], value)
-    for path in KNOBS:
+    for path in touched():
         try:
             good[path] = read(path)
         except BadKnob as error:
@@ -158,6 +165,11 @@ def refusals() -> Mapping[str, str]:
         bad[""] = str(error)
     st.session_state[REFUSED] = bad
     return bad
+
+
+def touched() -> list[str]:
+    """Return the knobs that have a widget, or a value that a press has set."""
+    return [path for path in KNOBS if widget(path) in st.session_state]
 
 
 def refused() -> Mapping[str, str]:

@@ -28,13 +28,14 @@ def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
 def draw_alone(knob: Knob) -> None:
     """Draw one knob without a word under it."""
     if knob.kind == "switch" and not knob.optional:
-        st.toggle(knob.title, bool(st.session_state[session.widget(knob.path)]), key=session.widget(knob.path), help=_help(knob))
+        key = session.bring(knob.path)
+        st.toggle(knob.title, bool(st.session_state[key]), key=key, help=_help(knob))
     elif knob.kind in ("choice", "switch"):
         _choice(knob)
     elif knob.main:
         draw_slider(knob)
     else:
-        key = session.widget(knob.path)
+        key = session.bring(knob.path)
         st.text_input(knob.title, st.session_state[key], key=key, help=_help(knob) + _extent(knob))
 
 
@@ -56,7 +57,7 @@ def _in_force(knob: Knob, idle: str) -> str:
 def _choice(knob: Knob) -> None:
     words = knob.allowed if knob.kind == "choice" else ("on", "off")
     changed = session.to_model if knob.path == "model.name" else None
-    options, key = (AUTO, *words) if knob.optional else words, session.widget(knob.path)
+    options, key = (AUTO, *words) if knob.optional else words, session.bring(knob.path)
     st.selectbox(
         knob.title,
         options,
@@ -83,7 +84,7 @@ def draw_slider(knob: Knob, stops: Sequence[float] = ()) -> tuple[DeltaGenerator
     Of `stops`, where they are given, auto takes the place of its value. A value changed by anything else gets a fresh slider:
     the browser may still be sending the old one's place.
     """
-    exact, shown = session.widget(knob.path), f"shown {knob.path}"
+    exact, shown = session.bring(knob.path), f"shown {knob.path}"
     held = _good(knob, st.session_state[exact])
     place, options = knobs.write(knob, held), places(knob, held, stops)
     turn, before = st.session_state.get(shown, (0, place))

@@ -41,14 +41,12 @@ def _group(group: str, refused: Mapping[str, str], elsewhere: Collection[str]) -
     wrong = any(path in refused for path in paths)
     unfolded = st.expander(group.capitalize(), expanded=wrong, key=f"group {group}", on_change="rerun")
     if not unfolded.open:  # a hundred widgets that nobody sees would be most of every rerun
-        session.hold(paths)
         return
     with unfolded:
         idle = [
             path for path in paths if path not in refused and not (warming.under_way() or effect(session.scenario(), path).acts)
         ]
         every = bool(idle) and st.toggle(f"{len(idle)} without effect here", key=f"idle {group}")
-        session.hold([] if every else idle)
         for title, members in sections([path for path in paths if every or path not in idle]).items():
             if title:
                 st.markdown(f"**{title}**")
@@ -66,7 +64,7 @@ def _data_switch() -> None:
     file = data_file.served()
     if not file:
         return
-    using = st.session_state[session.widget("data.digest")] == file.digest
+    using = session.held("data.digest") == file.digest
     st.button(
         f"{'Train on generated data' if using else 'Train on ' + file.path.name}",
         on_click=session.put_data,

@@ -43,7 +43,7 @@ def _faults(seconds: Mapping[str, float]) -> None:
     """Draw when power is lost: a second field for the knob, and the half of the shortest run as a choice."""
     quickest = min(seconds, key=seconds.__getitem__)
     half = _round(seconds[quickest] / 2)
-    st.session_state[FIELD] = held = st.session_state[session.widget(FAULTS)]
+    st.session_state[FIELD] = held = str(session.held(FAULTS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Lose power at [s]",

@@ -59,9 +59,7 @@ def test_design_opens_with_the_default_scenario(opened):
 
 def test_every_knob_has_a_widget_that_shows_its_value(opened):
     app = opened("preset=tiny&policy.relaxed_lookup=on&data.locality=0.25")
-    for path in KNOBS:
-        assert f"knob {path}" in app.session_state
-    assert app.session_state["knob policy.relaxed_lookup"] == "on"
+    assert app.session_state["knob policy.relaxed_lookup"] == "on" and "knob data.locality" not in app.session_state
     for group in GROUPS:
         app.session_state[f"group {group}"] = app.session_state[f"idle {group}"] = True
     assert app.run().text_input(key="knob data.locality").value == "0.25"
@@ -72,8 +70,12 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
 
 def test_a_knob_whose_widget_streamlit_forgot_keeps_its_value(opened):
     app = opened("preset=tiny&data.locality=0.25")
-    del app.session_state["knob data.locality"]  # as when another page is asked for before it was drawn
-    assert not app.run().exception and ("data.locality", "0.25") in address(app)
+    unfold(app, "data")
+    assert "knob data.locality" in app.session_state
+    app.session_state["group data"] = False
+    app.run()
+    assert "knob data.locality" not in app.session_state
+    assert not app.switch_page("pages/data.py").run().exception and ("data.locality", "0.25") in address(app)
 
 
 def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
@@ -338,6 +340,12 @@ def test_knobs_of_a_group_stand_under_the_fault_or_device_they_belong_to():
     assert next(iter(faults)) == "Every fault" and "faults.seed" in faults["Every fault"]
     assert {path.split(".")[1][:8] for path in faults["Link down"]} == {"link_dow"}
     assert "machine.num_ssds" in sections([path for path in KNOBS if path.startswith("machine.")])["SSD"]
+
+
+@pytest.mark.parametrize("page", ["design", "search", "runs"])
+def test_every_page_with_a_bar_has_its_drawer_even_one_that_stops_early(opened, page):
+    app = opened("preset=tiny", page)
+    assert {group.capitalize() for group in GROUPS} <= {one.label for one in app.sidebar.expander} and not app.exception
 
 
 def test_what_a_page_has_loaded_is_set_aside_from_the_collector_once(monkeypatch):
