@@ -6,6 +6,10 @@ from functools import cache
 from engine.scenario.scenario import KNOBS
 
 MARKUP = re.compile(r"([\\`*_{}\[\]<>()#~|$:!&@])")
+# What the browser makes of finished text, escaped or not: links of bare addresses, and icons; a word joiner parts them.
+ALIVE = re.compile(r"(?<=:)(?=//|[a-z]+[:/])|(?<=www)(?=\.)|(?<=@)(?=[\w-])", re.IGNORECASE)
+JOINER = "\u2060"
+BLOCK = re.compile(r"^([0-9]{1,9})(?=\.(?: |$))|^(?=[+-](?:[ +-]|$))")  # at the start it would be a list or a rule
 MOST_CHARACTERS = 600
 
 
@@ -16,7 +20,8 @@ def plain(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
     """
     line = " ".join((text if code else _paths().sub(_worded, text)).split())
     short = line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
-    return MARKUP.sub(r"\\\1", short)
+    seen = "".join(letter if letter.isprintable() else "\ufffd" for letter in short)  # nothing turns the line around
+    return BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", ALIVE.sub(JOINER, seen)), count=1)
 
 
 def _worded(found: re.Match[str]) -> str:

@@ -132,6 +132,26 @@ def test_text_from_outside_keeps_no_markup_and_stays_short(text):
     assert all(shown[found.start() - 1] == "\\" or found[0] == "\\" for found in MARKUP.finditer(shown))
 
 
+ALIVE = {
+    "https://evil.example/x": "https\\:\u2060//evil.example/x",
+    "wWw.evil.example": "wWw\u2060.evil.example",
+    "me@evil.example": "me\\@\u2060evil.example",
+    "a :material/home: b": "a \\:\u2060material/home\\: b",
+    "1. list": "1\\. list",
+    "- list": "\\- list",
+    "---": "\\---",
+    "\u202egnp.exe": "\ufffdgnp.exe",
+    "-5 % at 13:40, 1.5 s": "-5 % at 13\\:40, 1.5 s",
+}
+
+
+@each("text", ALIVE)
+def test_what_browsers_make_of_finished_text_is_parted_and_no_line_starts_a_list(text):
+    from pages.common.plain import plain
+
+    assert plain(text, code=True) == ALIVE[text]
+
+
 @pytest.mark.parametrize("path", [path for path, knob in KNOBS.items() if knob.main and knob.kind in ("int", "float")])
 def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
     from engine.analysis.stops import CAPACITY, stops
