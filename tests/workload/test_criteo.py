@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import socket
+import tracemalloc
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from engine.errors import BadFile, BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload.readers import criteo
+from engine.workload.readers import blocks, criteo
 from engine.workload.source import num_batches, source
 from tests import ROOT
 from tests.cases import each, examples
@@ -119,6 +121,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     "only a mark": (b"\xef\xbb\xbf\r\n", r"bad is empty"),
     "only a header": (HEADER.encode() + b"\n", r"bad has 0 samples; at least 40"),
     "39 samples": (csv(CELLS[:39]), r"bad has 39 samples; at least 40"),
+    "word": (_cell(20, b"hello"), r"bad:4: C7='hello' is not an id; write up to 32 hexadecimal"),
+    "long id": (_cell(20, b"a" * 50_000), r"bad:4: C7='a{40}' of 50,000 characters is not an id"),
+    "one label": (tsv([["0", *row[1:]] for row in CELLS]), r"bad has one label only: all 60 samples have 0"),
+    "UTF-16": (CSV.decode().encode("utf-16"), r"bad:1: the text is UTF-16.* save it as UTF-8"),
     "cut off gzip": (gzip.compress(CSV)[:-100], r"bad is a damaged or cut off gzip"),
     "damaged gzip": (gzip.compress(CSV)[:-8] + bytes(8), r"bad is a damaged or cut off gzip"),
     "no header": (CSV.split(b"\n", 1)[1], r"bad:1: .* starts neither"),
@@ -206,17 +212,73 @@ def test_a_file_that_does_not_suit_the_scenario_is_refused_by_its_knob(kind: str
         ask()
 
 
-def test_a_file_without_an_end_and_one_whose_text_outgrows_memory_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_whose_samples_outgrow_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(criteo, "physical", lambda: 2 * 264 * 60)
+    assert criteo.decode("good", gzip.compress(CSV)).name == "good"
+    monkeypatch.setattr(criteo, "physical", lambda: 2 * 264 * 60 - 2)
+    with pytest.raises(BadFile, match=r"bad does not fit in memory.* give a part of it"):
+        criteo.decode("bad", CSV)
+
+
+GOOD = tsv(CELLS)
+BOMBS: dict[str, tuple[bytes, str]] = {
+    "zeros": (bytes(10**8), r"bad:1: the line has NUL bytes.* is longer than"),
+    "newlines": (b"\n" * 10**8, r"bad unpacks to more than 16 times its size"),
+    "one line": (b"a" * 10**8, r"bad:1: the line is longer than 1,048,576 bytes"),
+    "tabs": (b"\t" * 10**8, r"bad:1: the line is longer than"),
+    "one row": (GOOD[: GOOD.index(b"\n") + 1] * 500_000, r"bad unpacks to more than 16 times its size.*gunzip"),
+    "long category": (GOOD + b"1" + b"\t" * 14 + b"a" * 10**7 + b"\t" * 25 + b"\n", r"bad:61: the line is longer than"),
+}
+
+
+@each("kind", BOMBS)
+def test_a_bomb_is_refused_in_little_memory(kind: str) -> None:
+    text, sentence = BOMBS[kind]
+    packed = gzip.compress(text, 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadFile, match=sentence) as refused:
+            criteo.decode("bad", packed)
+        assert len(str(refused.value)) <= 300
+        assert tracemalloc.get_traced_memory()[1] < 150e6
+    finally:
+        tracemalloc.stop()
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+
+
+@pytest.mark.parametrize(
+    "make", (_pipe, _socket, Path.mkdir, lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to(path))
+)
+def test_what_is_no_regular_file_is_refused_and_never_waited_for(make: Callable[[Path], None], tmp_path: Path) -> None:
+    make(tmp_path / "data")
+    with pytest.raises(BadFile, match=r"data cannot be read: .*; give a "):
+        criteo.read(tmp_path / "data")
+
+
+@pytest.mark.parametrize("change", (lambda path: path.write_bytes(GOOD * 2), lambda path: os.truncate(path, 9000)))
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    change: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(BadFile, match=r"/dev/zero cannot be read: it is a device, which has no end"):
-        criteo.read("/dev/zero")
-    packed, plain = tmp_path / "bomb.gz", tmp_path / "plain"
-    packed.write_bytes(gzip.compress(bytes(4 * len(CSV))))
-    plain.write_bytes(CSV)
-    monkeypatch.setattr(criteo, "physical", lambda: 4 * len(CSV))
-    assert criteo.read(plain).digest == sha256(CSV).hexdigest() and criteo.decode("good", gzip.compress(CSV)).name == "good"
-    for path in (packed, plain):
-        with pytest.raises(BadFile, match=r"does not fit in memory; .* give a part of it"):
-            criteo.read(path)
-        monkeypatch.setattr(criteo, "physical", lambda: 4 * len(CSV) - 4)
+    path = tmp_path / "data"
+    path.write_bytes(GOOD)
+    parse = criteo.parse_lines
+    monkeypatch.setattr(criteo, "parse_lines", lambda *given: (parse(*given), change(path))[0])
+    with pytest.raises(BadFile, match="data changed while it was read"):
+        criteo.read(path)
+
+
+@each("size", (7, 50, 1000))
+def test_blocks_of_any_size_give_the_same_samples(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "READ", size)
+    for form, raw in FORMS.items():
+        _check(criteo.decode(form, raw), CELLS)
+    with pytest.raises(BadFile, match=r"bad:4: the line has 1 columns"):
+        criteo.decode("bad", BAD["blank line"][0])

@@ -1,30 +1,32 @@
 """Reads Criteo click logs: TSV without a header, or CSV with one, plain or gzipped.
 
 A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`. Missing and negative counts are 0, a missing
-category is an id of its own. The file is read whole: about 270 bytes of memory per sample, and its text while reading.
+category is an id of its own. The text is read in blocks; its samples are kept, 264 bytes each.
 """
 
-import gzip
-import io
 import re
-import zlib
 from dataclasses import dataclass
-from hashlib import sha256
+from io import BytesIO
 from math import isfinite
+from os import fstat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Singles, Words
 from ...core.process import physical
 from ...errors import BadFile
-from .criteo_parse import DENSE, FIELDS, parse_lines
+from .blocks import Blocks, opened, shown, unchanged
+from .criteo_parse import DENSE, FIELDS, LONGEST_ID, parse_lines
 
 NAMES = ("label", *(f"I{i}" for i in range(1, DENSE + 1)), *(f"C{i}" for i in range(1, FIELDS + 1)))
 MARK = b"\xef\xbb\xbf"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+HEXADECIMAL = re.compile(r"[0-9A-Fa-f]*")
 FEWEST = 40
-MOST_OF_MEMORY = 0.25  # for a file's text, beside which a copy of it and its samples take about three times as much
+MOST_OF_MEMORY = 0.5  # for the samples of a file
+SAMPLE_BYTES = 4 * DENSE + 8 * FIELDS + 4
 HELD_OUT_LEAST = 20
 
 
@@ -55,12 +57,11 @@ class CriteoFile:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a text is laid out: the delimiter, leading columns to ignore, where the first sample starts, lines before it."""
+    """How a text is laid out: the delimiter, leading columns to ignore, where the first sample starts."""
 
     delimiter: str
     skip: int
     start: int
-    lines: int
 
     @property
     def columns(self) -> int:
@@ -70,57 +71,114 @@ class Form:
 
 def read(path: Path | str) -> CriteoFile:
     """Read a Criteo file from disk; raises BadFile with the file's name and, where there is one, the line."""
-    try:
-        if Path(path).is_char_device():
-            raise BadFile(f"{path} cannot be read: it is a device, which has no end; give a readable Criteo file.")
-        if Path(path).stat().st_size > _most():
-            raise _too_large(str(path))
-        raw = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise BadFile(f"{path} cannot be read: {error}; give a readable Criteo file.") from error
-    except MemoryError as error:
-        raise _too_large(str(path)) from error
-    return decode(Path(path).name, raw)
+    with opened(Path(path)) as file:
+        before = fstat(file.fileno())
+        name = shown(Path(path).name)
+        try:
+            return _read(Blocks(name, file, before.st_size))
+        finally:
+            unchanged(before, fstat(file.fileno()), name)
 
 
 def decode(name: str, raw: bytes) -> CriteoFile:
     """Read the bytes of a Criteo file, as uploaded; `name` is for messages; raises BadFile."""
+    return _read(Blocks(shown(name), BytesIO(raw)))
+
+
+def _read(blocks: Blocks) -> CriteoFile:
+    name, samples, form, blank = blocks.name, Samples(), None, 0
     try:
-        return _decode(name, raw)
+        for text in blocks:
+            start = len(MARK) if blocks.line == 1 and text.startswith(MARK) else 0
+            end = len(text.rstrip(b"\r\n"))
+            if end > start or form:
+                blank = _check_text(blocks, text, end, blank)
+            if form is None and end > start:
+                form = _form(name, text, start)
+                start = form.start
+            if form and end > start:
+                _parse(blocks, text, start, end, form, samples)
     except MemoryError as error:
         raise _too_large(name) from error
+    if form is None:
+        raise BadFile(f"{name} is empty; a Criteo file has one sample per line.")
+    dense, tokens, labels = samples.whole()
+    _check_samples(name, labels)
+    return CriteoFile(name, blocks.digest(), dense, tokens, labels)
+
+
+def _too_large(name: str) -> BadFile:
+    return BadFile(f"{name} does not fit in memory, where all its samples are kept; give a part of it.")
+
+
+class Samples:
+    """Arrays of samples that grow in place: a file's length is known at its end."""
+
+    def __init__(self) -> None:
+        """Start without a sample."""
+        self.count = 0
+        self.arrays: list[Any] = [np.zeros((0, DENSE), np.float32), np.zeros((0, FIELDS), np.uint64), np.zeros(0, np.float32)]
+
+    def room(self, more: int) -> list[Any]:
+        """Return the arrays from the next sample on, with room for `more`; raises MemoryError beyond the limit."""
+        needed, held = self.count + more, len(self.arrays[2])
+        if needed * SAMPLE_BYTES > _most():
+            raise MemoryError
+        if needed > held:
+            self._resize(max(needed, held + held // 8))
+        return [array[self.count :] for array in self.arrays]
+
+    def whole(self) -> list[Any]:
+        """Return what was filled."""
+        self._resize(self.count)
+        return self.arrays
+
+    def _resize(self, count: int) -> None:
+        for array in self.arrays:
+            array.resize((count, *array.shape[1:]), refcheck=False)
 
 
 def _most() -> int:
     return int(physical() * MOST_OF_MEMORY)
 
 
-def _too_large(name: str) -> BadFile:
-    return BadFile(f"{name} does not fit in memory; Criteo files are read whole, so give a part of it.")
+def _check_text(blocks: Blocks, text: bytes, end: int, blank: int) -> int:
+    """Check a block's encoding, and that blank lines only end a file; return the line of the first so far, or 0."""
+    if end and blank:
+        raise BadFile(f"{blocks.name}:{blank}: the line has 1 columns, but samples follow; take the blank line away.")
+    if not text.isascii():
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line, byte = blocks.line + text.count(b"\n", 0, error.start), text[error.start]
+            raise BadFile(f"{blocks.name}:{line}: byte 0x{byte:02x} is not UTF-8 text; Criteo files are plain text.") from error
+    blanks = text.count(b"\n", end) - (end > 0)
+    return blank or (blocks.line + text.count(b"\n", 0, end) + (end > 0) if blanks > 0 else 0)
 
 
-def _decode(name: str, raw: bytes) -> CriteoFile:
-    text = _plain(name, raw)
-    start = len(MARK) if text.startswith(MARK) else 0
-    end = len(text.rstrip(b"\r\n"))
-    if end <= start:
-        raise BadFile(f"{name} is empty; a Criteo file has one sample per line.")
-    _check_encoding(name, text)
-    form = _form(name, text, start)
+def _parse(blocks: Blocks, text: bytes, start: int, end: int, form: Form, samples: Samples) -> None:
     # No good line is shorter than its delimiters, label and line end, so blank lines cannot ask for memory.
-    count = min(text.count(b"\n", form.start, end) + 1, (end - form.start) // (form.columns + 1) + 1)
-    count = count if form.start < end else 0
-    dense, labels = np.zeros((count, DENSE), dtype=np.float32), np.zeros(count, dtype=np.float32)
-    tokens = np.zeros((count, FIELDS), dtype=np.uint64)
+    most = min(text.count(b"\n", start, end) + 1, (end - start) // (form.columns + 1) + 1)
     array = np.frombuffer(text, dtype=np.uint8)
-    row, bad = parse_lines(array, form.start, end, ord(form.delimiter), form.skip, dense, tokens, labels)
+    row, bad = parse_lines(array, start, end, ord(form.delimiter), form.skip, *samples.room(most))
+    samples.count += row
     if bad >= 0:
-        stop = text.find(b"\n", bad, end)
+        stop = text.find(b"\n", bad)
         line = text[bad : stop if stop >= 0 else end].removesuffix(b"\r").decode()
-        raise BadFile(f"{name}:{form.lines + row + 1}: {diagnose(line, form, stop < 0)}")
-    if count < FEWEST:
-        raise BadFile(f"{name} has {count} samples; at least {FEWEST} are needed, of which the last 20 or more are held out.")
-    return CriteoFile(name, sha256(raw).hexdigest(), dense, tokens, labels)
+        at = blocks.line + text.count(b"\n", 0, bad)
+        raise BadFile(f"{blocks.name}:{at}: {diagnose(line, form, stop < 0)}")
+
+
+def _check_samples(name: str, labels: Singles) -> None:
+    if len(labels) < FEWEST:
+        raise BadFile(
+            f"{name} has {len(labels)} samples; at least {FEWEST} are needed, of which the last 20 or more are held out."
+        )
+    if labels.min() == labels.max():
+        raise BadFile(
+            f"{name} has one label only: all {len(labels):,} samples have {labels[0]:g}; "
+            "give a file with clicks (1) and others (0), or nothing can be learned."
+        )
 
 
 def diagnose(line: str, form: Form, last: bool = False) -> str:
@@ -138,34 +196,15 @@ def diagnose(line: str, form: Form, last: bool = False) -> str:
             return f"label={cell[:40]!r} is not a label; write 0 or 1."
         if name != "label" and cell and (value is None or not isfinite(value)):
             return f"{name}={cell[:40]!r} is not a number; write a finite count, or nothing where it is missing."
+    for name, cell in zip(NAMES[1 + DENSE :], cells[form.skip + 1 + DENSE :], strict=False):
+        if len(cell) > LONGEST_ID or not HEXADECIMAL.fullmatch(cell):
+            long = f" of {len(cell):,} characters" if len(cell) > 40 else ""
+            return f"{name}={cell[:40]!r}{long} is not an id; write up to {LONGEST_ID} hexadecimal digits, or nothing."
     return "the line cannot be read; write label, 13 counts and 26 categories."
 
 
 def _float(cell: str) -> float | None:
     return float(cell) if NUMBER.fullmatch(cell) else None
-
-
-def _plain(name: str, raw: bytes) -> bytes:
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
-            text = packed.read(_most() + 1)  # a few MB can hold a thousand times as much
-        if len(text) > _most():
-            raise _too_large(name)
-        return text
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadFile(f"{name} is a damaged or cut off gzip file: {error}; copy it again.") from error
-
-
-def _check_encoding(name: str, text: bytes) -> None:
-    if text.isascii():
-        return
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
-        raise BadFile(f"{name}:{line}: byte 0x{text[error.start]:02x} is not UTF-8 text; Criteo files are plain text.") from error
 
 
 def _form(name: str, text: bytes, start: int) -> Form:
@@ -177,9 +216,9 @@ def _form(name: str, text: bytes, start: int) -> Form:
     if words[0] in ("id", "label"):
         skip = int(words[0] == "id")
         _check_header(name, words[skip:])
-        return Form(delimiter, skip, after, 1)
+        return Form(delimiter, skip, after)
     if delimiter == "\t":
-        return Form(delimiter, 0, start, 0)
+        return Form(delimiter, 0, start)
     raise BadFile(
         f"{name}:1: {first[:40]!r} starts neither a tab-separated sample nor a CSV header; "
         "a Criteo CSV starts with Id,Label,I1,... or label,I1,..."

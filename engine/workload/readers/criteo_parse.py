@@ -10,7 +10,10 @@ from ...core.jit import entry, inner
 DENSE = 13
 FIELDS = 26
 BASIS = np.uint64(0xCBF29CE484222325)
+LONGEST_ID = 32
 PRIME = np.uint64(0x100000001B3)
+
+DIGIT = np.array([chr(byte) in "0123456789abcdefABCDEF" for byte in range(256)])  # bytes of an id
 
 
 @entry
@@ -39,13 +42,15 @@ def parse_line(text: Bytes, at: int, end: int, delimiter: int, skip: int, dense:
     """Fill one row from one line without its end; return whether the line is well formed."""
     for column in range(skip + 1 + DENSE + FIELDS):
         stop = at
-        word = BASIS
+        word, digits = BASIS, True
         while stop < end and text[stop] != delimiter:
             if text[stop] < 32 or text[stop] == 127:
                 return False
+            digits &= DIGIT[text[stop]]
             word = (word ^ np.uint64(text[stop])) * PRIME
             stop += 1
-        if (stop == end) != (column == skip + DENSE + FIELDS):
+        strange = column > skip + DENSE and not (digits and stop - at <= LONGEST_ID)
+        if strange or (stop == end) != (column == skip + DENSE + FIELDS):
             return False
         if column == skip:
             label[0] = number(text, at, stop)
