@@ -34,7 +34,9 @@ if chosen.refused:
     st.warning(plain(chosen.refused))
 
 of = st.segmented_control("What of the campaign?", fault_tables.OF, default=fault_tables.OF[0], required=True, key="of")
-st.markdown(f"**Where the {of.lower()} goes** The same faults for every protection, {campaigns.SEEDS} seeds")
+count = max(len(one.runs) for one in found.protected)
+drawn = f"{count} seeds" if count > 1 else "1 seed"
+st.markdown(f"**Where the {of.lower()} goes** The same faults for every protection, {drawn}")
 shares = fault_tables.spent(found, of, scenario)
 st.vega_lite_chart(shares, fault_charts.spent(of), key="spent", alt=f"Share of {of.lower()} by protection and what it went into")
 for one in found.protected:

@@ -7,14 +7,16 @@ import numpy as np
 
 from ..caches.stack_distance import curve
 from ..core.arrays import Floats, Ints
+from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import expected
 from ..workload.batch import bag_layout
 from ..workload.expected import hit_rate
-from ..workload.popularity import popularities
+from ..workload.popularity import Popularity, popularities
 from ..workload.spectrum import head_mass, id_space, spectrum
 
 SHARES = np.geomspace(1e-4, 1.0, 17)
+MOST_CLASSES = 500_000  # over tables that are unlike each other, at some 2 us
 BATCH_SIZES = (128, 512, 2048, 8192, 32768)
 LRU, LRU_BY_TABLE = "LRU, one space of ids", "LRU, a cache per table"
 STATIC = "hottest rows stay (LFU in the long run)"
@@ -48,11 +50,24 @@ class Profile:
 def expectation(scenario: Scenario) -> Profile:
     """Return what the generator is expected to do."""
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
+    _bounded(laws)
     rows, space, locality = sum(law.rows for law in laws), id_space(laws, pooling), scenario.data.locality
-    own = np.array([hit_rate(spectrum(law), SHARES * law.rows, locality) for law in laws])
+    alone = {law: hit_rate(spectrum(law), SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
+    own = np.array([alone[law] for law in laws])
     by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]
     lru, head = hit_rate(space, SHARES * rows, locality), head_mass(space, SHARES * rows)
     return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / sum(pooling), own)
+
+
+def _bounded(laws: Sequence[Popularity]) -> None:
+    """Refuse tables so unlike each other that their caches take seconds; raises CannotRun."""
+    unlike = dict.fromkeys(laws)
+    classes = sum(len(spectrum(law).p) for law in unlike)
+    if classes > MOST_CLASSES:
+        raise CannotRun(
+            f"{len(unlike):,} unlike tables have {classes:,} classes of equally popular rows, and a profile takes at most "
+            f"{MOST_CLASSES:,}; give more tables the same rows and data.zipf_exponents, or lower model.num_tables."
+        )
 
 
 def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:

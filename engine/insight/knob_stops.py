@@ -27,8 +27,8 @@ LINEAR = 3.0  # up to this ratio of a range's ends its stops are evenly spaced
 def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
     """Return all words of a knob; or round numbers up to a thousand times as large or small as the one in force.
 
-    Small ranges are divided evenly, into tenths where they begin at 0; others are doubled, as 1, 2, 5, 10 where they begin at
-    0. Capacity is doubled in whole modules.
+    Small ranges are divided evenly, into tenths where they begin at 0 and hold more than a hundred whole numbers; others are
+    doubled, as 1, 2, 5, 10 where they begin at 0. Capacity is doubled in whole modules.
     """
     if knob.kind in WORDS:
         return (False, True) if knob.kind == "switch" else knob.allowed
@@ -39,7 +39,8 @@ def useful(settled: Scenario, knob: Knob) -> Sequence[Any]:
     if knob.path == CAPACITY:
         found = [capacity(settled, 2**power) for power in range(41)]
     elif high <= LINEAR * low or (low == 0 and high <= TENTHS * (own or 1)):
-        width = 1.0 if knob.kind == "int" else next(one for one in DECADES if TENTHS * one >= high - low)
+        few = knob.kind == "int" and high - low <= TENTHS**2
+        width = 1.0 if few else next(one for one in DECADES if TENTHS * one >= high - low)
         return [_typed(knob, low + k * width) for k in range(int((high - low) / width + 1e-9) + 1)]
     else:
         found = [0.0, *DECADES] if low == 0 else [2.0**power for power in range(-30, 41)]

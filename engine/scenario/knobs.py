@@ -31,6 +31,7 @@ AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
+MOST_ITEMS = {"floats": 20_000, "ints": 20_000, "widths": 128}  # a layer is some tasks of each batch, and of each estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ def parse(knob: Knob, text: str) -> Any:
     if knob.kind == "assumptions":
         return check(knob, tuple(_assumption(knob, part) for part in word.split(";") if part.strip()))
     if knob.kind in SEPARATOR:
+        _counted(knob, word.count(SEPARATOR[knob.kind]) + 1)
         parts = word.split(SEPARATOR[knob.kind]) if word else []
         return check(knob, tuple(_number(knob, part) for part in parts))
     return check(knob, _number(knob, word))
@@ -163,9 +165,14 @@ def _sequence(knob: Knob, value: Any) -> tuple[Any, ...]:
     items = tuple(value) if isinstance(value, tuple | list) else (value,)
     if not items and knob.kind != "floats":
         raise BadKnob(f"{knob.path} is empty; write numbers separated by {SEPARATOR[knob.kind]!r}.")
-    if len(items) > 20_000:
-        raise BadKnob(f"{knob.path} has {len(items)} values; at most 20000 are allowed.")
+    _counted(knob, len(items))
     return _in_ranges(knob, items, frozenset(map(type, items)))
+
+
+def _counted(knob: Knob, items: int) -> None:
+    """Refuse a list that is too long before anything is made of it."""
+    if items > MOST_ITEMS[knob.kind]:
+        raise BadKnob(f"{knob.path} has {items:,} values; at most {MOST_ITEMS[knob.kind]:,} are allowed: leave some out.")
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from ..core.arrays import Floats
 from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
 from .expected import hit_rate, touched
-from .popularity import popularities
+from .popularity import Popularity, popularities
 from .spectrum import id_space, spectra
 
 
@@ -33,8 +33,11 @@ def expected(scenario: Scenario) -> Accesses:
     Machines, systems and draws of constants differ far more often than what is trained on what.
     """
     per_batch = lookups(scenario)
-    steady = touched(spectra(popularities(scenario)), per_batch, scenario.data.locality)
-    found = Accesses(per_batch, *(part[None] for part in steady))
+    alike: dict[tuple[Popularity, float], int] = {}  # tables that are used alike are looked at once
+    place = [alike.setdefault(one, len(alike)) for one in zip(popularities(scenario), per_batch.tolist(), strict=True)]
+    laws, each = zip(*alike, strict=True)
+    steady = touched(spectra(laws), np.array(each), scenario.data.locality)
+    found = Accesses(per_batch, *(part[place][None] for part in steady))
     for shared in (found.lookups, found.unique_rows, found.shared_rows, found.raw_lookups):
         shared.flags.writeable = False
     return found

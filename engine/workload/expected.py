@@ -6,7 +6,8 @@ x mean gaps is v(x) = exp(-(1-c)x - (c/5)(1 - exp(-5x))), and all else follows f
 Time is continuous here: with locality, batches of a few samples are expected to touch some 10 % fewer rows than they do.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .spectrum import Spectrum
 
 CLOSENESS = 5.0
 HALVINGS = 60
+LOG_TIMES, NEAR = (-50.0, 80.0), 1e-14
 
 
 class Touched(NamedTuple):
@@ -43,6 +45,8 @@ def gap_rate(p: Floats) -> Floats:
 
 def unused(x: Floats, locality: float) -> Floats:
     """Return the chance v(x) that a row is not used during x of its mean gaps."""
+    if locality == 0:
+        return np.exp(-x)
     return np.exp(-(1 - locality) * x + locality / CLOSENESS * np.expm1(-CLOSENESS * x))
 
 
@@ -61,20 +65,51 @@ def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -
     holds (Che, Tung and Wang, IEEE JSAC 20(7), 2002); a use hits if the row's last one is less than T ago.
     """
     capacity, every = np.asarray(capacity, dtype=np.float64), space.rows.sum()
-    x = stay(space, capacity, locality)[..., None] * gap_rate(space.p)
+    rates, some = np.where(capacity >= every, 1.0, 0.0), (capacity > 0) & (capacity < every)
+    x = stay(space, capacity[some], locality)[..., None] * gap_rate(space.p)
     hits = 1 - unused(x, locality) * (1 - locality + locality * np.exp(-CLOSENESS * x))
-    return np.where(capacity <= 0, 0.0, np.where(capacity >= every, 1.0, (space.rows * space.p * hits).sum(axis=-1)))
+    rates[some] = hits @ (space.rows * space.p)
+    return rates
 
 
 def stay(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -> Floats:
     """Return the characteristic time of an LRU cache of `capacity` rows, in lookups: how long an unused row stays."""
-    every = space.rows.sum()
-    wanted = np.clip(np.asarray(capacity, dtype=np.float64), 0, every * (1 - 1e-12))[..., None]
-    low, high = np.full(wanted.shape, -50.0), np.full(wanted.shape, 80.0)
-    rate = gap_rate(space.p)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        held = (space.rows * (1 - unused(np.exp(middle) * rate, locality))).sum(axis=-1, keepdims=True)
-        low, high = np.where(held < wanted, middle, low), np.where(held < wanted, high, middle)
-    stays: Floats = np.exp(high)[..., 0]
-    return stays
+    every, rate = space.rows.sum(), gap_rate(space.p)
+    wanted = np.clip(np.asarray(capacity, dtype=np.float64), 0, every * (1 - 1e-12))
+
+    def room(log_time: Floats) -> Floats:
+        void = unused(np.exp(log_time)[..., None] * rate, locality)
+        apart: Floats = odds((1 - void) @ space.rows, every) - odds(wanted, every)
+        return apart
+
+    return np.exp(rising(room, np.full(wanted.shape, LOG_TIMES[0]), np.full(wanted.shape, LOG_TIMES[1])))
+
+
+def odds(part: Any, whole: float) -> Any:
+    """Return the logarithm of a part's odds in the whole: nearly straight over the logarithm of time, which roots like."""
+    with np.errstate(divide="ignore"):
+        return np.log(part) - np.log(np.maximum(whole - part, 0.0))
+
+
+def rising(f: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+    """Return where rising functions, each of its own number between `low` and `high`, become 0; to NEAR.
+
+    By Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic steps, and halves where these fail.
+    """
+    one, other, at_one, at_other, part = high, low, f(high), f(low), np.full(np.shape(low), 0.5)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(2 * HALVINGS):
+            here = one + part * (other - one)
+            at = f(here)
+            same = (at > 0) == (at_one > 0)
+            last, at_last = np.where(same, one, other), np.where(same, at_one, at_other)
+            other, at_other = np.where(same, other, one), np.where(same, at_other, at_one)
+            one, at_one, width = here, at, np.abs(other - here)
+            if np.all(width <= 2 * NEAR):
+                break
+            x, y = (one - other) / (last - other), (at_one - at_other) / (at_last - at_other)
+            step = at_one / (at_other - at_one) * at_last / (at_other - at_last)
+            step += (last - one) / (other - one) * at_one / (at_last - at_one) * at_other / (at_last - at_other)
+            part = np.where((y * y < x) & ((1 - y) ** 2 < 1 - x) & np.isfinite(step), step, 0.5)
+            part = np.clip(part, np.minimum(NEAR / width, 0.5), 1 - np.minimum(NEAR / width, 0.5))
+    return np.maximum(one, other)

@@ -40,7 +40,7 @@ def spectrum(popularity: Popularity) -> Spectrum:
     return _classes(row_shares(popularity), np.ones(popularity.rows))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # one of a thousand unlike tables has 30 MB
 def spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
     """Return the classes of several tables, end to end, each summing to 1."""
     parts = [spectrum(popularity) for popularity in popularities]
@@ -92,6 +92,8 @@ def _spread(popularity: Popularity) -> tuple[Floats, Floats]:
 def _classes(p: Floats, rows: Floats) -> Spectrum:
     touched = (p > 0) & (rows > 0)
     p, rows = p[touched], rows[touched]
-    _, index = np.unique(np.floor(-CLASSES_PER_E * np.log(p)).astype(np.int64), return_inverse=True)
-    count = np.bincount(index, weights=rows).astype(np.float64)
-    return Spectrum(np.bincount(index, weights=rows * p) / count, count, np.array([0]))
+    index = np.floor(-CLASSES_PER_E * np.log(p)).astype(np.int64)
+    index -= index.min()
+    count, mass = (np.bincount(index, weights=part).astype(np.float64) for part in (rows, rows * p))
+    some = count > 0
+    return Spectrum(mass[some] / count[some], count[some], np.array([0]))

@@ -19,6 +19,7 @@ from engine.units import DAY, HOUR, MINUTE
 
 SEEDS = 8
 MOST_FAULTS = 3000
+MOST_STRIKES = 2000  # of one protection over all seeds, at some 40 us: of many faults fewer seeds say as much
 CURVE = "periodic-full"
 POWER_LOSS = "faults.power_loss_mtbf_hours"
 PERIODS = 25
@@ -90,19 +91,25 @@ def too_many(scenario: Scenario) -> str:
 
 @lru_cache(maxsize=64)
 def of(scenario: Scenario) -> Campaigns:
-    """Return the campaigns of a scenario, the same faults for every protection."""
+    """Return the campaigns of a scenario, the same faults for every protection, one a seed."""
     hazards = hazards_of(scenario)
-    found = [_protected(scenario, name, hazards) for name in names("protections")]
+    count = seeds(hazards, scenario.faults.campaign_days * DAY)
+    found = [_protected(scenario, name, hazards, count) for name in names("protections")]
     rate = sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     return Campaigns(tuple(sorted(found, key=lambda one: -one.share)), hazards, 1 / rate if rate else None)
 
 
-def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard]) -> Protected:
+def seeds(hazards: Mapping[str, Hazard], seconds: float) -> int:
+    """Return how many campaigns of each protection the page can wait for."""
+    return max(1, min(SEEDS, int(MOST_STRIKES / max(faults_expected(hazards, seconds), 1.0))))
+
+
+def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], count: int) -> Protected:
     title, first = load("protections", name).title, scenario.faults.seed
     try:
         runs = tuple(
             campaign(scenario, name, hazards, scenario.faults.campaign_days * DAY / HOUR, seed, _period(scenario, name))
-            for seed in range(first, first + SEEDS)
+            for seed in range(first, first + count)
         )
     except EmberpoolError as error:
         return Protected(name, title, str(error), (), {})

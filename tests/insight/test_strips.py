@@ -11,7 +11,7 @@ from engine.insight.knob_strips import CHANGE, MOST, strips
 from engine.insight.relaxation import LINK
 from engine.insight.running_costs import ELECTRICITY, LIFE, assumptions, running_costs
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, with_values
+from engine.scenario.scenario import KNOBS, with_checked, with_values
 from engine.schedule.machine import settle
 from tests.cases import each
 
@@ -147,3 +147,9 @@ def test_costs_say_what_they_assume_and_nothing_of_what_cannot_run():
     )
     assert "EIA" not in assumptions(electricity=0.3)
     assert running_costs(estimate(with_values(BASE, {"machine.num_gpus": 2}))) is None
+
+
+@each("path", [path for path in KNOBS if KNOBS[path].kind in ("int", "float")])
+@each("end", ["low", "high"])
+def test_a_knob_at_an_end_of_its_range_has_a_hundred_stops_at_most(path, end):
+    assert len(useful(with_checked(BASE, {path: getattr(KNOBS[path], end) or 0}), KNOBS[path])) <= 101
