@@ -136,9 +136,12 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
     assert parse(f"{KNOB[kind]}={name},{own}").values == (name, own)
 
     def sidebar(path):
+        from engine.scenario.presets import preset
         from engine.scenario.scenario import KNOBS
+        from pages.common import session
         from pages.sidebar.knob_widgets import draw
 
+        session.put("tiny", preset("tiny").scenario)
         draw(KNOBS[path])
 
     app = AppTest.from_function(sidebar, args=(KNOB[kind],), default_timeout=30).run()

@@ -6,6 +6,7 @@ import socket
 import tracemalloc
 from collections.abc import Callable
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,11 @@ FORMS: dict[str, bytes] = {
 }
 
 
+def decode(name, raw):
+    """Read the bytes of a file."""
+    return criteo.decode(blocks.Blocks(name, BytesIO(raw)))
+
+
 def _fnv(text: bytes) -> int:
     word = 0xCBF29CE484222325
     for byte in text:
@@ -61,7 +67,7 @@ def _check(file: criteo.CriteoFile, cells: list[list[str]], part: slice = slice(
 
 @each("form", FORMS)
 def test_every_form_of_a_file_reads_as_the_same_samples(form: str) -> None:
-    _check(criteo.decode(form, FORMS[form]), CELLS)
+    _check(decode(form, FORMS[form]), CELLS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
@@ -80,7 +86,7 @@ def test_a_file_on_disk_reads_as_splitting_its_lines_reads_it(path: Path) -> Non
 
 def test_the_digest_is_of_the_bytes_on_disk() -> None:
     packed = gzip.compress(CSV)
-    assert criteo.decode("packed", packed).digest == sha256(packed).hexdigest()
+    assert decode("packed", packed).digest == sha256(packed).hexdigest()
     assert criteo.read(OWN).digest == sha256(OWN.read_bytes()).hexdigest()
 
 
@@ -91,7 +97,7 @@ NUMBERS = st.floats(-1e9, 1e9).map(repr) | st.integers(-(10**12), 10**12).map(st
 @examples(100)
 @given(st.lists(NUMBERS, min_size=13, max_size=13))
 def test_any_way_to_write_a_count_is_read(counts: list[str]) -> None:
-    file = criteo.decode("made up", tsv([["1", *counts, *CELLS[0][14:]], *CELLS]))
+    file = decode("made up", tsv([["1", *counts, *CELLS[0][14:]], *CELLS]))
     assert file.dense[0] == pytest.approx(np.array([_count(cell) for cell in counts]), rel=1e-5, abs=1e-6)
 
 
@@ -139,14 +145,14 @@ BAD: dict[str, tuple[bytes, str]] = {
 def test_a_damaged_file_is_refused_with_its_name_and_line(kind: str) -> None:
     raw, sentence = BAD[kind]
     with pytest.raises(BadFile, match=sentence):
-        criteo.decode("bad", raw)
+        decode("bad", raw)
 
 
 @examples(150)
 @given(st.integers(0, len(CSV) - 1), st.binary(max_size=6), st.integers(0, 200))
 def test_no_damage_ends_in_anything_but_samples_or_a_sentence(at: int, inserted: bytes, removed: int) -> None:
     try:
-        file = criteo.decode("damaged", CSV[:at] + inserted + CSV[at + removed :])
+        file = decode("damaged", CSV[:at] + inserted + CSV[at + removed :])
     except BadFile as error:
         assert str(error).startswith("damaged") and "cannot be read" not in str(error)
     else:
@@ -160,7 +166,7 @@ def test_an_unreadable_path_is_refused_by_name(path: str) -> None:
 
 
 KAGGLE = with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 16})
-FILE = criteo.decode("made up", CSV)
+FILE = decode("made up", CSV)
 
 
 def test_batches_are_the_samples_in_order_and_wrap_over_the_end_of_a_pass() -> None:
@@ -214,10 +220,10 @@ def test_a_file_that_does_not_suit_the_scenario_is_refused_by_its_knob(kind: str
 
 def test_a_file_whose_samples_outgrow_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(criteo, "physical", lambda: 2 * 264 * 60)
-    assert criteo.decode("good", gzip.compress(CSV)).name == "good"
+    assert decode("good", gzip.compress(CSV)).name == "good"
     monkeypatch.setattr(criteo, "physical", lambda: 2 * 264 * 60 - 2)
     with pytest.raises(BadFile, match=r"bad does not fit in memory.* give a part of it"):
-        criteo.decode("bad", CSV)
+        decode("bad", CSV)
 
 
 GOOD = tsv(CELLS)
@@ -238,7 +244,7 @@ def test_a_bomb_is_refused_in_little_memory(kind: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(BadFile, match=sentence) as refused:
-            criteo.decode("bad", packed)
+            decode("bad", packed)
         assert len(str(refused.value)) <= 300
         assert tracemalloc.get_traced_memory()[1] < 150e6
     finally:
@@ -279,6 +285,6 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 def test_blocks_of_any_size_give_the_same_samples(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "READ", size)
     for form, raw in FORMS.items():
-        _check(criteo.decode(form, raw), CELLS)
+        _check(decode(form, raw), CELLS)
     with pytest.raises(BadFile, match=r"bad:4: the line has 1 columns"):
-        criteo.decode("bad", BAD["blank line"][0])
+        decode("bad", BAD["blank line"][0])

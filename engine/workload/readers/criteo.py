@@ -6,7 +6,6 @@ category is an id of its own. The text is read in blocks; its samples are kept, 
 
 import re
 from dataclasses import dataclass
-from io import BytesIO
 from math import isfinite
 from os import fstat
 from pathlib import Path
@@ -75,17 +74,13 @@ def read(path: Path | str) -> CriteoFile:
         before = fstat(file.fileno())
         name = shown(Path(path).name)
         try:
-            return _read(Blocks(name, file, before.st_size))
+            return decode(Blocks(name, file, before.st_size))
         finally:
             unchanged(before, fstat(file.fileno()), name)
 
 
-def decode(name: str, raw: bytes) -> CriteoFile:
-    """Read the bytes of a Criteo file, as uploaded; `name` is for messages; raises BadFile."""
-    return _read(Blocks(shown(name), BytesIO(raw)))
-
-
-def _read(blocks: Blocks) -> CriteoFile:
+def decode(blocks: Blocks) -> CriteoFile:
+    """Read a Criteo file's text, block by block; raises BadFile."""
     name, samples, form, blank = blocks.name, Samples(), None, 0
     try:
         for text in blocks:
