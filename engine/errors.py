@@ -12,11 +12,21 @@
 Each message is one sentence that names the thing, its value and unit, what is allowed and what to do.
 """
 
+import re
 from difflib import get_close_matches
+
+LONG_WORD = re.compile(r"\S{161,}")
 
 
 class EmberpoolError(Exception):
-    """Root of the tree; pages and the command line catch exactly this."""
+    """Root of the tree; pages and the command line catch exactly this. An endless word in its message is cut in the middle."""
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*(LONG_WORD.sub(_cut, one) if isinstance(one, str) else one for one in said))
+
+
+def _cut(word: re.Match[str]) -> str:
+    return f"{word[0][:60]}…{word[0][-60:]}"
 
 
 class BadInput(EmberpoolError):

@@ -26,6 +26,7 @@ IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not 
 AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN_RECOVERY)
 LISTED = attrgetter(*AT)
 LATEST, MOST_STRIKES = 1.05, 1000  # an estimate may be short by 5 %
+MOST_REPAIRS = 20_000  # of all nodes that are struck, each of them drawn
 
 
 def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
@@ -106,10 +107,12 @@ def too_late(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     if not any(LISTED(asked)):
         return ()
     end = LATEST * elapsed
+    repairs = 0
     for count, strike in enumerate(strikes(asked)):
+        repairs += strike.nodes
         if strike.at >= end:
             break
-        if count == MOST_STRIKES:
+        if count == MOST_STRIKES or repairs > MOST_REPAIRS:
             return ()
         end += (2 * (strike.detect + strike.repair + asked.faults.restart_seconds) + elapsed) * strike.kind.stops
     late = {path: [at for at in listed if at >= end] for path, listed in zip(AT, LISTED(asked), strict=True)}

@@ -113,3 +113,17 @@ def test_many_faults_are_drawn_with_fewer_seeds(hours):
 def test_as_few_faults_as_usual_are_drawn_with_all_seeds():
     asked = campaigns.supposed(linked.read("").scenario)
     assert all(len(one.runs) == campaigns.SEEDS for one in campaigns.of(asked).protected if one.runs)
+
+
+@each("given", ["machine.cxl_lanes=" + 5000 * "a", "machine.cxl_generation=1e300", "machine.assume=" + 3000 * "x"])
+def test_a_long_word_of_a_link_is_cut_in_the_sentence_that_refuses_it(given):
+    said = held(given)
+    assert given.partition("=")[0] in said and len(said) < LONGEST
+
+
+def test_instants_that_thousands_of_nodes_have_at_once_keep_the_budget():
+    held(
+        "preset=cached-embedding-kaggle&faults.correlated_shock_nodes=4096&faults.correlated_shock_at_seconds="
+        + "0.0;" * 600
+        + "0"
+    )
