@@ -9,7 +9,7 @@ from time import monotonic
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario
 from engine.service import service
-from engine.store import kept, requests, status
+from engine.store import kept, requests
 
 ROUNDS = 3
 
@@ -19,7 +19,7 @@ def sweep(scenarios: Sequence[Scenario], how: How, jobs: int) -> tuple[float, li
     with TemporaryDirectory() as folder:
         store, start = Path(folder) / "store.sqlite", monotonic()
         request = requests.submit(store, scenarios, how, sharing=False, keeps_on=True)  # however busy the computer
-        service.serve(store, jobs, 0.0, until=lambda: status.has_ended(store, request))
+        service.serve(store, jobs, 0.0, request=request)
         took = monotonic() - start
         return took, [kept.result_text(result) for _, result in kept.outcomes(store, scenarios, how) if result]
 

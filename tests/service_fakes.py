@@ -6,14 +6,17 @@ A computation is named by import path and runs in a worker. What it should do is
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from engine.errors import BadInput, Cancelled
 from engine.results.csv_table import csv_text
@@ -23,8 +26,9 @@ from engine.run.shared_training import Training, TrainingShelf, functional_class
 from engine.scenario.fault_knobs import Faults
 from engine.scenario.keys import How
 from engine.scenario.scenario import Scenario, with_values
+from engine.service.pool import LocalPool
 from engine.service.queue import open_points, turns
-from engine.service.worker import Chunk
+from engine.service.worker import Chunk, ChunkEnd, compute_chunk
 from engine.store import requests
 from engine.store.database import opened
 from engine.store.kept import outcomes
@@ -72,6 +76,17 @@ def chunk(store: Path, *seeds: int) -> Chunk:
     with opened(store) as connection:
         (turn,) = turns(connection, {})
         return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
+
+
+def computing_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of the service are this very process: a chunk is computed when it is sent."""
+
+    def send(self: LocalPool, store: sqlite3.Connection, chunk: Chunk, beside: bool) -> None:
+        done: Future[ChunkEnd] = Future()
+        done.set_result(compute_chunk(chunk))
+        self.answers.put(done)
+
+    monkeypatch.setattr(LocalPool, "send", send)
 
 
 def learning(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:

@@ -207,7 +207,6 @@ def test_estimates_during_which_a_worker_died_go_on_64_together_and_after_a_seco
     request = submit(path, asked, "estimate")
     with opened(path) as store:
         feed, names = Dispatcher(store, path, ""), [key(one, "estimate") for one in asked]
-        feed.along.sizes["estimate"] = 4096  # estimates are quick here
         for together in (64, 1):
             assert computations.claim(store, request, names) == names
             computations.bury(store, "died")

@@ -140,12 +140,12 @@ def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | Non
     """Compute as the store's owner, or follow the one there is; should it die, take its place."""
 
     def ended() -> bool:
-        return status.has_ended(store, request)
+        return status.status(store, request).ended
 
     with _ticking(store, request):
         while not ended():
             with suppress(AlreadyOwned):
-                service.serve(store, jobs, idle_exit_seconds=TICK_SECONDS, until=ended, cluster=cluster)
+                service.serve(store, jobs, TICK_SECONDS, request=request, cluster=cluster)
             if not ended():  # another owns the store, or is to own it
                 time.sleep(TICK_SECONDS)
 

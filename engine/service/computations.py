@@ -1,7 +1,7 @@
 """The table of computations: one row per start of a computation, closed by how it ended.
 
-    ending: NULL while it runs, then kept | failed | cancelled | died (its worker did) | abandoned (its owner did);
-    a death is `survived` once its point is kept, and `forgiven` when a failed point is asked for again
+    ending: NULL while it runs, then kept | failed | cancelled | returned (not reached) | died (its worker did) |
+    abandoned (its owner did); a death is `survived` once its point is kept, and `forgiven` when a failed point is asked for again
 
 Only one owner computes for a store, so an open claim is always one of its workers'. Whoever finds its claim closed
 by another, as one that was stopped for a while may, has lost the point and keeps nothing: so a point is kept once.
@@ -50,16 +50,11 @@ def wanted(store: sqlite3.Connection, name: str) -> bool:
     return bool(store.execute(f"SELECT {WANTED.format('?')}", (name,)).fetchone()[0])
 
 
-def unlucky(store: sqlite3.Connection, names: Iterable[str]) -> bool:
-    """Return whether a worker or an owner has ever died while it computed one of these points."""
-    query = "SELECT 1 FROM claims WHERE key = ? AND ending IN ('died', 'abandoned')"
-    return any(store.execute(query, (name,)).fetchone() for name in names)
-
-
-def unwanted(store: sqlite3.Connection) -> list[tuple[int, int, str]]:
-    """Return the claims that run although nobody waits for their points any more: number, process and key."""
-    running = f"SELECT id, pid, key FROM claims WHERE ending IS NULL AND NOT {WANTED.format('claims.key')}"
-    return [(int(claim), int(pid), str(key)) for claim, pid, key in store.execute(running)]
+def unwanted(store: sqlite3.Connection) -> dict[int, str]:
+    """Return the claims that run although nobody waits for their points any more: number and key."""
+    return dict(
+        store.execute(f"SELECT id, key FROM claims WHERE ending IS NULL AND NOT {WANTED.format('claims.key')}").fetchall()
+    )
 
 
 def kept(store: sqlite3.Connection, name: str) -> bool:

@@ -8,7 +8,6 @@ import time
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
@@ -27,43 +26,37 @@ KILLER = (
     "The computation killed the cluster's workers again and again; they may have too little memory: "
     "lower data.batch_size, run.batches or run.memory_budget_GiB, or start workers with more."
 )
-UNWANTED: set[tuple[str, str]] = set()  # on a worker: sent chunk and key of points that nobody waits for any more
+UNWANTED: set[tuple[str, str]] = set()  # on a worker: task and key of points that nobody waits for any more
 _ALONE = Lock()
 
 
-def code() -> str:
-    """Return what must be equal here and on a worker: the model version and a digest of the engine's files."""
-    return f"{version.MODEL}, engine {version.CODE}"
-
-
-def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str, sent: str, owners_code: str) -> ChunkEnd:
+def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str) -> ChunkEnd:
     """On a worker: compute the chunk's wanted points and bring their endings back; one chunk at a time in a process.
 
     `known` is the training of the chunk's functional class, if the owner has it; one that is trained here comes back as well.
     """
-    if code() != owners_code:
-        trouble = f"A worker of the cluster runs model version {code()}, and this is {owners_code}; install the same everywhere."
-        return ChunkEnd(chunk.keys, trouble=trouble)
+    if chunk.code != version.CODE:
+        trouble = f"A worker of the cluster runs engine {version.CODE}, and this is {chunk.code}; install the same everywhere."
+        return ChunkEnd(chunk.keys, trouble)
     name = chunk.functional_class
     shelf = {name: trainings.from_text(known)} if name and known else {}
+    watcher = partial(_watcher, import_module("distributed").get_worker())
     with _ALONE:
-        start = time.monotonic()
-        found = endings(chunk, wanted, partial(_watcher, sent), shelf if name else None)
-        learned = trainings.text(shelf[name]) if name in shelf and not known else ""
-        if version.code_has_changed():
-            return ChunkEnd(chunk.keys, trouble=CHANGED)
-        return ChunkEnd(chunk.keys, len(found), time.monotonic() - start, "", found, (name or "", learned))
+        parts = (set(names).intersection(wanted) for names in chunk.parts())
+        found = [one for names in parts for one in endings(chunk, names, watcher, shelf if name else None)]
+    learned = trainings.text(shelf[name]) if name in shelf and not known else ""
+    return ChunkEnd(chunk.keys, CHANGED if version.code_has_changed() else "", tuple(found), (name or "", learned))
 
 
-def _watcher(sent: str, key: str) -> progress.Watcher:
+def _watcher(worker: Any, key: str) -> progress.Watcher:
     """Tells the owner how far the point is, every now and then, and stops what nobody waits for."""
-    told = [time.monotonic()]
+    task, told = worker.get_current_task(), [time.monotonic()]
 
     def watch(now: progress.Progress) -> bool:
         if time.monotonic() - told[0] > TELL_SECONDS:
             told[0] = time.monotonic()
-            import_module("distributed").get_worker().log_event(TOPIC, {"key": key, "progress": now.as_json()})
-        return (sent, key) in UNWANTED
+            worker.log_event(TOPIC, {"key": key, "progress": now.as_json()})
+        return (task, key) in UNWANTED
 
     return watch
 
@@ -74,18 +67,15 @@ async def forget(points: set[tuple[str, str]]) -> None:
 
 
 class Cluster:
-    """The owner's end. Raises BadInput without Dask, CannotRun without a scheduler."""
+    """The owner's end. Raises BadInput without Dask, CannotRun without a scheduler or, for some seconds, without a worker."""
 
     def __init__(self, address: str) -> None:
         self.client, self.address = _client(address), address
-        self.client.subscribe_topic(TOPIC, lambda event: self.told.__setitem__(event[1]["key"], event[1]["progress"]))
+        self.client.subscribe_topic(TOPIC, lambda event: self.told.update({event[1]["key"]: event[1]["progress"]}))
         self.told: dict[str, dict[str, Any]] = {}
-        self.sent: dict[str, str] = {}
         self.flying: dict[Any, Chunk] = {}  # by Dask's future
         self.answers: SimpleQueue[Any] = SimpleQueue()  # futures that are done
-        self.numbers = count()
-        self.cores = 0
-        self.heard = time.monotonic()
+        self.cores, self.heard = 0, time.monotonic()
 
     @property
     def slots(self) -> int:
@@ -93,27 +83,14 @@ class Cluster:
         return max(2, 2 * self.cores)
 
     def send(self, store: Store, chunk: Chunk, beside: bool) -> None:
-        """Claim the chunk's points in the owner's name and send those that are wanted; raises CannotRun if nobody can compute."""
+        """Claim the chunk's points in the owner's name and send those that are wanted."""
         if self.client.status not in ("running", "connecting"):
             raise self._gone()
-        if not self.cores:
-            try:
-                self.client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-            except TimeoutError as error:
-                remedy = f"start some with `dask worker {self.address} --nthreads 1`"
-                raise CannotRun(f"The scheduler at {self.address} has no worker; {remedy}.") from error
-            self.cores = sum(self.client.ncores().values())
         wanted = tuple(computations.claim(store, chunk.turn.request, chunk.keys))
-        name = f"{id(self)}-{next(self.numbers)}"
-        self.sent.update(dict.fromkeys(chunk.keys, name))
         found = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
-        given = (chunk, wanted, trainings.text(found) if found else "", name, code())
-        future = self.client.submit(compute_afar, *given, key=f"emberpool-{name}", pure=False)
+        future = self.client.submit(compute_afar, chunk, wanted, trainings.text(found) if found else "", pure=False)
         self.flying[future] = chunk
         future.add_done_callback(self.answers.put)
-
-    def _gone(self) -> CannotRun:
-        return CannotRun(f"The scheduler at {self.address} is gone; finished points are kept: run the same again to go on.")
 
     def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
         """Return the next answer, and keep what came back, durably; a death is an answer, too."""
@@ -126,33 +103,26 @@ class Cluster:
             ended: ChunkEnd = future.result()
         except Exception as error:
             ended = lost(chunk, error)
-        self.keep(store, ended)
+        keep(store, ended)
         return ended
-
-    def keep(self, store: Store, ended: ChunkEnd) -> None:
-        """Keep what came back, durably, and count deaths."""
-        name, learned = ended.training
-        if learned:
-            trainings.StoreShelf(store)[name] = trainings.from_text(learned)
-        computations.close(store, ended.endings)
-        computations.blame(store)
-        for key in ended.keys:
-            self.sent.pop(key, None)
 
     def tend(self, store: Store) -> None:
         """Pass progress on to viewers, tell workers what nobody waits for, notice that the scheduler is gone."""
-        now = time.monotonic()
         with suppress(OSError, TimeoutError):
-            if self.client.status == "running":
-                self.cores = sum(self.client.ncores().values())
-                self.heard = now
-        if now - self.heard > GONE_SECONDS:
+            if self.client.status == "running" and (cores := sum(self.client.ncores().values()) or self.cores):
+                self.cores, self.heard = cores, time.monotonic()
+        if time.monotonic() - self.heard > GONE_SECONDS:
             raise self._gone()
         while self.told:
             key, told = self.told.popitem()
             computations.report(store, key, progress.from_json(told))
-        if unwanted := {(self.sent[key], key) for *_, key in computations.unwanted(store) if key in self.sent}:
-            self.client.run(forget, unwanted, wait=False)
+        unwanted = set(computations.unwanted(store).values())
+        if points := {(future.key, key) for future, chunk in self.flying.items() for key in unwanted.intersection(chunk.keys)}:
+            self.client.run(forget, points, wait=False)
+
+    def _gone(self) -> CannotRun:
+        remedy = f"see that it runs, start some with `dask worker {self.address} --nthreads 1`, and run the same again to go on"
+        return CannotRun(f"The scheduler at {self.address} is gone or has no worker; finished points are kept: {remedy}.")
 
     def bury(self, store: Store) -> None:
         """Do nothing: a cluster's deaths are answers."""
@@ -175,14 +145,22 @@ def _client(address: str) -> Any:
         ) from error
 
 
+def keep(store: Store, ended: ChunkEnd) -> None:
+    """Keep what came back, durably, count deaths, and open again what was not reached."""
+    name, learned = ended.training
+    if learned:
+        trainings.StoreShelf(store)[name] = trainings.from_text(learned)
+    computations.close(store, [*((key, "returned", "") for key in ended.keys), *ended.endings])
+    computations.blame(store)
+
+
 def lost(chunk: Chunk, error: Exception) -> ChunkEnd:
     """Return the answer for a chunk that Dask gave up: Dask has tried a single point often enough to be sure."""
-    if type(error).__name__ == "KilledWorker":
-        ending = ("died", "") if len(chunk.points) > 1 else ("bug", KILLER)
-        return ChunkEnd(chunk.keys, endings=tuple((key, *ending) for key in chunk.keys))
-    if type(error).__name__ in ("CancelledError", "FutureCancelledError"):
-        return ChunkEnd(chunk.keys, endings=tuple((key, "stopped", "") for key in chunk.keys))
-    cause = f"{type(error).__name__}: {error}"
-    return ChunkEnd(
-        chunk.keys, trouble=f"The workers cannot compute ({cause}); start them with the same Emberpool on PYTHONPATH."
-    )
+    name, keys = type(error).__name__, chunk.keys
+    if name == "KilledWorker":
+        ending = ("died", "") if len(keys) > 1 else ("bug", KILLER)
+    elif name in ("CancelledError", "FutureCancelledError"):
+        ending = ("stopped", "")
+    else:
+        return ChunkEnd(keys, f"The workers cannot compute ({name}: {error}); start them with the same Emberpool on PYTHONPATH.")
+    return ChunkEnd(keys, endings=tuple((key, *ending) for key in keys))

@@ -13,6 +13,7 @@ from ..store.requests import adopt
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 OURS = f"{LIVE} AND code = ?"
+SUSPECTED_TOGETHER = 64
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,22 @@ def open_points(store: sqlite3.Connection, request: int, after: int, most: int, 
     return [OpenPoint(*row) for row in store.execute(query, (request, after, *classes, most))]
 
 
-def suspects(store: sqlite3.Connection, most: int) -> tuple[Turn, list[OpenPoint]] | None:
+def count_open(store: sqlite3.Connection, request: int, after: int, most: int) -> int:
+    """Return how many unfinished points a request has behind a position; counts to `most`."""
+    points = f"SELECT 1 FROM points WHERE request = ? AND position > ? AND state = {OPEN} LIMIT ?"
+    return int(store.execute(f"SELECT count(*) FROM ({points})", (request, after, most)).fetchone()[0])
+
+
+def suspects(store: sqlite3.Connection) -> tuple[Turn, list[OpenPoint]] | None:
     """Return unfinished points of one request during which workers died before, or None.
 
-    After one death up to `most` estimates go together, after two each goes by itself, so that the blame becomes certain.
+    After one death some estimates go together, after two each goes by itself, so that the blame becomes certain.
     """
     rows = store.execute(
         f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
         WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{OURS} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
-        (time.time(), version.CODE, most),
+        (time.time(), version.CODE, SUSPECTED_TOGETHER),
     ).fetchall()
     if not rows:
         return None

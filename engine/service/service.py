@@ -7,8 +7,9 @@ computes. It may be killed at any moment: finished points are rows, and the next
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
 from typing import IO
@@ -16,20 +17,22 @@ from typing import IO
 from joblib import cpu_count
 
 from .. import version
+from ..errors import EmberpoolError
 from ..store.database import opened, real
-from ..store.owner import await_workers, is_owned, named_owner, owning
+from ..store.owner import is_owned, named_owner, owning
 from ..store.quota import Room
 from ..store.requests import tend
+from ..store.status import has_ended
 from . import computations, queue
 from .dask_pool import Cluster
 from .dispatch import Dispatcher
-from .pool import EXIT_SECONDS, LocalPool
-from .worker import CHANGED, COMPUTE, compute_chunk
+from .pool import LocalPool
+from .worker import CHANGED, COMPUTE
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
 START_SECONDS = 5.0  # within which a service that was started owns its store, or has failed
-Condition = Callable[[], bool] | None
+MOST_WORDS = 200  # characters of a service's last sentence
 
 
 def serve(
@@ -37,56 +40,65 @@ def serve(
     n_jobs: int | None = None,
     idle_exit_seconds: float = IDLE_EXIT_SECONDS,
     compute: str = COMPUTE,
-    until: Condition = None,
+    request: int | None = None,
     cluster: str | None = None,
 ) -> None:
-    """Own the store and compute what is asked for, until idle for some seconds, `until` holds, or other code is asked for.
+    """Own the store and compute what is asked for, until idle for some seconds, `request` has ended, or other code is asked for.
 
     `n_jobs` workers run at once, by default one per core. `compute` names the function that turns a scenario
     into a result, as module:function. With `cluster`, the address of a Dask scheduler, its workers compute
     instead of this computer's. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
     """
     path = real(path)
-    with owning(path), opened(path) as store:
-        await_workers(path, EXIT_SECONDS)
+    with owning(path), _last_words(path), opened(path) as store:
         computations.bury(store, "abandoned")
         queue.take_over(store)
-        pool = Cluster(cluster) if cluster else LocalPool(path, n_jobs or cpu_count())
+        pool = Cluster(cluster) if cluster else LocalPool(n_jobs or cpu_count())
         try:
-            _serve(store, Dispatcher(store, path, compute), pool, idle_exit_seconds, until)
+            _serve(store, Dispatcher(store, path, compute), pool, idle_exit_seconds, request)
         finally:
             pool.close()
             computations.bury(store, "abandoned")
 
 
-def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_exit_seconds: float, until: Condition) -> None:
-    """Send what is due, wait for an answer, and so on; a few estimates are computed here while nothing else runs."""
-    idle_since, next_look, room, busy = time.monotonic(), 0.0, Room(), False
+def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_exit_seconds: float, request: int | None) -> None:
+    """Send what is due, wait for an answer, and so on."""
+    idle_since, next_look, room = time.monotonic(), 0.0, Room()
     while True:
-        if time.monotonic() >= next_look:
-            if (until and until()) or queue.serves_others(store):
-                return
-            pool.tend(store)
-            next_look = time.monotonic() + POLL_SECONDS
         tend(store)
         room.tend(store)
-        if not busy and (chunk := feed.next_here()):
-            feed.note(compute_chunk(chunk))
-            idle_since = time.monotonic()
-            continue
         try:
+            if (now := time.monotonic()) >= next_look:
+                if (request and has_ended(store, request)) or queue.serves_others(store):
+                    return
+                pool.tend(store)
+                next_look = now + POLL_SECONDS
             for chunk, beside in feed.due(pool.slots):
                 pool.send(store, chunk, beside)
-            busy = bool(feed.in_flight)
-            if not busy and time.monotonic() - idle_since >= idle_exit_seconds:
+            if feed.in_flight:
+                idle_since = now
+            elif now - idle_since >= idle_exit_seconds:
                 return
             if ended := pool.answer(store, POLL_SECONDS):
                 feed.note(ended)
         except BrokenProcessPool:
             pool.bury(store)
             feed.forget()
-        if busy:
-            idle_since = time.monotonic()
+
+
+@contextmanager
+def _last_words(path: Path) -> Iterator[None]:
+    """Leave the sentence that ends the block beside the store, where whoever started this process looks for it."""
+    try:
+        yield
+    except EmberpoolError as error:
+        with suppress(OSError):
+            _words(path).write_text(str(error), encoding="utf-8")
+        raise
+
+
+def _words(path: Path) -> Path:
+    return Path(f"{path}.words")
 
 
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:
@@ -102,10 +114,11 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
         return _held_up(path)
     log_file = Path(f"{path}.log")
     if log_file.exists() and 0 <= time.time() - log_file.stat().st_mtime < START_SECONDS:
-        return _last_words(log_file)
+        return _ended(path)
     command = [sys.executable, "-m", "engine", "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
     command += ["--jobs", str(n_jobs)] if n_jobs else []
     try:
+        _words(path).unlink(missing_ok=True)
         with log_file.open("wb") as log:
             _start_apart(command, log)
     except (OSError, subprocess.SubprocessError) as error:
@@ -137,10 +150,16 @@ def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
     )
 
 
-def _last_words(log_file: Path) -> str:
-    """Return what a service that does not own its store said last, as a sentence; "" if it has said nothing yet."""
-    said = log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    if not said:
-        return ""
-    words = said[-1].rstrip(".")[:300]
-    return f"The service that computes ended: {words}. It is started again every few seconds; {log_file} has more."
+def _ended(path: Path) -> str:
+    """Return why a service that was started and does not own its store has ended, "" if it may still begin.
+
+    Nothing but its own sentence is told, as plain text: workers and libraries write to the log as well.
+    """
+    try:
+        said = _words(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        log = Path(f"{path}.log")
+        return f"The service that computes ended without a word; {log} may say why." if log.stat().st_size else ""
+    words = "".join(letter if letter.isprintable() else " " for letter in said)
+    words = " ".join(words.split())[:MOST_WORDS].rstrip(".")
+    return f"The service that computes ended: {words}. It is started again every few seconds."

@@ -14,9 +14,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from .. import version
@@ -30,7 +30,6 @@ from ..scenario.keys import How
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..store.database import opened
 from ..store.kept import row_text
-from ..store.owner import enlist
 from ..store.trainings import StoreShelf
 from . import computations
 from .kernels import await_compiled
@@ -39,16 +38,15 @@ from .queue import OpenPoint, Turn
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
 COMPUTE = "engine.service.worker:computed"
 CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
+CHUNK_SECONDS = 0.25  # after which a worker asks for its next chunk
 NICENESS = 10
 WATCH_SECONDS = 0.5
-_WARM = threading.Event()  # once this process has computed a chunk
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-BUSY = 8  # as many may share a processor before chunks get smaller
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A few points of a request, and `compute` as module:function; `code` is the owner's.
+    """The next points of a request, perhaps more than are reached, and `compute` as module:function; `code` is the owner's.
 
     A full run that shares the training of its `functional_class` is alone in its chunk.
     """
@@ -69,18 +67,24 @@ class Chunk:
         """The class whose training its point shares, if it does."""
         return self.points[0].functional_class if self.points and self.turn.how == "full" else None
 
+    def parts(self) -> Iterator[tuple[str, ...]]:
+        """Yield keys to compute together until CHUNK_SECONDS are over: all estimates, one full run and then twice as many."""
+        rest, end = self.keys, time.monotonic() + CHUNK_SECONDS
+        size = len(rest) if self.turn.how == "estimate" else 1
+        while rest:
+            yield rest[:size]
+            rest, size = rest[size:] if time.monotonic() < end else (), 2 * size
+
 
 @dataclass(frozen=True)
 class ChunkEnd:
-    """What a worker answers: the keys it was given, how many it computed in how much of its time, and what troubles them all.
+    """What a worker answers: the keys that it was given, and what troubles them all.
 
-    A process's first chunk tells no time, as it loads the code as well. A worker without the store brings its points'
-    `endings` along, for the owner to keep, and the name and text of a `training` that is new.
+    A worker without the store brings its points' `endings` along, for the owner to keep, and the name and text of a
+    `training` that is new.
     """
 
     keys: tuple[str, ...] = ()
-    computed: int = 0
-    seconds: float = 0.0
     trouble: str = ""
     endings: tuple[computations.Ending, ...] = ()
     training: tuple[str, str] = ("", "")
@@ -99,9 +103,8 @@ def computed(scenario: Scenario, how: How, data: Path | None, progress: Watcher,
     return full
 
 
-def settle(owner: int, store: Path) -> None:
-    """Prepare a fresh worker process that the process `owner` has started for a store."""
-    enlist(store)
+def settle(owner: int) -> None:
+    """Prepare a fresh worker process that the process `owner` has started."""
     polite(owner)
     await_compiled()  # lest each worker compiles the same
 
@@ -112,6 +115,8 @@ def polite(owner: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":  # at once, and even if this process is stopped or busy in a kernel
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != owner:  # it died before that
+        os._exit(1)
     threading.Thread(target=_watch, args=(owner,), daemon=True).start()
 
 
@@ -122,37 +127,34 @@ def _watch(owner: int) -> None:
 
 
 def compute_chunk(chunk: Chunk) -> ChunkEnd:
-    """Claim the chunk's points that are still wanted, compute them, and keep what they gave.
+    """Claim the chunk's points that are still wanted, compute them as long as it is time, and keep what they gave.
 
     Nothing is kept by a process of other code than its owner's, or one whose late imports may be of other code than it is.
     """
     if chunk.code != version.CODE:
-        return ChunkEnd(chunk.keys, trouble=CHANGED)
-    start, spent = time.monotonic(), time.thread_time()
+        return ChunkEnd(chunk.keys, CHANGED)
     try:
         with opened(Path(chunk.store)) as store:
-            mine = computations.claim(store, chunk.turn.request, chunk.keys)
             shelf = StoreShelf(store) if chunk.functional_class else None
-            found = endings(chunk, mine, lambda key: _watcher(store, key), shelf)
-            if version.code_has_changed():
-                return ChunkEnd(chunk.keys, trouble=CHANGED)
-            computations.close(store, found)
+            for names in chunk.parts():
+                mine = computations.claim(store, chunk.turn.request, names)
+                found = endings(chunk, mine, partial(_watcher, store), shelf)
+                if version.code_has_changed():
+                    return ChunkEnd(chunk.keys, CHANGED)
+                computations.close(store, found)
     except EmberpoolError as error:
-        return ChunkEnd(chunk.keys, trouble=str(error))
-    warm = _WARM.is_set()
-    _WARM.set()
-    took = max(time.thread_time() - spent, (time.monotonic() - start) / BUSY)
-    return ChunkEnd(chunk.keys, len(mine), took if warm else 0.0)
+        return ChunkEnd(chunk.keys, str(error))
+    return ChunkEnd(chunk.keys)
 
 
 def endings(
-    chunk: Chunk, wanted: Sequence[str], watcher: Callable[[str], Watcher], shelf: TrainingShelf | None = None
+    chunk: Chunk, wanted: Collection[str], watcher: Callable[[str], Watcher], shelf: TrainingShelf | None = None
 ) -> tuple[computations.Ending, ...]:
     """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer."""
-    changes = {point.key: point.changes for point in chunk.points}
-    points = {key: changes[key] for key in wanted}
-    alone = chunk.compute != COMPUTE or (chunk.turn.how == "full" and (len(points) < 2 or chunk.turn.data or shelf is not None))
-    together = {} if alone or not points else _together(chunk, points, watcher)
+    these = set(wanted)
+    points = {point.key: point.changes for point in chunk.points if point.key in these}
+    alone = chunk.compute != COMPUTE or len(points) < (1 if chunk.turn.how == "estimate" else 2)
+    together = {} if alone else _together(chunk, points, watcher)
     return tuple((key, *(together.get(key) or _ending(chunk, text, watcher(key), shelf))) for key, text in points.items())
 
 

@@ -43,33 +43,22 @@ def named_owner(path: Path) -> tuple[str, str]:
         return _named(lock)
 
 
-def enlist(path: Path) -> None:
-    """Mark this process as a worker for the store, until it dies: it shares a lock that is never released."""
-    fcntl.flock(_lock_file(path, "workers"), fcntl.LOCK_SH)
-
-
-def await_workers(path: Path, seconds: float) -> None:
-    """Wait until no worker for the store lives, whoever started it, but not longer than some seconds."""
-    with _opened(path, "workers") as lock:
-        _locked_within(lock, seconds)
-
-
 @contextmanager
-def _opened(path: Path, what: str = "lock") -> Iterator[int]:
-    """Open a lock file for the block, at whose end the lock is dropped."""
-    lock = _lock_file(path, what)
+def _opened(path: Path) -> Iterator[int]:
+    """Open the lock file for the block, at whose end the lock is dropped."""
+    lock = _lock_file(path)
     try:
         yield lock
     finally:
         os.close(lock)
 
 
-def _lock_file(path: Path, what: str) -> int:
+def _lock_file(path: Path) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(f"{path}.{what}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise BadFile(f"{path}.{what} cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
+        raise BadFile(f"{path}.lock cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
 
 
 def _named(lock: int) -> tuple[str, str]:

@@ -79,10 +79,9 @@ def status(path: Path, request: int) -> Status:
     return Status(request, how, state, total, done, failed, foreseen if state == "running" else None, running, note)
 
 
-def has_ended(path: Path, request: int) -> bool:
+def has_ended(store: sqlite3.Connection, request: int) -> bool:
     """Return whether nothing more will come of a request; the cheapest question of all."""
-    with opened(path) as store:
-        row = store.execute("SELECT state FROM requests WHERE id = ?", (request,)).fetchone()
+    row = store.execute("SELECT state FROM requests WHERE id = ?", (request,)).fetchone()
     return row is None or row[0] in ENDED
 
 

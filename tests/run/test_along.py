@@ -1,6 +1,5 @@
 """Do full runs that a worker computes together end, each, as it would alone? And which of them go together?"""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,13 +11,11 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, dispatch, worker
-from engine.service.dispatch import MOST, SharedChunks, kind
 from engine.service.queue import OpenPoint, Turn, open_points, turns
 from engine.simulate import simulate
 from engine.store import kept, requests
 from engine.store.database import opened
 from engine.store.kept import result_text
-from tests.cases import each
 
 CALM = with_values(preset("tiny").scenario, {"run.training": False, "run.batches": 6})
 POINTS = [
@@ -53,8 +50,10 @@ def test_a_worker_runs_its_chunk_together_and_keeps_to_the_byte_what_each_point_
     ending = worker._ending
     monkeypatch.setattr(worker, "_ending", lambda *given: by_themselves.append(given[1]) or ending(*given))
     chunk = chunk_of(path, asked)
-    assert worker.compute_chunk(chunk).computed == len(asked)
-    assert by_themselves == [point.changes for point in chunk.points if point.key == key(REFUSED, "full")]
+    monkeypatch.setattr(worker, "CHUNK_SECONDS", 1e9)
+    assert worker.compute_chunk(chunk) == worker.ChunkEnd(chunk.keys)
+    refused = [point.changes for point in chunk.points if point.key == key(REFUSED, "full")]
+    assert by_themselves == [chunk.points[0].changes, *refused], "the first is looked at to see how long one takes"
     found = [result for _, result in kept.outcomes(path, asked, "full")]
     for one, scenario in zip(found, asked, strict=True):
         assert one.outcome == alone(scenario) if scenario == REFUSED else result_text(one) == alone(scenario)
@@ -77,59 +76,44 @@ def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancel
     assert [kept.complete_text(text) for name, _, text in ended if name in wanted] == [alone(POINTS[3])]
 
 
-BASE = {"run.training": "off", "system": "ssd", "run.batches": "200"}
+@pytest.mark.parametrize(("pace", "reached"), [(1.0, 1), (0.2, 3), (0.05, 7), (0.01, 31), (0.001, 64)])
+def test_a_worker_takes_as_many_full_runs_of_its_chunk_as_take_a_moment(monkeypatch, pace, reached):
+    now = [0.0]
+    monkeypatch.setattr(worker.time, "monotonic", lambda: now[0])
+    points = tuple(OpenPoint(str(number), "{}", None, number) for number in range(64))
+    taken = []
+    for part in worker.Chunk("", Turn(1, "me", "full", None, "{}"), points).parts():
+        taken += part
+        now[0] += pace * len(part)
+    assert taken == [str(number) for number in range(reached)]
+    assert len(taken) * pace < 2 * worker.CHUNK_SECONDS + 2 * pace, "or one that takes long"
+    whole = worker.Chunk("", Turn(1, "me", "estimate", None, "{}"), points)
+    assert list(whole.parts()) == [whole.keys]
 
 
-def turn(how="full", data=None, **base):
-    return Turn(1, "me", how, data, json.dumps(BASE | base))
+def test_what_a_worker_does_not_reach_is_open_again_without_a_claim(tmp_path, monkeypatch):
+    chunk = chunk_of(tmp_path / "store.sqlite", POINTS)
+    monkeypatch.setattr(worker, "CHUNK_SECONDS", 0.0)
+    assert worker.compute_chunk(chunk) == worker.ChunkEnd(chunk.keys)
+    with opened(tmp_path / "store.sqlite") as store:
+        assert [key for (key,) in store.execute("SELECT key FROM claims")] == [chunk.keys[0]]
+        (asking,) = turns(store, {})
+        assert tuple(point.key for point in open_points(store, asking.request, -1, 99)) == chunk.keys[1:]
 
 
-def point(number=0, **changes):
-    return OpenPoint(str(number), json.dumps(changes), None, number)
-
-
-@each(
-    ("asked", "changes"),
-    [
-        (turn(data="ids.tsv"), {}),
-        (turn(**{"run.training": "on"}), {}),
-        (turn(), {"run.training": "on"}),
-        (turn(), {"faults.power_loss_at_seconds": "1.0"}),
-        (turn(**{"faults.rates": "llama3"}), {"machine.cxl_bandwidth_GBps": "3.0"}),
-    ],
-)
-def test_what_may_train_be_struck_or_read_a_file_goes_by_itself(asked, changes):
-    assert not kind(asked, point(**changes)) and kind(turn(), point())
-    assert len(SharedChunks().choose(asked, [point(n, **changes) for n in range(9)])) == 1
-
-
-def test_as_many_points_with_like_batches_go_together_as_take_a_moment(tmp_path):
-    links = [point(n, **{"machine.pcie_bandwidth_GBps": str(n), "policy.cache_load_factor": "0.1"}) for n in range(100)]
-    longer = [point(n, **{"run.batches": "100000"}) for n in range(100)]
-    sizes, asked = SharedChunks(), turn()
-    for pace, size in ((0.01, 1), (0.01, 4), (0.01, 16), (0.01, 25), (0.001, 25), (0.001, MOST), (1.0, MOST), (1.0, 1)):
-        assert len(sizes.choose(asked, links + longer)) == size
-        assert len(sizes.choose(asked, longer + links)) == 1
-        chunk = worker.Chunk("", asked, (links[0],))
-        sizes.begin(chunk)
-        sizes.note(worker.ChunkEnd(chunk.keys, 8, 8 * pace))
-    assert not sizes.flying
-    assert len(SharedChunks().choose(asked, links)) == 1, "how long one takes is not known yet"
-
-
-def test_the_feed_sends_calm_runs_together_and_leaves_none_out(tmp_path, monkeypatch):
+def test_the_feed_sends_calm_runs_together_fewer_towards_the_end_and_leaves_none_out(tmp_path):
     path = tmp_path / "store.sqlite"
-    asked = [with_values(CALM, {"machine.cxl_bandwidth_GBps": 1.0 + n, "data.batch_size": 64 + n // 30}) for n in range(60)]
+    asked = [with_values(CALM, {"machine.cxl_bandwidth_GBps": 1.0 + n, "data.batch_size": 64 + n // 30}) for n in range(200)]
     requests.submit(path, asked, "full")
-    chunks = []
+    sent: list[tuple[str, ...]] = []
     with opened(path) as store:
         feeding = dispatch.Dispatcher(store, path, worker.COMPUTE)
-        while chunk := feeding.next():
-            feeding.in_flight[chunk.keys] = chunk.turn.how
-            feeding.taken.update(chunk.keys)
-            chunks.append(chunk)
-            mine = computations.claim(store, chunk.turn.request, chunk.keys)
-            computations.close(store, [(name, "kept", "{}") for name in mine])
-            feeding.note(worker.ChunkEnd(chunk.keys, len(chunk.keys), 1e-3 * len(chunk.keys)))
-    assert [len(chunk.keys) for chunk in chunks] == [1, 4, 16, 9, 1, 4, 16, 9]
-    assert sorted(name for chunk in chunks for name in chunk.keys) == sorted(key(one, "full") for one in asked)
+        while chunks := [chunk for chunk, _ in feeding.due(2)]:
+            for chunk in chunks:
+                sent.append(chunk.keys)
+                mine = computations.claim(store, chunk.turn.request, chunk.keys)
+                computations.close(store, [(name, "kept", "{}") for name in mine])
+                feeding.note(worker.ChunkEnd(chunk.keys))
+    sizes = [len(keys) for keys in sent]
+    assert sizes[:2] == [50, 37] and sizes[-1] == 1 and sizes == sorted(sizes, reverse=True)
+    assert sorted(name for keys in sent for name in keys) == sorted(key(one, "full") for one in asked)

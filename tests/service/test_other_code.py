@@ -21,7 +21,7 @@ from engine.store import owner as ownership
 from engine.store.database import opened
 from engine.store.trainings import StoreShelf, Training
 from tests import ROOT
-from tests.service_fakes import COMPUTE, OWNER, ask, chunk, kept_result, scenario, scenarios, until
+from tests.service_fakes import COMPUTE, OWNER, ask, chunk, computing_here, kept_result, scenario, scenarios, until
 
 HANDOVER_SECONDS = 5.0
 SEEDS = [1, 2, 3]
@@ -62,7 +62,7 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
         until(lambda: store.exists() and ownership.is_owned(store))
         until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
         request = requests.submit(store, points, "estimate")
-        until(lambda: service.ensure_service(store, 1, 1.0) or status.has_ended(store, request), 60.0)  # as a page waits
+        until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).ended, 60.0)  # as a page waits
         right = [estimate(point).results for point in points]
         assert [result and result.results for _, result in kept.outcomes(store, points, "estimate")] == right
         theirs.wait(HANDOVER_SECONDS)
@@ -91,7 +91,8 @@ def test_a_service_of_other_code_abandons_its_own_long_points_at_once_and_they_c
 
 @pytest.fixture
 def ours_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From now on this process is of other code; what it returns makes it of its own again."""
+    """From now on this process, which is its own worker, is of other code; what it returns makes it of its own again."""
+    computing_here(monkeypatch)
     code = version.CODE
     monkeypatch.setattr(version, "CODE", "other")
     return lambda: monkeypatch.setattr(version, "CODE", code)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import BadInput
+from engine.errors import BadInput, CannotRun
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import key
 from engine.service import service
@@ -189,18 +189,40 @@ def test_a_service_is_started_once_in_the_background_and_leaves_when_idle(store:
     assert Path(f"{store}.log").read_text() == ""
 
 
-def test_a_service_that_cannot_start_is_told_with_its_last_words_and_not_started_at_each_look(store, monkeypatch, tmp_path):
+def test_a_service_that_cannot_start_is_told_without_the_words_of_others_and_not_started_at_each_look(
+    store, monkeypatch, tmp_path
+):
     broken, starts = tmp_path / "broken", tmp_path / "starts"
-    broken.write_text(f"#!/bin/sh\necho once >> {starts}\necho 'ImportError: no numba.' >&2\n")
+    broken.write_text(f"#!/bin/sh\necho once >> {starts}\necho 'Click here: https://hostile.example.' >&2\n")
     broken.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(broken))
     assert service.ensure_service(store) == ""
     until(lambda: Path(f"{store}.log").read_text())
-    assert "computes ended: ImportError: no numba. It is started again" in service.ensure_service(store)
+    assert service.ensure_service(store) == f"The service that computes ended without a word; {store}.log may say why."
     assert starts.read_text() == "once\n"
     os.utime(f"{store}.log", (0, 0))
     assert service.ensure_service(store) == ""
     until(lambda: starts.read_text() == "once\nonce\n")
+
+
+def test_what_a_page_tells_of_a_service_that_ended_is_its_own_sentence_as_plain_text(store: Path, monkeypatch) -> None:
+    said = "No worker\x1b[31m could be\u202e started:\n" + "x<script>" * 99
+
+    def fail(*_: object) -> None:
+        os.write(2, b"a traceback, or a worker's text\n")
+        raise CannotRun(said)
+
+    monkeypatch.setattr(service, "_serve", fail)
+    requests.submit(store, [scenario(1)], "full")
+    with pytest.raises(CannotRun):
+        serve(store)
+    Path(f"{store}.log").write_text("ValueError: what a worker wrote last\n")
+    told = service.ensure_service(store)
+    assert told.startswith("The service that computes ended: No worker [31m could be started: x<script>x")
+    assert told.endswith(". It is started again every few seconds.") and len(told) <= 300 and told.isprintable()
+    os.utime(f"{store}.log", (0, 0))
+    monkeypatch.setattr(service, "_start_apart", lambda command, log: None)
+    assert service.ensure_service(store) == service.ensure_service(store) == "", "another was started, and has not said anything"
 
 
 def test_an_empty_request_and_an_unknown_number_are_refused(store: Path) -> None:

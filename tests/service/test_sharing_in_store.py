@@ -111,7 +111,7 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher
 def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
     with opened(store) as connection:
         kept.keep(connection, [(chunk.points[0].key, "{}")])
-    feed.note(ChunkEnd(chunk.keys, 1, 0.1))
+    feed.note(ChunkEnd(chunk.keys))
 
 
 def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(

@@ -6,10 +6,8 @@ Viewer, owner and worker run in this process here, so that each of their writes 
 import errno
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any
 
 import pytest
@@ -17,12 +15,10 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.keys import key
 from engine.service import history, service
-from engine.service.pool import LocalPool
-from engine.service.worker import Chunk, ChunkEnd, compute_chunk
 from engine.store import kept, quota, requests, status
 from engine.store.database import opened
 from engine.store.owner import AlreadyOwned
-from tests.service_fakes import COMPUTE, scenarios
+from tests.service_fakes import COMPUTE, computing_here, scenarios
 from tests.store.disk import Disk, sqlite, watched
 
 pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
@@ -35,14 +31,7 @@ KINDS = (errno.ENOSPC, errno.EIO)
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of the service are this very process: a chunk is computed when it is sent."""
-
-    def send(self: LocalPool, store: Connection, chunk: Chunk, beside: bool) -> None:
-        done: Future[ChunkEnd] = Future()
-        done.set_result(compute_chunk(chunk))
-        self.answers.put(done)
-
-    monkeypatch.setattr(LocalPool, "send", send)
-    monkeypatch.setattr(service.Dispatcher, "next_here", lambda _: None)  # the pool's way is the longer one
+    computing_here(monkeypatch)
 
 
 def life(path: Path, disk: Disk) -> list[str]:
