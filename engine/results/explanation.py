@@ -6,11 +6,11 @@ from operator import attrgetter
 
 import numpy as np
 
-from ..core.arrays import Row
 from ..errors import CannotRun
 from ..faults.fault import strikes
 from ..hardware.devices.pmem import told_modules
 from ..run.run import Run
+from ..run.training_curve import TrainingOutcome
 from ..scenario.scenario import KNOBS, Scenario
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
@@ -29,11 +29,12 @@ LATEST, MOST_STRIKES = 1.05, 1000  # an estimate may be short by 5 %
 MOST_REPAIRS = 20_000  # of all nodes that are struck, each of them drawn
 
 
-def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
+def run_result(asked: Scenario, run: Run, report: Report, learned: TrainingOutcome, notes: tuple[str, ...]) -> Result:
     """Return the result of a full run of the scenario as it was asked for."""
     told = (*notes, *warnings(asked, report.machine, report.batches, report.elapsed, run.completed))
     (found,) = report_results([asked], report, run.outcome, [told], [run.planned])
-    return replace(found, ran=run.completed, training=tables.thinned(list(curve)), events=tables.event_rows(run))
+    curve = tables.thinned(list(learned.rows))
+    return replace(found, ran=run.completed, training=curve, events=tables.event_rows(run), arithmetic=learned.arithmetic)
 
 
 def report_results(

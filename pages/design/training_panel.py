@@ -80,7 +80,7 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
 
 def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
-    for warning in result.warnings:
+    for warning in result.notes:
         st.caption(f"Note: {plain(warning)}")
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:
