@@ -6,8 +6,9 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..core.memo import remembered
 from ..errors import CannotRun
-from ..faults.fault import strikes
+from ..faults.fault import Strike, strikes
 from ..hardware.devices.pmem import told_modules
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
@@ -108,18 +109,29 @@ def too_late(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     if not any(LISTED(asked)):
         return ()
     end = LATEST * elapsed
-    repairs = 0
-    for count, strike in enumerate(strikes(asked)):
-        repairs += strike.nodes
+    for strike in _first_strikes(asked):
+        if strike is None:
+            return ()
         if strike.at >= end:
             break
-        if count == MOST_STRIKES or repairs > MOST_REPAIRS:
-            return ()
         end += (2 * (strike.detect + strike.repair + asked.faults.restart_seconds) + elapsed) * strike.kind.stops
     late = {path: [at for at in listed if at >= end] for path, listed in zip(AT, LISTED(asked), strict=True)}
     told = f"cannot strike, since the run ends before, after about {elapsed:.3g} s without faults"
     remedy = "choose an earlier instant, or more batches."
     return tuple(f"{KNOBS[path].label} {min(some):g} s {told}; {remedy}" for path, some in late.items() if some)
+
+
+@remembered(most=64)
+def _first_strikes(asked: Scenario) -> tuple[Strike | None, ...]:
+    """Return the first strikes of a scenario, the same for all estimates that differ in no fault; None ends too many."""
+    found: list[Strike | None] = []
+    repairs = 0
+    for strike in strikes(asked):
+        repairs += strike.nodes
+        if len(found) == MOST_STRIKES or repairs > MOST_REPAIRS:
+            return (*found, None)
+        found.append(strike)
+    return tuple(found)
 
 
 def passes(asked: Scenario) -> tuple[str, ...]:
