@@ -1,7 +1,7 @@
-"""Is whatever stands in a store's place a sentence with its remedy, for everyone who opens, serves or salvages it?"""
+"""Is whatever stands in a store's place a sentence with its remedy, for everyone who opens, serves or restores it?"""
 
 import os
-from collections.abc import Callable
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,9 +10,9 @@ from engine.__main__ import main
 from engine.errors import BadFile
 from engine.service import service
 from engine.store import quota, status
+from engine.store.backups import restore
 from engine.store.database import opened
 from engine.store.owner import AlreadyOwned, owning
-from engine.store.salvage import salvage
 from tests.service_fakes import ask
 
 
@@ -20,12 +20,14 @@ def loop(path: Path) -> None:
     path.symlink_to(path)
 
 
-def version(number: int) -> Callable[[Path], None]:
-    return lambda path: ask(path, f"PRAGMA user_version = {number}") and None
+def negative(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA user_version = -3")
+    other.close()
 
 
-KINDS = {"folder": Path.mkdir, "pipe": os.mkfifo, "loop": loop, "version": version(-3)}
-REMEDY = r"(choose another with --store FILE|name a file, free some space, and try again)\.$"
+KINDS = {"folder": Path.mkdir, "pipe": os.mkfifo, "loop": loop, "version": negative}
+REMEDY = r"(choose another with --store FILE|update Emberpool, or choose another store with --store FILE)\.$"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -34,24 +36,24 @@ def test_what_is_no_store_is_a_sentence(kind: str, path: Path) -> None:
     for use in (
         lambda: status.status(path, 1),
         lambda: service.serve(path, 1, 0.0),
-        lambda: salvage(path) or status.status(path, 1),
+        lambda: restore(path),
     ):
         with pytest.raises(BadFile, match=REMEDY) as said:
             use()
         assert "full or failing" not in str(said.value)
-    assert main(["serve", "--salvage", "--idle-exit", "0", "--store", str(path)]) == 2
+    assert main(["serve", "--restore", "--idle-exit", "0", "--store", str(path)]) == 2
 
 
-def test_a_salvage_by_a_link_s_name_meets_the_owner(path: Path) -> None:
+def test_restoring_by_a_link_s_name_meets_the_owner(path: Path) -> None:
     link = path.with_name("link.sqlite")
     with opened(path):
         link.symlink_to(path)
     with owning(path), pytest.raises(AlreadyOwned):
-        salvage(link)
+        restore(link)
 
 
-def test_a_damaged_quota_is_the_usual_one(path: Path) -> None:
+def test_a_damaged_quota_drops_nothing(path: Path) -> None:
     quota.limit(path, 1.0)
-    ask(path, "UPDATE settings SET value = 'lots'")
-    assert quota.usage(path).quota == int(quota.DEFAULT_GiB * quota.GiB)
-    service.serve(path, 1, 0.0)
+    ask(path, "UPDATE settings SET value = '1' WHERE name = ?", quota.SETTING)
+    with pytest.raises(BadFile, match=r"is damaged .*python -m engine serve --restore --store"):
+        service.serve(path, 1, 0.0)
