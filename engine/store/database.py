@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
@@ -46,7 +47,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
             yield store
         if seen or _SEEN.get(path) != before:  # what has changed since has not been damaged, but written
             _note(path)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's words quote what is damaged
         raise _bad_file(path, error) from error
     except OSError as error:
         raise BadFile(f"{path} cannot be used as a store: {error.strerror}; choose another with --store FILE.") from error
@@ -114,6 +115,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def prepare(store: sqlite3.Connection) -> None:
     """Give a connection what the store's tables ask for."""
+    store.text_factory = partial(str, encoding="utf-8", errors="replace")  # what is no text is told by its checksum
     store.create_function("crc", -1, crc, deterministic=True)
     if not store.execute("PRAGMA page_count").fetchone()[0]:  # of a file that has pages it would only write its first one
         store.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -167,7 +169,7 @@ def _remedy(path: Path) -> str:
     return f"python -m engine serve --restore --store {path}"
 
 
-def _bad_file(path: Path, error: sqlite3.Error) -> BadFile:
+def _bad_file(path: Path, error: Exception) -> BadFile:
     """Return an error of SQLite's as a sentence; what is neither the disk's, nor another program's, nor in use is damage."""
     text = str(error)
     if "full" in text or "disk I/O" in text:

@@ -25,7 +25,7 @@ def check(store: sqlite3.Connection) -> None:
     try:
         store.execute("DELETE FROM progress WHERE false")  # refused where damage says that the file must not be written
         if (found := store.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
-            raise sqlite3.DatabaseError(f"{DAMAGED}: {' '.join(found.split())}")
+            raise sqlite3.DatabaseError(f"{DAMAGED}: {found.rpartition('***')[2].strip()[:100]}")
         for what, query in UNSOUND.items():
             _refuse(store, what, query)
     finally:
