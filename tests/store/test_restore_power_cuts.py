@@ -16,9 +16,8 @@ from engine.store.owner import owning
 from tests.service_fakes import ask, scenarios
 from tests.store import power_cuts, store_work
 from tests.store.disk import RENAME, Op, names_watched, sqlite, watched
-from tests.store.test_restore import garbled, save
 from tests.store.test_store_power_cuts import folder as folder
-from tests.store.test_store_quota import finish
+from tests.store.test_store_quota import finish, garbled, save
 
 NAME = "store.sqlite"
 OLDER, NEWER = range(10), range(10, 20)
