@@ -14,9 +14,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from ..errors import BadFile
+from ..run import forecast
 from ..scenario.keys import How, texts
 from ..scenario.scenario import Scenario
-from ..store import forecast
 from ..store.trainings import load
 from . import computations
 from .queue import OpenPoint, Turn, open_points, suspects, turns

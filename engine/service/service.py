@@ -16,9 +16,10 @@ from typing import IO
 from joblib import cpu_count
 
 from .. import version
-from ..store.database import opened, real
+from ..store.backups import Care
+from ..store.database import look, opened
+from ..store.files import make_own, real
 from ..store.owner import await_workers, is_owned, named_owner, owning
-from ..store.quota import Room
 from ..store.requests import tend
 from . import computations, queue
 from .dask_pool import Cluster
@@ -49,19 +50,24 @@ def serve(
     path = real(path)
     with owning(path), opened(path) as store:
         await_workers(path, EXIT_SECONDS)
+        look(path, store)
         computations.bury(store, "abandoned")
         queue.take_over(store)
+        care = Care(path, store)
         pool = Cluster(cluster) if cluster else LocalPool(path, n_jobs or cpu_count())
         try:
-            _serve(store, Dispatcher(store, path, compute), pool, idle_exit_seconds, until)
+            _serve(store, Dispatcher(store, path, compute), pool, care, idle_exit_seconds, until)
         finally:
             pool.close()
             computations.bury(store, "abandoned")
+        care.tend(leaving=True)
 
 
-def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_exit_seconds: float, until: Condition) -> None:
+def _serve(
+    store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, care: Care, idle_exit_seconds: float, until: Condition
+) -> None:
     """Send what is due, wait for an answer, and so on; a few estimates are computed here while nothing else runs."""
-    idle_since, next_look, room, busy = time.monotonic(), 0.0, Room(), False
+    idle_since, next_look, busy = time.monotonic(), 0.0, False
     while True:
         if time.monotonic() >= next_look:
             if (until and until()) or queue.serves_others(store):
@@ -69,7 +75,7 @@ def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_
             pool.tend(store)
             next_look = time.monotonic() + POLL_SECONDS
         tend(store)
-        room.tend(store)
+        care.tend()
         if not busy and (chunk := feed.next_here()):
             feed.note(compute_chunk(chunk))
             idle_since = time.monotonic()
@@ -106,6 +112,7 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     command = [sys.executable, "-m", "engine", "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
     command += ["--jobs", str(n_jobs)] if n_jobs else []
     try:
+        make_own(log_file)
         with log_file.open("wb") as log:
             _start_apart(command, log)
     except (OSError, subprocess.SubprocessError) as error:

@@ -7,9 +7,9 @@ import streamlit as st
 
 from engine.core.arrays import Row
 from engine.results.result import Result
+from engine.run import forecast
 from engine.run.shared_training import functional_class
 from engine.scenario.scenario import Scenario
-from engine.store import forecast
 from engine.store.status import Status
 from engine.validation.chance import error_bar
 from pages.common import charts, downloads, estimates, runs, tables

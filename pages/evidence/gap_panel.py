@@ -3,9 +3,9 @@
 import pandas as pd
 import streamlit as st
 
+from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from engine.store import forecast
 from engine.validation import validate
 from engine.validation.validate import Gap
 from pages.common import downloads

@@ -8,8 +8,8 @@ from time import monotonic
 import streamlit as st
 
 from engine import version
+from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
-from engine.store import forecast
 from engine.validation import validate
 from engine.validation.claims import claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict

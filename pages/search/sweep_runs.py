@@ -18,10 +18,11 @@ from engine import version
 from engine.errors import EmberpoolError
 from engine.estimates import results
 from engine.results.explanation import unscheduled_result
+from engine.run import forecast
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
 from engine.schedule.evaluate import RUNS, NotScheduled
-from engine.store import columns, forecast, kept, requests
+from engine.store import columns, kept, requests
 from engine.store.columns import Columns
 from engine.store.database import opened, transaction
 from engine.store.status import Status

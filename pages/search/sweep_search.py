@@ -11,8 +11,8 @@ from engine.analysis.objective import Constraint, Objective, objective
 from engine.analysis.search import search
 from engine.errors import EmberpoolError
 from engine.results.result import Result
+from engine.run import forecast
 from engine.scenario.scenario import KNOBS, Scenario, values
-from engine.store import forecast
 from engine.sweep import links
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep

@@ -10,9 +10,9 @@ from engine.core.arrays import Row
 from engine.errors import BadKnob
 from engine.faults.fault import strikes_of
 from engine.results.result import Result
+from engine.run import forecast
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
-from engine.store import forecast
 from engine.store.status import Status
 from pages.common import charts, downloads, estimates, runs, session, tables
 from pages.common.numbers import duration
