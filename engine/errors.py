@@ -16,17 +16,20 @@ import re
 from difflib import get_close_matches
 
 LONG_WORD = re.compile(r"\S{161,}")
+SENTENCE, WITH_PATHS = 300, 2000  # characters; a sentence begins with what is wrong, and ends with the remedy
 
 
 class EmberpoolError(Exception):
-    """Root of the tree; pages and the command line catch exactly this. An endless word in its message is cut in the middle."""
+    """Root of the tree; pages and the command line catch exactly this. An endless message, or word in it, lacks its middle."""
+
+    most = SENTENCE
 
     def __init__(self, *said: object) -> None:
-        super().__init__(*(LONG_WORD.sub(_cut, one) if isinstance(one, str) else one for one in said))
+        super().__init__(*(self._short(one) if isinstance(one, str) else one for one in said))
 
-
-def _cut(word: re.Match[str]) -> str:
-    return f"{word[0][:60]}…{word[0][-60:]}"
+    def _short(self, sentence: str) -> str:
+        cut, half = LONG_WORD.sub(lambda word: f"{word[0][:60]}…{word[0][-60:]}", sentence), self.most // 2 - 3
+        return cut if len(cut) <= self.most else f"{cut[:half]} ... {cut[-half:]}"
 
 
 class BadInput(EmberpoolError):
@@ -42,7 +45,9 @@ class BadLink(BadInput):
 
 
 class BadFile(BadInput):
-    """A file cannot be read; the message carries its name and, where there is one, the line."""
+    """A file cannot be read; the message carries its name and, where there is one, the line, or a command with both."""
+
+    most = WITH_PATHS
 
 
 class CannotRun(EmberpoolError):

@@ -68,4 +68,4 @@ def _simulate(
     traffic = counted_traffic(settled, scenario.system, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf)  # tasks on a timeline, cut by faults
     told = tuple(filter(None, (learned.note, note)))
-    return run_result(scenario, run, report(run, traffic, learned.scores), learned.rows, told)
+    return run_result(scenario, run, report(run, traffic, learned.scores), learned, told)

@@ -7,6 +7,7 @@ from engine.insight.data_profile import BATCH_SIZES
 from pages.common import address, downloads, frame, session
 from pages.common.plain import plain
 from pages.data import cache_size, data_file, workload_charts, workload_tables
+from pages.design import later
 
 COUNT, COUNTED, MANY = "count", "counted: ", "lookups to count"
 SIZE, MISSES = "Cache size [GB]", "Lookups that miss [%]"
@@ -24,7 +25,11 @@ share = scenario.policy.cache_load_factor
 most = st.session_state.get(MANY) or workload_tables.MOST_LOOKUPS
 try:
     with st.spinner("Working it out; the very first time takes some seconds more"):
-        found = workload_tables.counted(given, most) if file else workload_tables.expected(given)
+        if file:
+            found = later.found(workload_tables.counted, given, most, str(data_file.path_for(given)))
+        else:
+            find = workload_tables.expected
+            found = later.found(find, given) if workload_tables.many(given) else find(given)
 except EmberpoolError as error:
     st.error(plain(str(error)))
     st.stop()
@@ -36,7 +41,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     st.caption(f"of {found.rows * found.row_bytes / 1e9:.4g} GB of tables", width="content")
     if served := data_file.served():
         st.button(
-            "Expect of the generator" if file else f"Count {served.path.name}",
+            "Expect of the generator" if file else f"Count {plain(served.path.name)}",
             on_click=session.put_data,
             args=("" if file else served.digest,),
         )
@@ -48,7 +53,7 @@ if counting:
 more = {}
 if counting and not file:
     with st.spinner("Drawing and counting"):
-        more = {COUNTED: workload_tables.counted(given, most)}
+        more = {COUNTED: later.found(workload_tables.counted, given, most)}
     st.caption(plain(workload_tables.whence(more[COUNTED], file)))
 misses = workload_tables.hits(found, share, more)
 st.markdown(f"**{plain(workload_tables.on_sizes(found))}** A cache per table gives each table the same share of its rows")

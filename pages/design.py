@@ -35,7 +35,7 @@ with answer:
     bars.draw(scenario, against, beside, ranges)
     if result.ran:
         fault_axis.draw(scenario, result)
-for warning in result.warnings:
+for warning in result.notes:
     st.caption(f"Note: {plain(warning)}")
 constants_panel.note(scenario)
 details.draw(scenario, result, base)

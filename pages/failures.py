@@ -5,6 +5,7 @@ import streamlit as st
 from engine.errors import EmberpoolError
 from pages.common import address, downloads, estimates, frame, session
 from pages.common.plain import plain
+from pages.design import later
 from pages.failures import campaigns, close_up_panel, crash_viewer, effects_panel, fault_charts, fault_settings, fault_tables
 
 frame.guard()
@@ -14,7 +15,7 @@ scenario = campaigns.supposed(asked)
 try:
     refused = campaigns.too_many(scenario)
     with st.spinner("Training for weeks, once with every protection"):
-        found = None if refused else campaigns.of(scenario)
+        found = None if refused else later.found(campaigns.of, scenario)
 except EmberpoolError as error:
     refused, found = str(error), None
 if found is None or not any(one.runs for one in found.protected):
@@ -51,7 +52,7 @@ with st.expander("Every protection in numbers"):
 
 st.subheader("How often should it be checkpointed?", anchor=False)
 name = campaigns.curved(scenario)
-curve = campaigns.curve(scenario, name)
+curve = later.found(campaigns.curve, scenario, name)
 if isinstance(curve, str):
     st.info(plain(curve))
 else:

@@ -11,6 +11,7 @@ from engine.sweep.questions import Questions
 from pages.common import address, estimates, frame, runs, session
 from pages.common.numbers import duration
 from pages.common.plain import plain
+from pages.design import later
 from pages.search import axes_panel, pinned, sweep_filters, sweep_panel, sweep_runs
 from pages.search.figures import sweep_views
 
@@ -47,7 +48,11 @@ if not good:
 def start() -> None:
     """Ask for what is missing of the sweep, and fold away what is swept."""
     st.session_state[axes_panel.OPEN] = False
-    runs.start(sweep, how, f"{axes_panel.summary(sweep)}, preset {session.base()}", link)
+    title = f"{axes_panel.summary(sweep)}, preset {session.base()}"
+    if len(sweep) > sweep_runs.MANY:
+        runs.start(sweep, how, title, link, later.watched)
+    else:
+        runs.start(sweep, how, title, link)
 
 
 def base() -> Result | None:

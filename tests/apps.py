@@ -45,14 +45,16 @@ class Unhurried:
 
 
 ANSWERS = later._ONE = Unhurried()  # type: ignore[assignment]
-ELSEWHERE = later.elsewhere
-later.elsewhere = lambda find, *given: find(*given)  # a process of its own for each process of tests would cost seconds
+ELSEWHERE, WATCHED = later.elsewhere, later.watched
+later.elsewhere = later.watched = lambda find, *given: find(*given)  # processes for each process of tests would cost seconds
 
 
-def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None) -> AppTest:
-    """Return a page after its first run on these parameters of a link."""
+def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:
+    """Return a page after its first run on these parameters of a link, with some state of its session."""
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.query_params.update(query or {})
+    for key, value in state.items():
+        app.session_state[key] = value
     if page in frame.OPENED:  # an old page that is a section of a new one
         app.session_state[frame.OPENED[page]] = True
     place = frame.MOVED.get(page, page)

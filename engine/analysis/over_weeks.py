@@ -4,8 +4,9 @@ Each point trains for `faults.campaign_days` under `policy.protection` and the f
 `faults.seed`: points with the same faults are struck at the same instants, so that they can be compared.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from math import nan
 from typing import NamedTuple
 
 from ..campaign import fault_stream
@@ -34,6 +35,11 @@ def over_weeks(scenario: Scenario, name: str) -> float | None:
     """Return a number of the scenario's campaign; None where no fault can strike, or the protection cannot be had."""
     done = _campaign(scenario)
     return None if done is None else WEEKS[name].of(done)
+
+
+def all_over_weeks(scenarios: Iterable[Scenario]) -> tuple[tuple[float, ...], ...]:
+    """Return all numbers of each scenario's campaign, NaN for None."""
+    return tuple(tuple(nan if (one := over_weeks(s, name)) is None else one for name in WEEKS) for s in scenarios)
 
 
 @lru_cache(maxsize=16)

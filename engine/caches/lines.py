@@ -5,7 +5,6 @@ a line's neighbours are any rows. So the chance that none of a line's rows is us
 power of the rows in a line. All rows that a batch looks up are updated by its end: a line that goes is always a changed one.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from ..systems.traffic import row_bytes
 from ..workload.accesses import lookups
 from ..workload.batch import offsets
 from ..workload.expected import HALVINGS, gap_rate, unused
-from ..workload.popularity import Popularity, popularities
+from ..workload.popularity import Popularity, alike, popularities
 from ..workload.source import Source
 from ..workload.spectrum import spectrum
 from .inclusive_lru import no_rows, serve
@@ -94,14 +93,14 @@ def _first_used(ids: Ints, line: Ints, fresh: Ints) -> tuple[Ints, Ints]:
 
 def _used(s: Scenario, rows: int) -> Callable[[float], float]:
     """Return what tells how many lines are expected to be used during so many lookups over all tables."""
-    pooling = per_table(s.model, "pooling")
-    alike = Counter(zip(popularities(s), pooling, strict=True))
+    every, total = alike(s), sum(per_table(s.model, "pooling"))
+    kinds = [*zip(every.laws, every.pooling, every.tables.tolist(), strict=True)]
 
     def of_tables_like(law: Popularity, share: float, time: float) -> float:
         each = _rows_in_line(law, rows)
-        return -law.rows / each * float(np.expm1(each * _log_unused(s, law, share / sum(pooling), time)))
+        return -law.rows / each * float(np.expm1(each * _log_unused(s, law, share / total, time)))
 
-    return lambda time: sum(tables * of_tables_like(*one, time) for one, tables in alike.items())
+    return lambda time: sum(tables * of_tables_like(law, share, time) for law, share, tables in kinds)
 
 
 def _rows_in_line(law: Popularity, rows: int) -> float:

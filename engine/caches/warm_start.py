@@ -12,7 +12,6 @@ from ..workload.batch import offsets
 from ..workload.expected import gap_rate, stay, unused
 from ..workload.generator import prepare, recipe
 from ..workload.locality import law, shares_of
-from ..workload.popularity import popularities
 from ..workload.spectrum import id_space
 
 # From batch number and rows that the run uses for the first time, to the cache that each is in; the last number: in none.
@@ -21,8 +20,7 @@ Guess = Callable[[int, Ints], Ints]
 
 def stays(s: Scenario, below: Sequence[int], cached: tuple[float, ...]) -> tuple[float, ...]:
     """Return for how many lookups of some tables each of nested LRU caches of so many rows keeps one that is not used."""
-    laws, pooling = popularities(s), per_table(s.model, "pooling")
-    space = id_space(tuple(laws[t] for t in below), tuple(pooling[t] for t in below))
+    space = id_space(s, below)
     every, larger = float(space.rows.sum()), np.maximum.accumulate(cached)
     times = [float(stay(space, rows, s.data.locality)) if rows < every else np.inf for rows in larger]
     return tuple(time if rows >= 1 else 0.0 for time, rows in zip(times, cached, strict=True))

@@ -51,7 +51,7 @@ def measured(benchmark: Any) -> Row:
         return row | dict.fromkeys(MEASURED)
     ours, peer, equal = benchmark.run()
     ratio = peer / ours
-    return row | dict(zip(MEASURED, (ours, peer, ratio, equal and ratio >= benchmark.target, equal), strict=True))
+    return row | dict(zip(MEASURED, (ours, peer, ratio, bool(equal and ratio >= benchmark.target), bool(equal)), strict=True))
 
 
 def table(rows: Sequence[Row]) -> str:

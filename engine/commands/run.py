@@ -65,7 +65,7 @@ def summary(result: Result) -> str:
     lines = [result.finding or result.outcome]
     if result.finding and result.outcome and result.outcome != result.finding:
         lines.append(result.outcome)
-    lines += [f"Note: {warning}" for warning in result.warnings]
+    lines += [f"Note: {warning}" for warning in result.notes]
     shown = {name: value for name, value in result.results.items() if value is not None}
     width = max(map(len, shown), default=0)
     lines += [f"  {name:<{width}}  {value:,.6g}" for name, value in shown.items()]

@@ -5,10 +5,11 @@ import sys
 from functools import partial
 
 from ..service.service import IDLE_EXIT_SECONDS, serve
-from ..store import quota
+from ..store import backups, quota
 from ..store.quota import DEFAULT_GiB
-from ..store.salvage import salvage
 from .parser import Subparsers, add_store, amount
+
+LOST = 3
 
 
 def add(commands: Subparsers) -> None:
@@ -23,15 +24,22 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--quota-GiB", type=gibibytes, metavar="GiB", help=f"let the store use so much, now and later (at first {DEFAULT_GiB:g})"
     )
-    parser.add_argument("--salvage", action="store_true", help="first move what can be read of a damaged store into a fresh one")
+    parser.add_argument(
+        "--restore",
+        "--salvage",
+        action="store_true",
+        help="only put the newest backup in a damaged store's place; ends with 3 then",
+    )
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Serve until idle; returns the exit status."""
-    if arguments.salvage:
-        print(salvage(arguments.store) or f"{arguments.store} is sound; nothing was moved.", file=sys.stderr)
+    """Serve until idle, or restore; returns the exit status, 3 where something was lost."""
+    restored = backups.restore(arguments.store) if arguments.restore else None
     if arguments.quota_GiB is not None:
         quota.limit(arguments.store, arguments.quota_GiB)
+    if restored:
+        print(restored, file=sys.stderr)
+        return 0 if restored.sound else LOST
     serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0

@@ -14,10 +14,11 @@ from pathlib import Path
 from ..errors import BadInput, CannotRun, EmberpoolError
 from ..results import csv_table
 from ..results.result import Result
+from ..run import forecast
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario
 from ..service import history, service
-from ..store import forecast, kept, requests, status
+from ..store import kept, requests, status
 from ..store.database import DEFAULT
 from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep

@@ -2,5 +2,5 @@
 
 Reading order: `reference_run` (a small run and its oracle), `states` (what can be left, point by point), `judge` (recovery,
 and what is asked of it), `visit`, `second_crash` and `exploration` (one configuration, then all of them), `replay_line` (one
-line, one state), `bugs` (the checker checked), `timeout` (an end to what has none).
+line, one state), `bugs` (the checker checked), `far_rows` (what is too large to explore).
 """

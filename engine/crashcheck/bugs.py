@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
-from .exploration import OnProgress, explore
+from .exploration import AT_SCALE, ROUGH, OnProgress, explore, passing
 from .reference_run import Configuration, Wrap, configuration, configurations
 from .report import CrashReport
 from .visit import Effort
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
 STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
-ROUGH = Effort(60, 1, 1, 4, 0)
-LARGE = (configuration("undo-large"), configuration("redo-late-large"), configuration("undo-near-large"))
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,8 @@ def hunt(
     """Explore with the bug in place until a state shows it: where it should, then everywhere, each time further."""
     report = CrashReport()
     plain = sorted(configurations(), key=lambda one: one.name.count("-"))  # those with the fewest peculiarities first
-    elsewhere = [one for one in (*plain, *(replace(one, size="tiny") for one in plain[:4])) if one not in bug.on]
-    tries = [*product(steps, bug.on), *product(steps, elsewhere), *product([ROUGH], LARGE)]
+    elsewhere = [one for one in (*map(passing, plain), *(replace(one, size="tiny") for one in plain[:4])) if one not in bug.on]
+    tries = [*product(steps, bug.on), *product(steps[:1], elsewhere), *product([ROUGH], AT_SCALE), *product(steps[1:], elsewhere)]
     with bug.install(), suppress(KeyboardInterrupt):
         report.interrupted = True
         for number, (effort, of) in enumerate(tries):

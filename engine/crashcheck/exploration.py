@@ -13,16 +13,20 @@ from dataclasses import replace
 from random import Random
 from time import perf_counter
 
+from ..core.timeout import NoEnd, time_limit
 from ..persistence.models import domain
 from ..registry import domain_names
-from . import second_crash, states
-from .reference_run import Configuration, Wrap, configuration, configurations, reference_run
-from .report import CrashReport
+from . import far_rows, second_crash, states
+from .reference_run import FAR, PASTS, Configuration, Wrap, configuration, configurations, reference_run
+from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint
-from .timeout import NoEnd, time_limit
 from .visit import USUAL, Effort, Search, crash_points, visit
 
 OnProgress = Callable[[float, str], None]  # gets the share that is done, and what comes next
+ROUGH = Effort(24, 1, 1, 2, 0)
+SCALED = """undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
+    undo-far redo-checked-far redo-near-far undo-near-checked-far"""
+AT_SCALE = tuple(map(configuration, SCALED.split()))
 PATIENCE = 20.0  # seconds for one run of the protocol or one recovery, which take milliseconds
 
 
@@ -40,7 +44,10 @@ def explore(
     bug: str = "",
 ) -> CrashReport:
     """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`. A run that does not end has failed."""
-    reference = reference_run(configuration(of) if isinstance(of, str) else of, seed)
+    of = configuration(of) if isinstance(of, str) else of
+    if of.size == FAR:
+        return _far(of, wrap, seed, bug)
+    reference = reference_run(of, seed)
     search = Search(reference, seed, wrap, effort, bug)
     started = perf_counter()
     for model in models or safe_models():
@@ -59,6 +66,18 @@ def explore(
     return search.report
 
 
+def _far(of: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
+    """Follow far rows once; the medium keeps each write at once, so persistence models make no difference."""
+    started = perf_counter()
+    with time_limit(PATIENCE):
+        problem = far_rows.problem(of, seed, wrap)
+    report = CrashReport(1, 1, 1, seconds=perf_counter() - started, configurations={of.name})
+    if problem:
+        report.inconsistent = 1
+        report.failures.append(Inconsistency(f"v1:{of.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run", problem))
+    return report
+
+
 def _explore(search: Search, model: str) -> None:
     effort, room = search.effort, len(search.seen) + search.effort.states
     points, problem = crash_points(search.reference, model, effort.granularity, search.wrap)
@@ -68,20 +87,23 @@ def _explore(search: Search, model: str) -> None:
         return
     rng = Random(f"{search.reference.configuration.name} {model} {search.seed}")
     chosen: list[tuple[CrashPoint, Counts]] = []
+    refused: list[tuple[CrashPoint, Counts]] = []
     for point, counts in choices(points, effort.lines, rng, 4 * effort.states):
+        before = search.report.refused
         if visit(search, model, point, counts, f"{point.operation}:{point.name(counts)}"):
-            chosen.append((point, counts))
+            (chosen if search.report.refused == before else refused).append((point, counts))
         if len(search.seen) >= room or search.failed:
             search.report.cut_short.add(model)
             break
     kinds = (
-        (effort.recoveries, second_crash.crash_in_recovery),
-        (effort.resumes, second_crash.resume),
-        (effort.damages, second_crash.damage),
-        (8 * effort.damages, second_crash.lose_flag),
+        (chosen, effort.recoveries, second_crash.crash_in_recovery),
+        (refused, effort.recoveries, second_crash.crash_in_recovery),
+        (chosen, effort.resumes, second_crash.resume),
+        (chosen, effort.damages, second_crash.damage),
+        (chosen, 8 * effort.damages, second_crash.lose_flag),
     )
-    for number, further in kinds:
-        for point, counts in second_crash.spread(chosen, number, rng):
+    for left, number, further in kinds:
+        for point, counts in second_crash.spread(left, number, rng):
             if not search.failed:
                 further(search, model, point, counts)
 
@@ -101,6 +123,13 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, most: int)
         yield from ((point, states.random_prefixes(point.sizes, rng)) for point in rng.choices(busy, k=most))
 
 
+def passing(of: Configuration) -> Configuration:
+    """Return the configuration whose batch numbers pass what a counter holds; alike ones take turns with its bits."""
+    alike = [one for one in configurations() if one.log == of.log]
+    number = alike.index(of)
+    return replace(of, past=PASTS[(number + number // len(PASTS)) % len(PASTS)])  # no width meets one peculiarity alone
+
+
 def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
     """Return how far tiny and small runs go, so that all `pairs` of configuration and model visit some `states` images."""
     each = max(states // pairs // 4, 4)
@@ -110,15 +139,16 @@ def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
 def check(
     states: int, models: tuple[str, ...] | None = None, seed: int = 0, on_progress: OnProgress = lambda share, what: None
 ) -> CrashReport:
-    """Explore all configurations; an interrupt ends it with what has been found so far."""
+    """Explore all configurations, small and at scale; an interrupt ends it with what has been found so far."""
     every, chosen = configurations(), models or safe_models()
     tiny, small = efforts(states, len(every) * len(chosen))
+    usual = (pair for of in every for pair in ((replace(of, size="tiny"), tiny), (passing(of), small)))
+    tries = (*usual, *((of, ROUGH) for of in AT_SCALE))
     report = CrashReport()
     try:
-        for done, of in enumerate(every):
-            on_progress(done / len(every), f"{report.unique_states} states, {of.name}")
-            report.add(explore(replace(of, size="tiny"), None, chosen, tiny, seed))
-            report.add(explore(of, None, chosen, small, seed))
+        for done, (of, effort) in enumerate(tries):
+            on_progress(done / len(tries), f"{report.unique_states} states, {of.name}")
+            report.add(explore(of, None, chosen[:1] if of in AT_SCALE else chosen, effort, seed))
     except KeyboardInterrupt:
         report.interrupted = True
     return report

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.timeout import BREAKS, MOST_OPERATIONS, OperationLimit, restart_clock
 from ..errors import CannotRun
 from ..persistence import protocol, records
 from ..persistence.crash_media import CrashMedia, Power
 from ..persistence.layout import DATA
 from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
 from ..persistence.recovery import Recovered, Scan, recover
-from .reference_run import BATCH_SIZE, SEED, Journal, ReferenceRun, Wrap, attach, train
-from .timeout import BREAKS, OperationLimit, restart_clock
+from .reference_run import BATCH_SIZE, SEED, Configuration, Journal, ReferenceRun, Wrap, attach, train
 
 Places = tuple[int, ...]
 LOGS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.RecordKind.MLP)
@@ -43,28 +43,32 @@ def judge(
     if not lossy and (problem := two_live_logs(reference, image)):
         return CrashVerdict(None, f"I7: {problem}")
     try:
-        found = recover(attach_limited(reference, media, wrap), reference.layout, reference.log, reference.bound)
+        found = recover(attach_limited(reference.configuration, media, wrap), reference.layout, reference.log, reference.bound)
     except CannotRun as refusal:
         return CrashVerdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
         return CrashVerdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
+    batch = found.embedding_batch - reference.configuration.first
     if announced and not found.dirty:
-        return CrashVerdict(found.embedding_batch, "I5: a dirty shutdown was not reported")
+        return CrashVerdict(batch, "I5: a dirty shutdown was not reported")
+    if found.dirty and not announced and not lossy:
+        return CrashVerdict(batch, "I5: a shutdown that lost nothing was reported as dirty")
     if found.damaged and not lossy:
-        return CrashVerdict(found.embedding_batch, "I5: a flag under way was reported as damage")
-    return CrashVerdict(found.embedding_batch, mismatch(reference, found, 0 if lossy else acknowledged))
+        return CrashVerdict(batch, "I5: a flag under way was reported as damage")
+    return CrashVerdict(batch, mismatch(reference, found, 0 if lossy else acknowledged))
 
 
-def attach_limited(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
+def attach_limited(of: Configuration, media: Media, wrap: Wrap | None, most: int = MOST_OPERATIONS) -> Media:
     """Attach the medium; a wrapper that never ends is ended."""
     restart_clock()
-    limited: Any = OperationLimit(media) if wrap else media
-    return attach(reference, limited, wrap)
+    limited: Any = OperationLimit(media, most) if wrap else media
+    return attach(of, limited, wrap)
 
 
 def mismatch(reference: ReferenceRun, found: Recovered, acknowledged: int) -> str:
     """Return a sentence if the recovered state is not that of the batches it claims (I2, I4)."""
-    b, m = found.embedding_batch, found.mlp_batch
+    first = reference.configuration.first
+    b, m = found.embedding_batch - first, found.mlp_batch - first
     tables, mlps = reference.images
     if not acknowledged <= b <= reference.batches:
         return f"I2: recovered to batch {b}, though {acknowledged} was acknowledged"
@@ -74,7 +78,7 @@ def mismatch(reference: ReferenceRun, found: Recovered, acknowledged: int) -> st
         return f"I2: embeddings are not those of batch {b}"
     if found.mlp.tobytes() != mlps[m]:
         return f"I4: the MLP is not that of batch {m}"
-    if (found.reader_position, found.seed) != (b * BATCH_SIZE, SEED):
+    if (found.reader_position, found.seed) != (reference.reader(b), SEED):
         return f"I2: reader or random state are not those of batch {b}"
     return ""
 
@@ -94,13 +98,14 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
     """Recover, train to the end from where the reader stands, lose power, recover: as if nothing had happened (I3)."""
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
-        seen = attach_limited(reference, media, wrap)
+        seen = attach_limited(reference.configuration, media, wrap)
         found = recover(seen, reference.layout, reference.log, reference.bound)
+        batch = found.embedding_batch - reference.configuration.first
         if problem := mismatch(reference, found, acknowledged):
-            return CrashVerdict(found.embedding_batch, problem)
-        train(reference, seen, found.reader_position // BATCH_SIZE, journal)
+            return CrashVerdict(batch, problem)
+        train(reference, seen, found.reader_position // BATCH_SIZE - reference.configuration.first, journal)
         if protocol.read_table(media, reference.layout).tobytes() != reference.images[0][-1]:
-            return CrashVerdict(found.embedding_batch, "I3: the resumed run ends with other embeddings than the fault-free one")
+            return CrashVerdict(batch, "I3: the resumed run ends with other embeddings than the fault-free one")
     except BREAKS as error:
         return CrashVerdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
     again = judge(reference, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
@@ -134,10 +139,13 @@ def judge_damaged(
         media.poison(address)
     scan: Scan = "always" if flips else "dirty"
     try:
-        found = recover(attach_limited(reference, media, wrap), reference.layout, reference.log, reference.bound, scan)
+        seen = attach_limited(reference.configuration, media, wrap)
+        found = recover(seen, reference.layout, reference.log, reference.bound, scan)
     except CannotRun:
         return CrashVerdict(None, "", True)
     except BREAKS as error:
         return CrashVerdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
     problem = mismatch(reference, found, 0 if found.damaged or found.dirty else acknowledged)
-    return CrashVerdict(found.embedding_batch, problem and f"I5: a damage passed in silence: {problem}")
+    return CrashVerdict(
+        found.embedding_batch - reference.configuration.first, problem and f"I5: a damage passed in silence: {problem}"
+    )

@@ -12,12 +12,12 @@ from ..errors import BadInput, nearest
 from ..persistence import checksums, protocol
 from ..persistence.layout import MediumLayout
 from ..persistence.logs import LOGS
-from ..persistence.media import Media, NearData, octets
+from ..persistence.media import HEALTH, Media, NearData, octets, put
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import Pending, Stamp
 from ..persistence.replay import BatchChange
 
-SEED = (7, 11)
+SEED = (2**61 + 7, 2**33 + 11)  # words that no narrower counter holds
 BATCH_SIZE = 128
 FLOAT32 = 4
 Wrap = Callable[[Media], Media]
@@ -25,20 +25,25 @@ Wrap = Callable[[Media], Media]
 
 @dataclass(frozen=True)
 class Size:
-    """Rows of the table, elements of a row, bytes of the MLP, batches, and rows that a batch touches."""
+    """Rows of the table, elements of a row, bytes of the MLP, batches, and rows that a batch touches, of the last `reach`."""
 
     num_rows: int
     dim: int
     mlp_bytes: int
     batches: int
     touched: int
+    reach: int = 0
 
 
 SIZES = {
     "tiny": Size(3, 3, 16, 3, 2),
     "small": Size(8, 9, 88, 5, 4),
-    "large": Size(2048, 16, 4096, 8, 200),
+    "large": Size(2048, 16, 4096, 8, 300),
+    "wide": Size(3, 16_500, 70_000, 3, 2),  # a row, a record and the MLP of more than 64 KiB
+    "many": Size(2**16 + 90, 1, 16, 3, 300, 400),  # row numbers on both sides of 2^16
 }
+FAR = "far"  # row numbers and addresses beyond 2^32: followed without the table, and not state by state
+PASTS = (8, 16, 32, 53)  # bits; the last is as far as a double counts
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ class Configuration:
     """What is logged and how: one variant of the protocol on one small model.
 
     `relaxed` MLP logs take two batches, `near_data` logic does all writes, with `late_home` the home rows of a batch are
-    written after the commit of the next one; `adagrad` adds optimizer state, `checked` a checksum to every row.
+    written after the commit of the next one; `adagrad` adds optimizer state, `checked` a checksum to every row. Batches are
+    numbered from 2^`past` - 2 on, so that the run passes what a counter of so many bits holds; from 0 without.
     """
 
     log: LogName = "undo"
@@ -56,12 +62,19 @@ class Configuration:
     adagrad: bool = False
     checked: bool = False
     size: str = "small"
+    past: int = 0
 
     @property
     def name(self) -> str:
         """The configuration as commands and replay lines write it, such as undo-relaxed-near."""
         parts = [word for name, word in WORDS.items() if getattr(self, name)]
-        return "-".join([self.log, *parts, *([self.size] if self.size != "small" else [])])
+        past = [f"past{self.past}"] if self.past else []
+        return "-".join([self.log, *parts, *past, *([self.size] if self.size != "small" else [])])
+
+    @property
+    def first(self) -> int:
+        """The number of the first batch."""
+        return 2**self.past - 2 if self.past else 0
 
 
 WORDS = {"relaxed": "relaxed", "near_data": "near", "late_home": "late", "adagrad": "adagrad", "checked": "checked"}
@@ -78,17 +91,24 @@ def configurations() -> tuple[Configuration, ...]:
 def configuration(name: str) -> Configuration:
     """Read a configuration's name; raises BadInput."""
     known = {one.name: one for one in configurations()}
-    stem, _, size = name.rpartition("-")
-    if name in known:
-        return known[name]
-    if stem in known and size in SIZES:
-        return replace(known[stem], size=size)
+    stem, size, past = name, "small", 0
+    for one in (*SIZES, FAR):
+        if stem.endswith(f"-{one}"):
+            stem, size = stem.removesuffix(f"-{one}"), one
+    for bits in PASTS:
+        if stem.endswith(f"-past{bits}"):
+            stem, past = stem.removesuffix(f"-past{bits}"), bits
+    if stem in known:
+        return replace(known[stem], size=size, past=past)
     raise BadInput(f"configuration {name[:60]!r} is not known; {nearest(name[:60], tuple(known))}")
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRun:
-    """A fault-free run: `tables[b]` and `mlps[b]` are the state at the start of batch b, `rows[b]` what b changes."""
+    """A fault-free run: `tables[b]` and `mlps[b]` are the state at the start of its batch b, `rows[b]` what b changes.
+
+    Its batches count from 0; on the medium they have the number `configuration.first` + b.
+    """
 
     configuration: Configuration
     layout: MediumLayout
@@ -120,16 +140,23 @@ class ReferenceRun:
         """Return what a batch changes."""
         rows, (before, after) = self.rows[batch], self.tables[batch : batch + 2]
         mlp, trained = self.mlps[batch : batch + 2]
-        return BatchChange(rows, before[rows], after[rows], mlp, trained, batch * BATCH_SIZE, (batch + 1) * BATCH_SIZE)
+        return BatchChange(rows, before[rows], after[rows], mlp, trained, self.reader(batch), self.reader(batch + 1))
+
+    def reader(self, batch: int) -> int:
+        """Return where the reader stands at the start of a batch."""
+        return (self.configuration.first + batch) * BATCH_SIZE
 
 
 def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
     """Return a run with overlapping batches and values that differ everywhere."""
+    if of.size == FAR:
+        raise BadInput(f"configuration {of.name} has no states to choose from; replay it as {of.name}~adr:0:0:run.")
     rng, size = np.random.default_rng(seed), size or SIZES[of.size]
+    reach = size.reach or size.num_rows
     columns = size.dim + of.adagrad
     tables = [rng.integers(1, 2**31, (size.num_rows, columns), np.uint32)]
     mlps = [rng.integers(0, 256, size.mlp_bytes * (1 + of.adagrad), np.uint8) for _ in range(size.batches + 1)]
-    rows = [np.sort(rng.choice(size.num_rows, size.touched, replace=False)) for _ in range(size.batches)]
+    rows = [size.num_rows - reach + np.sort(rng.choice(reach, size.touched, replace=False)) for _ in range(size.batches)]
     for touched in rows:
         tables.append(tables[-1].copy())
         tables[-1][touched] += rng.integers(1, 2**31, (size.touched, columns), np.uint32)
@@ -138,20 +165,25 @@ def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size
 
 
 def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
-    """Write the state at the start of `batch` to the medium, as a complete checkpoint."""
-    position = Position(batch, batch, batch * BATCH_SIZE, SEED)
+    """Write the state at the start of `batch` to the medium, as a complete checkpoint.
+
+    Its counter of dirty shutdowns begins where batch numbers do.
+    """
+    put(media, HEALTH, octets(np.array([reference.configuration.first], "<u8")))
+    number = reference.configuration.first + batch
+    position = Position(number, number, reference.reader(batch), SEED)
     protocol.format_media(media, reference.layout, reference.tables[batch], reference.mlps[batch], position)
 
 
-def attach(reference: ReferenceRun, media: Media, wrap: Wrap | None = None) -> Media:
+def attach(of: Configuration, media: Media, wrap: Wrap | None = None) -> Media:
     """Return the medium as the protocol sees it: through near-data logic, if there is any, and then through `wrap`."""
     wrapped = wrap(media) if wrap else media
-    return NearData(wrapped) if reference.configuration.near_data else wrapped
+    return NearData(wrapped) if of.near_data else wrapped
 
 
 @dataclass
 class Journal:
-    """What the outside world has seen of a run: the newest batch boundary acknowledged as durable."""
+    """What the outside world has seen of a run: the newest of its batch boundaries that was acknowledged as durable."""
 
     acknowledged: int = 0
 
@@ -162,18 +194,20 @@ def train(reference: ReferenceRun, media: Media, first: int, journal: Journal, m
     The first MLP log of a relaxed run is in one piece, so that an age taken over from recovery never grows.
     """
     log, place, ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
+    begin = reference.configuration.first
     table = checksums.table_digest(octets(reference.tables[first]).reshape(place.num_rows, place.row_bytes))
     mlp_log: Pending | None = None
+    captured = first  # at whose start the MLP was what its log holds
     late: BatchChange | None = None  # whose rows are not home yet
     for batch in range(first, min(first + most, reference.batches)):
         change = reference.change(batch)
-        rows = log.log_rows(media, place, batch, change.rows, change.after if ahead else change.before)
+        rows = log.log_rows(media, place, begin + batch, change.rows, change.after if ahead else change.before)
         half = place.mlp_bytes // 2 if mlp_log is None and reference.bound and batch > first else None
-        mlp_batch = mlp_log.batch if mlp_log else batch + ahead
-        mlp_log = protocol.log_mlp(media, place, mlp_batch, reference.mlps[mlp_batch], half, mlp_log)
+        captured = captured if mlp_log else batch + ahead
+        mlp_log = protocol.log_mlp(media, place, begin + captured, reference.mlps[captured], half, mlp_log)
         kept, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
         after = checksums.moved(table, change.rows, change.before, change.after)
-        log.commit(media, place, rows, kept, Stamp((batch + ahead) * BATCH_SIZE, SEED, after if ahead else table))
+        log.commit(media, place, rows, kept, Stamp(reference.reader(batch + ahead), SEED, after if ahead else table))
         table = after
         journal.acknowledged = batch + ahead
         if not reference.configuration.late_home:

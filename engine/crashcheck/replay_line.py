@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from ..errors import BadInput
 from ..persistence.models import domain
-from . import judge, second_crash, visit
+from . import far_rows, judge, second_crash, visit
 from .judge import CrashVerdict
-from .reference_run import Configuration, Wrap, configuration, reference_run
+from .reference_run import FAR, Configuration, Wrap, configuration, reference_run
 from .states import Counts, CrashPoint
 
 LINE = re.compile(
-    r"v1:(?P<of>[a-z-]{3,60})~(?P<model>[a-z_]{2,20})(?P<grain>64|256)?(~(?P<bug>\w{1,80}))?"
+    r"v1:(?P<of>[a-z0-9-]{3,60})~(?P<model>[a-z_]{2,20})(\.(?P<again>[a-z_]{2,20}))?(?P<grain>64|256)?(~(?P<bug>\w{1,80}))?"
     r":(?P<seed>\d{1,9}):(?P<first>\d{1,7})(/(?P<second>\d{1,7}))?:(?P<choices>[a-z0-9=,/-]{1,8000})",
     re.ASCII,
 )
@@ -41,6 +41,7 @@ class ReplayedState:
 
     configuration: Configuration
     model: str
+    again: str
     granularity: int
     bug: str
     seed: int
@@ -57,25 +58,29 @@ def read(line: str) -> ReplayedState:
     choices = tuple(_choice(text) for text in found["choices"].split("/"))
     if len(choices) != len(operations):
         raise BadInput(f"The replay line names {len(operations)} power losses and {len(choices)} choices; copy one whole.")
-    domain(found["model"])
+    again = found["again"] or found["model"]
+    for model in (found["model"], again):
+        domain(model)
     grain = int(found["grain"] or 8)
     return ReplayedState(
-        configuration(found["of"]), found["model"], grain, found["bug"] or "", int(found["seed"]), operations, choices
+        configuration(found["of"]), found["model"], again, grain, found["bug"] or "", int(found["seed"]), operations, choices
     )
 
 
 def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
     """Replay a line and judge the state again; raises BadInput where its run has no such state."""
     asked = read(line)
+    if asked.configuration.size == FAR and asked.choices[0].run:
+        return CrashVerdict(None, far_rows.problem(asked.configuration, asked.seed, wrap))
     reference = reference_run(asked.configuration, asked.seed)
     points, problem = visit.crash_points(reference, asked.model, asked.granularity, wrap)
     if asked.choices[0].run:
         return CrashVerdict(None, problem)
     point, counts = chosen(points, asked.operations[0], asked.choices[0])
     if len(asked.operations) == 2:
-        inside = second_crash.after_recovery(reference, asked.model, point, counts, asked.granularity, wrap)
+        inside = second_crash.after_recovery(reference, (asked.model, asked.again), point, counts, asked.granularity, wrap)
         point, counts = chosen(inside, asked.operations[1], asked.choices[1])
-    last, image, announced = asked.choices[-1], point.image(counts), domain(asked.model).announced
+    last, image, announced = asked.choices[-1], point.image(counts), domain(asked.again).announced
     if last.resume:
         return judge.judge_resumed(reference, image, point.acknowledged, wrap)
     if last.poisons or last.flips:
@@ -84,7 +89,7 @@ def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
                 f"The replay line damages what lies outside the medium of {reference.layout.nbytes} bytes; copy one whole."
             )
         return judge.judge_damaged(reference, image, point.acknowledged, last.poisons, last.flips, wrap)
-    lossy = announced and (point.after_loss or counts != point.sizes)
+    lossy = point.after_loss or (announced and counts != point.sizes)
     return judge.judge(reference, image, point.acknowledged, wrap, announced, lossy)
 
 

@@ -50,7 +50,8 @@ class CrashReport:
         said = [
             "no third power loss inside the recovery of a recovery",
             "damage to more than one line at a time, or flips in the device's own dirty-shutdown counter",
-            "only runs of a few rows and batches, and media whose words of 8 B are atomic or larger",
+            "only runs of a few batches, and tables of more than 2^16 rows in one recovery of each log alone",
+            "media whose words of less than 8 B are atomic, and records of 4 GiB or more",
         ]
         if self.cut_short:
             said.insert(0, f"not all combinations of line prefixes under {', '.join(sorted(self.cut_short))}")

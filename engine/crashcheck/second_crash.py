@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 
+from ..core.timeout import BREAKS
 from ..errors import CannotRun
 from ..persistence.media import HEALTH
 from ..persistence.models import domain
@@ -13,38 +14,49 @@ from ..persistence.recovery import recover
 from . import judge, states
 from .reference_run import Journal, ReferenceRun, Wrap, train
 from .states import Counts, CrashPoint, Observer
-from .timeout import BREAKS
 from .visit import Search, power, visit
 
+UNLIKE = {"gpf_fail": ("gpf_ok",), "gpf_ok": ("gpf_fail",)}  # the same device, whose flush fails or does not
 AFTERWARDS = 1  # batches of training in which power may be lost the second time
 
 
 def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Lose power a second time: at every operation of the recovery (I6), and of the training after it."""
-    points = after_recovery(search.reference, model, point, counts, search.effort.granularity, search.wrap)
+    """Lose power a second time: at every operation of the recovery (I6), and of the training after it.
+
+    Where the first loss may have taken fenced lines along, or not, the second is of either kind.
+    """
     search.report.depth = 2
-    rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
-    turns = zip_longest(*(_simple(second, rng) for second in points))
-    for second, kept in (one for turn in turns for one in turn if one):
-        if len(search.seen) < room and not search.failed:
-            where = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(kept)}"
-            visit(search, model, second, kept, where)
+    for again in (model, *UNLIKE.get(model, ())):
+        points = after_recovery(search.reference, (model, again), point, counts, search.effort.granularity, search.wrap)
+        rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
+        turns = zip_longest(*(_simple(second, rng) for second in points))
+        both = model if again == model else f"{model}.{again}"
+        for second, kept in (one for turn in turns for one in turn if one):
+            if len(search.seen) < room and not search.failed:
+                where = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(kept)}"
+                visit(search, again, second, kept, where, both)
 
 
 def after_recovery(
-    reference: ReferenceRun, model: str, point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
+    reference: ReferenceRun, models: tuple[str, str], point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
 ) -> list[CrashPoint]:
-    """Return the points inside a state's recovery, judged before, and in the training that follows; none where it refuses."""
+    """Return the points inside a state's recovery, judged before, and in the training that follows, unless it refuses.
+
+    `models` are those of the first and the second loss. What a recovery leaves that refuses must be refused again, or exact.
+    """
+    model, again = models
+    lost = domain(model).announced and (point.after_loss or counts != point.sizes or again != model)  # or said to be
     journal = Journal(0 if domain(model).announced else point.acknowledged)
     start = np.frombuffer(point.image(counts), np.uint8)
-    observer = Observer(start, power(model, granularity), journal, counts != point.sizes)
+    observer = Observer(start, power(again, granularity), journal, lost)
     try:
-        seen = judge.attach_limited(reference, observer.media, wrap)
+        seen = judge.attach_limited(reference.configuration, observer.media, wrap)
         found = recover(seen, reference.layout, reference.log, reference.bound)
-        journal.acknowledged = found.embedding_batch
-        train(reference, seen, found.embedding_batch, journal, AFTERWARDS)
+        journal.acknowledged = found.embedding_batch - reference.configuration.first
+        observer.after_loss = lost and domain(again).announced
+        train(reference, seen, journal.acknowledged, journal, AFTERWARDS)
     except CannotRun:
-        return []
+        pass
     except BREAKS:
         return observer.points
     observer.end()
@@ -89,8 +101,9 @@ def _damage(search: Search, model: str, point: CrashPoint, counts: Counts, name:
 def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts]]:
     """Yield what may be left at a point: all or nothing, then one stream apart from the others, shuffled."""
     yield from ((point, counts) for counts in states.deviating(point.sizes, 0))
-    apart = list(states.deviating(point.sizes, 1))
-    yield from ((point, counts) for counts in rng.sample(apart, len(apart)))
+    rests = (0,) * len(point.sizes), point.sizes
+    apart = [(rest, at, n) for rest in rests for at, size in enumerate(point.sizes) for n in range(size + 1) if n != rest[at]]
+    yield from ((point, (*rest[:at], n, *rest[at + 1 :])) for rest, at, n in rng.sample(apart, len(apart)))
 
 
 def spread(chosen: list[tuple[CrashPoint, Counts]], number: int, rng: Random) -> list[tuple[CrashPoint, Counts]]:

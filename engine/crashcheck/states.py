@@ -68,7 +68,7 @@ class Observer:
     def __init__(self, start: Bytes, power: Power, journal: Journal, after_loss: bool = False) -> None:
         self.points: list[CrashPoint] = []
         self.media = CrashMedia(start, power, watch=self._take)
-        self._journal, self._after_loss = journal, after_loss
+        self._journal, self.after_loss = journal, after_loss
 
     def _take(self, media: CrashMedia, later: int = 0) -> None:
         """Take what the medium could be left with now; a shutdown that the device would count is counted."""
@@ -76,7 +76,7 @@ class Observer:
         announce(durable, media.domain)
         words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
         now = media.operations + later, durable.tobytes(), tuple(streams), words, self._journal.acknowledged
-        self.points.append(CrashPoint(*now, self._after_loss))
+        self.points.append(CrashPoint(*now, self.after_loss))
 
     def end(self) -> None:
         """Take the last point, after everything."""

@@ -18,6 +18,7 @@ from .judge import CrashVerdict
 from .reference_run import Configuration, ReferenceRun, reference_run
 from .states import Counts, CrashPoint
 
+VIEWED = ("tiny", "small", "large")
 KEPT = {"nothing": "none", "everything": "all", "some": ""}
 SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
 
@@ -65,9 +66,11 @@ def line_of(of: Configuration, model: str, number: int, kept: str, draw: int = 0
 def view(line: str) -> CrashView:
     """Look at the state that a replay line of one power loss names; raises BadInput."""
     asked = replay_line.read(line)
-    if len(asked.operations) != 1 or asked.choices[0].run or asked.bug:
+    few = asked.configuration.size in VIEWED
+    if len(asked.operations) != 1 or asked.choices[0].run or asked.bug or not few:
         raise BadInput(
-            "Only a line of one power loss in the unbroken protocol can be looked at; replay others on the command line."
+            "Only a line of one power loss in the unbroken protocol, on a small table, can be looked at; replay others on the "
+            "command line."
         )
     points = moments(asked.configuration, asked.model, asked.granularity, asked.seed)
     point, counts = replay_line.chosen(points, asked.operations[0], asked.choices[0])

@@ -1,7 +1,9 @@
 """The visit of states, one by one: each image is recovered and judged once, and each failure gets the line that replays it."""
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
+from ..core.timeout import BREAKS
 from ..persistence.crash_media import Power
 from ..persistence.media import FunctionalMedia
 from ..persistence.models import domain
@@ -10,7 +12,6 @@ from .judge import CrashVerdict
 from .reference_run import Journal, ReferenceRun, Wrap, begin, train
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint, Observer
-from .timeout import BREAKS
 
 CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium, so that its controllers share every structure
 MOST_FAILURES = 5
@@ -45,7 +46,7 @@ class Search:
     effort: Effort
     bug: str
     report: CrashReport = field(default_factory=CrashReport)
-    seen: dict[bytes, CrashVerdict] = field(default_factory=dict)
+    seen: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
 
     def fail(self, model: str, where: str, problem: str) -> None:
         """Note a failure, with the line that replays it."""
@@ -74,27 +75,30 @@ def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wr
     observer = Observer(start.durable, power(model, granularity), journal)
     problem = ""
     try:
-        train(reference, judge.attach_limited(reference, observer.media, wrap), 0, journal)
+        train(reference, judge.attach_limited(reference.configuration, observer.media, wrap), 0, journal)
     except BREAKS as error:
         problem = f"I1: training ended in {type(error).__name__}: {error}"
     observer.end()
     return observer.points, problem
 
 
-def visit(search: Search, model: str, point: CrashPoint, counts: Counts, where: str) -> bool:
-    """Judge a state unless its image has been judged; return whether it is new."""
+def visit(search: Search, model: str, point: CrashPoint, counts: Counts, where: str, named: str = "") -> bool:
+    """Judge a state unless its image has been judged; return whether it is new. Failures have the model `named` in their line."""
     image = point.image(counts)
-    key = bytes(image)
+    announced = domain(model).announced
+    lossy = point.after_loss or (announced and counts != point.sizes)
+    key = blake2b(image, digest_size=16).digest(), announced, lossy
     verdict = search.seen.get(key)
     search.report.raw_states += 1
     if verdict is None:
-        lossy = domain(model).announced and (point.after_loss or counts != point.sizes)
-        verdict = judge.judge(search.reference, image, point.acknowledged, search.wrap, domain(model).announced, lossy)
+        verdict = judge.judge(search.reference, image, point.acknowledged, search.wrap, announced, lossy)
         search.seen[key] = verdict
         search.report.refused += verdict.refused
         if verdict.problem:
-            search.fail(model, where, verdict.problem)
+            search.fail(named or model, where, verdict.problem)
         return not verdict.problem
-    if verdict.batch is not None and verdict.batch < point.acknowledged and not domain(model).announced:
-        search.fail(model, where, f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged")
+    if verdict.batch is not None and verdict.batch < point.acknowledged and not lossy:
+        search.fail(
+            named or model, where, f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged"
+        )
     return False

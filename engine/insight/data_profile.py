@@ -51,7 +51,7 @@ def expectation(scenario: Scenario) -> Profile:
     """Return what the generator is expected to do."""
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
     _bounded(laws)
-    rows, space, locality = sum(law.rows for law in laws), id_space(laws, pooling), scenario.data.locality
+    rows, space, locality = sum(law.rows for law in laws), id_space(scenario), scenario.data.locality
     alone = {law: hit_rate(spectrum(law), SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
     own = np.array([alone[law] for law in laws])
     by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]

@@ -52,8 +52,13 @@ def format_media(
     strided = np.zeros((layout.num_rows, layout.row_stride), np.uint8)
     strided[:, : layout.stored_bytes] = _rows(layout, np.arange(layout.num_rows), values)
     put(media, DATA, strided.reshape(-1))
+    declare(media, layout, mlp, position, checksums.table_digest(values))
+
+
+def declare(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], position: Position, table: int) -> None:
+    """Write the superblock and a first checkpoint of a table that is there already and has the digest `table`."""
     put(media, 0, octets(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
-    checkpoint(media, layout, octets(mlp), position, checksums.table_digest(values))
+    checkpoint(media, layout, octets(mlp), position, table)
 
 
 def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Position, table: int) -> None:

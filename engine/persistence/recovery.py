@@ -5,7 +5,7 @@ released only after the new checkpoint is durable.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from .media import Media, octets
 from .protocol import LogName, Position
 from .records import Record, RecordKind
 
+NO_BYTES = np.zeros(0, np.uint8)
 CHECKPOINTS = (RecordKind.ROWS_CHECKPOINT, RecordKind.MLP_CHECKPOINT)
 Scan = Literal["dirty", "always"]
 
@@ -49,6 +50,12 @@ def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: i
     The whole table is verified after a dirty shutdown, or always. Raises CannotRun when no valid checkpoint is left, when
     lost lines of the table cannot be restored, or when the table is not the one that the log speaks of.
     """
+    found = repaired(media, layout, log, staleness_bound, scan)
+    return replace(found, table=protocol.read_table(media, layout))
+
+
+def repaired(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
+    """Repair the medium as `recover` does, but leave the table there: its bytes are not read back."""
     protocol.check_superblock(media, layout)
     dirty = protocol.is_dirty(media)
     found = {slot: records.read(media, slot) for slot in layout.slots}
@@ -68,9 +75,8 @@ def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: i
     settle(media, layout, chosen, mlp)
     if dirty:
         protocol.accept_dirty(media)
-    table, at = protocol.read_table(media, layout), chosen.stamp
-    parameters = octets(mlp.payload)
-    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, table, parameters, dirty, scanned, len(damaged))
+    at, parameters = chosen.stamp, octets(mlp.payload)
+    return Recovered(chosen.batch, mlp.batch, at.reader, at.seed, NO_BYTES, parameters, dirty, scanned, len(damaged))
 
 
 def survey(found: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:

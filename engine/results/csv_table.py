@@ -101,7 +101,7 @@ def _placed(waits: Waiting, wanted: tuple[str, ...]) -> str:
 def row(result: Result, how: How, answers: Mapping[str, Cell] | None = None) -> Row:
     """Return a result as a row of the table; `answers` are what a sweep found out about it among the others."""
     groups = written(result.scenario)
-    address = {"scenario key": key_of(groups, how), "model version": version.MODEL}
+    address = {"scenario key": key_of(groups, how), "model version": version.MODEL, "arithmetic": result.arithmetic}
     beside = answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
     return *(group.texts for group in groups), result.results, *beside
 

@@ -6,11 +6,12 @@ from operator import attrgetter
 
 import numpy as np
 
-from ..core.arrays import Row
+from ..core.memo import remembered
 from ..errors import CannotRun
-from ..faults.fault import strikes
+from ..faults.fault import Strike, strikes
 from ..hardware.devices.pmem import told_modules
 from ..run.run import Run
+from ..run.training_curve import TrainingOutcome
 from ..scenario.scenario import KNOBS, Scenario
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
@@ -29,11 +30,12 @@ LATEST, MOST_STRIKES = 1.05, 1000  # an estimate may be short by 5 %
 MOST_REPAIRS = 20_000  # of all nodes that are struck, each of them drawn
 
 
-def run_result(asked: Scenario, run: Run, report: Report, curve: tuple[Row, ...], notes: tuple[str, ...]) -> Result:
+def run_result(asked: Scenario, run: Run, report: Report, learned: TrainingOutcome, notes: tuple[str, ...]) -> Result:
     """Return the result of a full run of the scenario as it was asked for."""
     told = (*notes, *warnings(asked, report.machine, report.batches, report.elapsed, run.completed))
     (found,) = report_results([asked], report, run.outcome, [told], [run.planned])
-    return replace(found, ran=run.completed, training=tables.thinned(list(curve)), events=tables.event_rows(run))
+    curve = tables.thinned(list(learned.rows))
+    return replace(found, ran=run.completed, training=curve, events=tables.event_rows(run), arithmetic=learned.arithmetic)
 
 
 def report_results(
@@ -107,18 +109,29 @@ def too_late(asked: Scenario, elapsed: float) -> tuple[str, ...]:
     if not any(LISTED(asked)):
         return ()
     end = LATEST * elapsed
-    repairs = 0
-    for count, strike in enumerate(strikes(asked)):
-        repairs += strike.nodes
+    for strike in _first_strikes(asked):
+        if strike is None:
+            return ()
         if strike.at >= end:
             break
-        if count == MOST_STRIKES or repairs > MOST_REPAIRS:
-            return ()
         end += (2 * (strike.detect + strike.repair + asked.faults.restart_seconds) + elapsed) * strike.kind.stops
     late = {path: [at for at in listed if at >= end] for path, listed in zip(AT, LISTED(asked), strict=True)}
     told = f"cannot strike, since the run ends before, after about {elapsed:.3g} s without faults"
     remedy = "choose an earlier instant, or more batches."
     return tuple(f"{KNOBS[path].label} {min(some):g} s {told}; {remedy}" for path, some in late.items() if some)
+
+
+@remembered(most=64)
+def _first_strikes(asked: Scenario) -> tuple[Strike | None, ...]:
+    """Return the first strikes of a scenario, the same for all estimates that differ in no fault; None ends too many."""
+    found: list[Strike | None] = []
+    repairs = 0
+    for strike in strikes(asked):
+        repairs += strike.nodes
+        if len(found) == MOST_STRIKES or repairs > MOST_REPAIRS:
+            return (*found, None)
+        found.append(strike)
+    return tuple(found)
 
 
 def passes(asked: Scenario) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.arrays import Floats, InColumns, Ints, Number, Row
 from ..run.run import Run
@@ -100,23 +101,28 @@ def _enter(
     worked = min(segment.length, line.makespan)
     spent, (other, checkpoint) = _intervals(line, worked)[:count], _joules(line, segment.length)
     stays, part = fate == DONE, slice(segment.first, segment.first + count)
-    planned = float(plan.seconds[part] @ stays)
-    usual = min(float(spent @ stays), planned)
-    logs = float(plan.checkpoint[part] @ stays) * usual / max(planned, TINY)
-    usual_joules = min(float(other[:count] @ stays), float(plan.joules[part] @ stays))
+    planned = _sum(plan.seconds[part], stays)
+    usual = min(_sum(spent, stays), planned)
+    logs = _sum(plan.checkpoint[part], stays) * usual / max(planned, TINY)
+    usual_joules = min(_sum(other[:count], stays), _sum(plan.joules[part], stays))
     entries = {
         "useful": (usual - logs, usual_joules),
-        "checkpoint": (logs + segment.length - worked, float(checkpoint[:count] @ stays) + _paused(segment)),
-        "stalled": (float(spent @ stays) - usual, float(other[:count] @ stays) - usual_joules),
-        "replay": (float(spent @ (fate == AGAIN)), float((other + checkpoint)[:count] @ (fate == AGAIN))),
+        "checkpoint": (logs + segment.length - worked, _sum(checkpoint[:count], stays) + _paused(segment)),
+        "stalled": (_sum(spent, stays) - usual, _sum(other[:count], stays) - usual_joules),
+        "replay": (_sum(spent, fate == AGAIN), _sum((other + checkpoint)[:count], fate == AGAIN)),
         "lost": (
-            float(spent @ (fate == LOST)) + worked - float(spent.sum()),
-            float((other + checkpoint)[:count] @ (fate == LOST)) + float((other + checkpoint)[count:].sum()),
+            _sum(spent, fate == LOST) + worked - float(spent.sum()),
+            _sum((other + checkpoint)[:count], fate == LOST) + float((other + checkpoint)[count:].sum()),
         ),
     }
     for name, (time, joules) in entries.items():
         seconds[name] += time
         dynamic[name] += joules
+
+
+def _sum(values: Floats, those: NDArray[np.bool_]) -> float:
+    """Return the sum of some values, in an order that no processor changes, as its product with `those` does."""
+    return float(values[those].sum())
 
 
 def _paused(segment: Segment) -> float:

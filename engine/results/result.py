@@ -1,10 +1,11 @@
 """A result: plain tables with units in their column names, and the sentence of how the run ended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import version
+from ..core.arithmetic import arithmetic, elsewhere
 from ..core.arrays import Row
 from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import links
@@ -29,6 +30,7 @@ class Result:
         Batch, What;
     `ledger`: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py says what each account is);
     `timeline`: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
+    `arithmetic` names the kernels that it was trained with.
     """
 
     scenario: Scenario
@@ -43,6 +45,12 @@ class Result:
     timeline: tuple[Row, ...] = ()
     warnings: tuple[str, ...] = ()
     finding: str = ""
+    arithmetic: str = field(default_factory=arithmetic)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The warnings, and where it was trained if that was on another kind of processor."""
+        return (*self.warnings, *(elsewhere(self.arithmetic) if self.training else ()))
 
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
@@ -69,6 +77,7 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
         outcome=content["outcome"],
         results=content["results"],
         finding=content["finding"],
+        arithmetic=content.get("arithmetic", ""),
         **{name: tuple(content.get(OUTWARD.get(name, name), ())) for name in tables},
     )
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from .. import version
+from ..core.arithmetic import arithmetic
 from ..errors import BadKnob, CannotRun
 from ..faults.fault import active, strikes
 from ..persistence.models import by_word, domain
@@ -107,7 +108,7 @@ class Training:
     """A training without a fault: `losses` by batch, held-out `aucs` by number of batches trained, and final scores.
 
     `note` says how what was trained differs from the model that is timed. Where it could not be trained `refusal` says
-    why, and nothing else is known.
+    why, and nothing else is known. `arithmetic` names the kernels that it was computed with.
     """
 
     losses: tuple[float, ...] = ()
@@ -115,6 +116,7 @@ class Training:
     scores: Scores = field(default_factory=Scores)
     note: str = ""
     refusal: str = ""
+    arithmetic: str = field(default_factory=arithmetic)
 
 
 class TrainingShelf(Protocol):
@@ -183,7 +185,7 @@ def shared_outcome(
     if found.refusal:
         raise CannotRun(found.refusal)
     rows = tuple(curve_row(n, end, found.losses[n], found.aucs.get(n + 1)) for n, end in ends)
-    return TrainingOutcome(rows, found.scores, found.note)
+    return TrainingOutcome(rows, found.scores, found.note, found.arithmetic)
 
 
 def _ends(done: Run) -> Iterator[tuple[int, float]]:

@@ -6,6 +6,7 @@ from itertools import chain
 
 import numpy as np
 
+from ..core.arithmetic import arithmetic
 from ..core.arrays import Ints, Row, Singles
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
@@ -27,11 +28,12 @@ MOST_PREDICTIONS = 10_000
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """What the training of a run gave: its curve, the final scores, and how what was trained differs from what is timed."""
+    """What the training of a run gave: its curve, the final scores, how it differs from what is timed, and with which kernels."""
 
     rows: tuple[Row, ...] = ()
     scores: Scores = field(default_factory=Scores)
     note: str = ""
+    arithmetic: str = field(default_factory=arithmetic)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The knobs of faults: when each class strikes, how it is noticed and repaired, published rates, and a trace to be replayed."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -163,6 +164,7 @@ class Traced(NamedTuple):
     node: int
 
 
+@lru_cache(maxsize=64)
 def replay(trace: str, known: tuple[str, ...] = ()) -> tuple[Traced, ...]:
     """Read a trace, "seconds class node; ..." with the node left out for 0, in rising order; raises BadKnob."""
     entries = [part.split() for part in trace.split(";") if part.strip()]

@@ -31,7 +31,7 @@ AUTO = "auto"
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
-MOST_ITEMS = {"floats": 20_000, "ints": 20_000, "widths": 128}  # a layer is some tasks of each batch, and of each estimate
+MOST_ITEMS = {"floats": 20_000, "ints": 20_000, "widths": 64}  # a layer is some tasks of each batch, and of each estimate
 
 
 @dataclass(frozen=True, slots=True)

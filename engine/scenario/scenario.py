@@ -49,6 +49,13 @@ class Scenario:
         _check_rules(self, GROUPS)
 
 
+# What the rules between knobs look at; any value of another knob goes with any of others.
+RULED = frozenset(
+    {f"model.{name}" for name in ("name", "num_tables", "num_embeddings", "pooling", "embedding_dim", "interaction")}
+    | {"model.bottom_mlp", "model.top_mlp", "data.zipf_exponents", "data.hottest_shares", "data.once_share", "faults.trace"}
+)
+
+
 def _check_rules(scenario: "Scenario", groups: Collection[str]) -> None:
     """Check the rules between knobs that involve some groups; raises BadKnob."""
     if "model" in groups:

@@ -127,7 +127,7 @@ def _sized(scenario: Scenario) -> Fit:
     """Fit a scenario on the fewest nodes that hold it and reach its target.
 
     A second node can be slower than one alone, because the two have to talk: so counts are tried upwards, one by one
-    at first, later in steps of an eighth, within which more nodes are taken to be faster.
+    at first, later in steps of a quarter, within which more nodes are taken to be faster.
     """
     target = scenario.machine.target_throughput
     if target is None or not load("systems", scenario.system).scales:
@@ -148,7 +148,9 @@ def _sized(scenario: Scenario) -> Fit:
             least = low + 1 + bisect_left(range(low + 1, high), target, key=reached)
             return fit(on(scenario, least))
         best, fastest = (high, rate) if rate > fastest else (best, fastest)
-        low, high = high, high + max(1, high // 8)
+        if high == most:
+            break
+        low, high = high, min(high + max(1, high // 4), most)
     return replace(fit(on(scenario, best)), problems=(_too_much(scenario, best, fastest),))
 
 

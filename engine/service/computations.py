@@ -18,7 +18,7 @@ from ..core.process import REMEDY
 from ..run.progress import Progress
 from ..store.database import transaction
 from ..store.kept import keep
-from ..store.soundness import sound_keys
+from ..store.soundness import check_points
 from .queue import begin
 
 # A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, else nothing.
@@ -37,7 +37,8 @@ OURS = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NU
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Note the start of those points of a request that are still wanted and unfinished, and return them."""
     with transaction(store):
-        mine = _those(store, sound_keys(store, request, names), WANTED)
+        check_points(store, request, names)
+        mine = _those(store, names, WANTED)
         rows = ((name, os.getpid(), time.time()) for name in mine)
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", rows)
         if mine:
@@ -108,4 +109,5 @@ def blame(store: sqlite3.Connection) -> None:
 
 
 def _fail(store: sqlite3.Connection, name: str, sentence: str, bug: bool) -> None:
-    store.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (name, sentence, bug, time.time()))
+    failure = "INSERT OR REPLACE INTO failures (key, sentence, bug, created) VALUES (?, ?, ?, ?)"
+    store.execute(failure, (name, sentence, bug, time.time()))

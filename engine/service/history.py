@@ -5,6 +5,7 @@ the same; reopening computes them again.
 """
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +33,7 @@ COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE re
 THESE = "(SELECT value FROM json_each(?1))"
 ALONE = f"""SELECT DISTINCT key FROM points WHERE request IN {THESE} AND NOT EXISTS
     (SELECT 1 FROM points other WHERE other.key = points.key AND other.request NOT IN {THESE})"""
+OWN_PATH = re.compile(r"/[a-z]+\?")
 Texts = dict[str, str]
 
 
@@ -110,12 +112,15 @@ def described(how: How, total: int, first: Texts, varied: Iterable[str], preset:
 
 
 def link(path: Path, request: int) -> str:
-    """Return the link that reopens a request: its own, else that of its first point, else "" for knobs of another version."""
+    """Return the link that reopens a request: its own, else that of its first point, else "" for knobs of another version.
+
+    A store may be another's: what is no path of this explorer, such as @host/, is no link either.
+    """
     with opened(path) as store:
         store.row_factory = sqlite3.Row
         row = store.execute(f"SELECT {COLUMNS} FROM requests WHERE id = ?", (request,)).fetchone()
         if row is None or row["link"]:
-            return str(row["link"]) if row else ""
+            return str(row["link"]) if row and OWN_PATH.match(str(row["link"])) else ""
         try:
             texts = {path: knobs.parse(known(path), text) for path, text in _texts(store, row)[0].items()}
             return links.link(with_values(Scenario(), texts))

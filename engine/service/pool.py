@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from loky import ProcessPoolExecutor
+from loky.backend.context import LokyContext
 
 from ..errors import CannotRun
 from . import computations
@@ -18,12 +19,13 @@ IDLE_SECONDS = 300  # after which a worker without work leaves
 PATIENCE_SECONDS = 3.0
 MOST_FALSE_STARTS = 5
 LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM", "NUMEXPR_NUM")
-WORKERS: Any = {"env": {f"{library}_THREADS": "1" for library in LIBRARIES}}
+# Joblib registers a context of its own under loky's name, so the executor is given the one that fits it.
+WORKERS: Any = {"env": {f"{library}_THREADS": "1" for library in LIBRARIES}, "context": LokyContext()}
 Store = sqlite3.Connection
 
 
 class LocalPool:
-    """Worker processes of this computer, which claim points and keep their rows themselves; joblib's own pool runs them.
+    """Worker processes of this computer, which claim points and keep their rows themselves; loky, joblib's pool, runs them.
 
     One more, started when it is needed, computes estimates beside full runs that hold all others. If a worker dies, or goes
     on with what nobody waits for since it does not hear that its run was cancelled, all end and others begin.

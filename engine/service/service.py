@@ -18,9 +18,10 @@ from joblib import cpu_count
 
 from .. import version
 from ..errors import EmberpoolError
-from ..store.database import opened, real
+from ..store.backups import Care
+from ..store.database import look, opened
+from ..store.files import make_own, real
 from ..store.owner import is_owned, named_owner, owning
-from ..store.quota import Room
 from ..store.requests import tend
 from ..store.status import has_ended
 from . import computations, queue
@@ -51,22 +52,27 @@ def serve(
     """
     path = real(path)
     with owning(path), _last_words(path), opened(path) as store:
+        look(path, store)
         computations.bury(store, "abandoned")
         queue.take_over(store)
+        care = Care(path, store)
         pool = Cluster(cluster) if cluster else LocalPool(n_jobs or cpu_count())
         try:
-            _serve(store, Dispatcher(store, path, compute), pool, idle_exit_seconds, request)
+            _serve(store, Dispatcher(store, path, compute), pool, care, idle_exit_seconds, request)
         finally:
             pool.close()
             computations.bury(store, "abandoned")
+        care.tend(leaving=True)
 
 
-def _serve(store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, idle_exit_seconds: float, request: int | None) -> None:
+def _serve(
+    store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, care: Care, idle_exit_seconds: float, request: int | None
+) -> None:
     """Send what is due, wait for an answer, and so on."""
-    idle_since, next_look, room = time.monotonic(), 0.0, Room()
+    idle_since, next_look = time.monotonic(), 0.0
     while True:
         tend(store)
-        room.tend(store)
+        care.tend()
         try:
             if (now := time.monotonic()) >= next_look:
                 if (request and has_ended(store, request)) or queue.serves_others(store):
@@ -93,6 +99,7 @@ def _last_words(path: Path) -> Iterator[None]:
         yield
     except EmberpoolError as error:
         with suppress(OSError):
+            make_own(_words(path))
             _words(path).write_text(str(error), encoding="utf-8")
         raise
 
@@ -119,6 +126,7 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     command += ["--jobs", str(n_jobs)] if n_jobs else []
     try:
         _words(path).unlink(missing_ok=True)
+        make_own(log_file)
         with log_file.open("wb") as log:
             _start_apart(command, log)
     except (OSError, subprocess.SubprocessError) as error:

@@ -6,31 +6,71 @@ Each of SQLite's own errors leaves this module as a BadFile sentence; what was c
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
 from ..errors import BadFile
-from . import schema
+from . import schema, soundness
+from .files import backups, make_own, make_private, restored
+from .owner import is_owned
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30
 SYNCHRONOUS = "FULL"  # a commit is on disk before it returns; NORMAL loses the last ones with the power
 OPEN, KEPT, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
+MAGIC = b"SQLite format 3\0"
+_SEEN: dict[Path, tuple[int, int, int]] = {}  # by store, what its file was like when this process had seen it whole
+TICK_NS, LARGE = 50_000_000, 1 << 24  # file systems' clocks are coarse; small stores are looked at again rather than believed
+
+
+class Damaged(BadFile):
+    """A store that is not as it was written; the sentence names the remedy."""
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store, made if it is missing; each statement commits by itself. Raises BadFile with a sentence."""
+    """Open the store, made if it is missing; each statement commits by itself. Raises BadFile with a sentence.
+
+    One that nobody owns is looked at whole, unless this process has seen the file as it is.
+    """
     try:
-        _make(path.parent)
+        make_private(path.parent)
         with closing(_connected(path)) as store:
+            before = _SEEN.get(path)
+            if not (seen := before == _like(path)) and not is_owned(path):
+                look(path, store)
+                seen = True
             yield store
-    except sqlite3.Error as error:
-        raise BadFile(_sentence(path, error)) from error
+        if seen or _SEEN.get(path) != before:  # what has changed since has not been damaged, but written
+            _note(path)
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's words quote what is damaged
+        raise _bad_file(path, error) from error
     except OSError as error:
         raise BadFile(f"{path} cannot be used as a store: {error.strerror}; choose another with --store FILE.") from error
+
+
+def look(path: Path, store: sqlite3.Connection) -> None:
+    """Look at a whole store, unless this process has seen the file as it is; raises sqlite3.DatabaseError for a damaged one."""
+    if _SEEN.get(path) != _like(path):
+        soundness.check(store)
+        _note(path)
+
+
+def _like(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _note(path: Path) -> None:
+    _, size, changed = now = _like(path)
+    if size > LARGE or time.time_ns() - changed > TICK_NS:
+        _SEEN[path] = now
+    else:
+        _SEEN.pop(path, None)
 
 
 @contextmanager
@@ -45,37 +85,6 @@ def transaction(store: sqlite3.Connection) -> Iterator[None]:
             store.execute("ROLLBACK")
 
 
-def _make(folder: Path) -> None:
-    """Make a folder that is still there after a power cut: SQLite syncs its own file's folder, not what holds that."""
-    if folder.is_dir():
-        return
-    _make(folder.parent)
-    folder.mkdir(exist_ok=True)
-    sync(folder.parent)
-
-
-def sync(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def real(path: Path) -> Path:
-    """Return the store's own path, whatever names lead to it, so that all who use it meet at one lock."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError) as error:  # a loop of links is either, by Python's version
-        raise BadFile(f"{path} cannot be used as a store: {error}; choose another with --store FILE.") from error
-
-
-def salvaged(path: Path) -> Path:
-    """Return the name under which a whole fresh store waits to take the place of a damaged one."""
-    return Path(f"{path}.salvaged")
-
-
 def crc(*values: object) -> int:
     """Return a checksum of values side by side, whatever damage has made of them; SQL knows it under the same name."""
     return crc32("\0".join(map(str, values)).encode())
@@ -84,19 +93,19 @@ def crc(*values: object) -> int:
 def _connected(path: Path) -> sqlite3.Connection:
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
-    if salvaged(path).exists():  # the damaged store may have lost its log already
-        remedy = f"run python -m engine serve --salvage --store {path} again"
-        raise BadFile(f"{path} is being salvaged, or that was interrupted: {remedy}, which goes on where it was.")
+    if restored(path).exists():  # the damaged store may have lost its log already
+        raise Damaged(
+            f"{path} is being restored, or that was interrupted: run {_remedy(path)} again, which goes on where it was."
+        )
+    make_own(path)
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        store.create_function("crc", -1, crc, deterministic=True)
-        store.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file, before its first page
-        store.execute("PRAGMA journal_mode = WAL")
-        store.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        prepare(store)
         before = _version(store, path)
         while _version(store, path) < schema.VERSION:
             _migrate(store, path)
         if 0 < before < schema.VERSION:
+            store.execute("PRAGMA auto_vacuum = INCREMENTAL")
             store.execute("VACUUM")  # so that it can give space back from now on
     except BaseException:
         store.close()
@@ -104,16 +113,33 @@ def _connected(path: Path) -> sqlite3.Connection:
     return store
 
 
+def prepare(store: sqlite3.Connection) -> None:
+    """Give a connection what the store's tables ask for."""
+    store.text_factory = partial(str, encoding="utf-8", errors="replace")  # what is no text is told by its checksum
+    store.create_function("crc", -1, crc, deterministic=True)
+    if not store.execute("PRAGMA page_count").fetchone()[0]:  # of a file that has pages it would only write its first one
+        store.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    store.execute("PRAGMA journal_mode = WAL")
+    store.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+
+
 def _version(store: sqlite3.Connection, path: Path) -> int:
-    version = int(store.execute("PRAGMA user_version").fetchone()[0])
-    if version < 0:
+    version, tables = store.execute(
+        "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+    ).fetchone()
+    sealed = False
+    with suppress(sqlite3.OperationalError):  # no such table
+        sealed = soundness.check_seal(store)
+    if not sealed and (version == schema.SEALED or (not tables and any(backup.exists() for backup in backups(path)))):
+        raise sqlite3.DatabaseError(f"{soundness.DAMAGED}: its tables are gone")
+    if version < 0 or (tables and not version):
         raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
     if version > schema.VERSION:
         raise BadFile(
             f"{path} was written by a newer Emberpool (store format {version}, this one reads {schema.VERSION}); "
             "update Emberpool, or choose another store with --store FILE."
         )
-    return version
+    return int(version)
 
 
 def _migrate(store: sqlite3.Connection, path: Path) -> None:
@@ -122,11 +148,11 @@ def _migrate(store: sqlite3.Connection, path: Path) -> None:
         version = _version(store, path)
         if version == schema.VERSION:
             return  # another process was quicker
-        if version == 0 and store.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
         for statement in _statements(schema.STEPS[version]):
             store.execute(statement)
         store.execute(f"PRAGMA user_version = {version + 1}")
+        if version + 1 >= schema.SEALED:
+            soundness.seal(store)
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -139,19 +165,32 @@ def _statements(script: str) -> Iterator[str]:
             text = ""
 
 
-def _sentence(path: Path, error: sqlite3.Error) -> str:
+def _remedy(path: Path) -> str:
+    return f"python -m engine serve --restore --store {path}"
+
+
+def _bad_file(path: Path, error: Exception) -> BadFile:
+    """Return an error of SQLite's as a sentence; what is neither the disk's, nor another program's, nor in use is damage."""
     text = str(error)
     if "full" in text or "disk I/O" in text:
-        return f"{path}: the disk is full or failing ({text}); free some space and start again, finished points are kept."
-    if "unable to open" in text:
-        return (
-            f"{path} cannot be used as a store: {text}; free some space if the disk is full, or choose another with --store FILE."
+        return BadFile(
+            f"{path}: the disk is full or failing ({text}); free some space and start again, finished points are kept."
         )
-    if "not a database" in text:
-        return f"{path} is not a store of Emberpool; choose another with --store FILE."
-    if "malformed" in text:
-        remedy = f"python -m engine serve --salvage --store {path}"
-        return f"{path} is damaged ({text}); {remedy} moves what can be read into a fresh one, or restore a copy."
+    if "unable to open" in text:
+        remedy = "free some space if the disk is full, or choose another with --store FILE"
+        return BadFile(f"{path} cannot be used as a store: {text}; {remedy}.")
+    if "readonly" in text and not os.access(path, os.W_OK):
+        return BadFile(f"{path} cannot be used as a store: {text}; check the folder, or choose another with --store FILE.")
+    if "not a database" in text and not _was_store(path):
+        return BadFile(f"{path} is not a store of Emberpool; choose another with --store FILE.")
     if "locked" in text or "busy" in text:
-        return f"{path} has been busy for {BUSY_SECONDS} s; end the program that holds it, or choose another with --store FILE."
-    return f"{path} cannot be used as a store: {text}; check the folder, or choose another with --store FILE."
+        remedy = "end the program that holds it, or choose another with --store FILE"
+        return BadFile(f"{path} has been busy for {BUSY_SECONDS} s; {remedy}.")
+    return Damaged(f"{path} is damaged ({text}); {_remedy(path)} puts its newest backup in its place.")
+
+
+def _was_store(path: Path) -> bool:
+    """Return whether a file that is no database may have been a store: it has backups, or most of a database's first bytes."""
+    with path.open("rb") as file:
+        alike = sum(map(int.__eq__, file.read(len(MAGIC)), MAGIC))
+    return alike > len(MAGIC) // 2 or any(backup.exists() for backup in backups(path))

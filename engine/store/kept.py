@@ -13,8 +13,10 @@ from .. import version
 from ..results.result import Result, from_json
 from ..scenario.keys import How, KnobTexts, differing, key, written
 from ..scenario.scenario import Scenario
-from .database import opened, transaction
+from .database import opened
 from .quota import USE_SECONDS, touch
+
+NAMED = {"results": "key", "trainings": "class"}
 
 
 def result_text(result: Result) -> str:
@@ -54,7 +56,7 @@ def checksum(name: str, text: str) -> str:
 
 
 def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read: list[str] | None = None) -> Result | None:
-    """Return the result kept under a key, or None, as for a row of other code; a damaged one is set aside, to be computed anew.
+    """Return the result kept under a key, or None, as for a row of other code; a damaged one goes, to be computed anew.
 
     The key goes into `read` if it is time to note the reading, which is what keeps a result from eviction.
     """
@@ -67,22 +69,17 @@ def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None,
     return from_json(json.loads(row[0]), scenario)
 
 
+def is_as_written(name: object, text: object, digest: object) -> bool:
+    """Return whether a text is what was kept under a name."""
+    return isinstance(text, str) and checksum(str(name), text) == digest
+
+
 def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, digest: str) -> bool:
-    """Return whether a text is what was kept under a name; a row of `results` or `trainings` that is not is set aside."""
-    if isinstance(text, str) and checksum(name, text) == digest:
+    """Return whether a text is what was kept under a name; a result or training that is not goes, to be computed anew."""
+    if is_as_written(name, text, digest):
         return True
-    set_aside(store, table, name)
+    store.execute(f"DELETE FROM {table} WHERE {NAMED[table]} = ?", (name,))
     return False
-
-
-def set_aside(store: sqlite3.Connection, table: str, name: str) -> None:
-    """Move a row of `results` or `trainings` to where it can be looked at, so that it is computed anew."""
-    given, kind = ("class, record", "training") if table == "trainings" else ("key, result", "result")
-    these = f"FROM {table} WHERE {given.split(',')[0]} = ?"
-    with transaction(store):
-        copy = f"INSERT INTO set_aside (key, result, checksum, found, kind) SELECT {given}, checksum, ?, ? {these}"
-        store.execute(copy, (time.time(), kind, name))
-        store.execute(f"DELETE {these}", (name,))
 
 
 def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tuple[str, Result | None]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .. import version
 from ..errors import BadFile
+from .files import PRIVATE, make_private
 
 PATIENCE_SECONDS = 1.0  # a look at the lock holds it for an instant; wait that out
 
@@ -55,8 +56,8 @@ def _opened(path: Path) -> Iterator[int]:
 
 def _lock_file(path: Path) -> int:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        make_private(path.parent)
+        return os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     except OSError as error:
         raise BadFile(f"{path}.lock cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
 

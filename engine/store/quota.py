@@ -1,7 +1,7 @@
-"""The store's quota: how large it may grow, and eviction of the results and trainings used longest ago.
+"""The store's quota: over it, what was used longest ago goes first, never what a live or a pinned request needs.
 
-What a live or a pinned request needs never goes. A request whose results have gone stays in the history, and
-computes them again when it is reopened.
+What goes are results, trainings, and the list of points of a request without results, which is as old as the request; the
+request itself stays in the history, and computes them again when it is reopened.
 """
 
 import math
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..units import GiB
-from .database import opened, transaction
+from .database import KEPT, opened, transaction
+from .soundness import seal
 
 DEFAULT_GiB = 10.0
 SETTING = "quota [B]"
@@ -26,24 +27,30 @@ OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
     WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.key = results.key AND p.request IN ({HELD}))
     UNION ALL SELECT 'trainings', class, created FROM trainings
     WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.class = trainings.class AND p.request IN ({HELD}))
+    UNION ALL SELECT * FROM (SELECT 'lists', id, created FROM requests WHERE id NOT IN ({HELD})
+        AND EXISTS (SELECT 1 FROM points WHERE request = id)
+        AND NOT EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT}) ORDER BY created LIMIT 1)
     ORDER BY used LIMIT ?"""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """How many bytes the store uses, its quota in bytes, and how many results and trainings it keeps."""
+    """How many bytes the store uses, its quota in bytes, and how many results, trainings and requests it keeps."""
 
     used: int
     quota: int
     results: int
     trainings: int
+    requests: int
 
 
 def usage(path: Path) -> Usage:
     """Return how full the store is."""
     with opened(path) as store:
-        results, trainings = (store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("results", "trainings"))
-        return Usage(used(store), quota(store), results, trainings)
+        tables = ("results", "trainings", "requests")
+        return Usage(
+            used(store), quota(store), *(store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)
+        )
 
 
 def used(store: sqlite3.Connection) -> int:
@@ -55,54 +62,37 @@ def used(store: sqlite3.Connection) -> int:
 def quota(store: sqlite3.Connection) -> int:
     """Return the bytes that the store may use."""
     row = store.execute("SELECT value FROM settings WHERE name = ?", (SETTING,)).fetchone()
-    with suppress(ValueError):  # a damaged setting is none
-        return int(row[0]) if row else int(DEFAULT_GiB * GiB)
-    return int(DEFAULT_GiB * GiB)
+    return int(row[0]) if row else int(DEFAULT_GiB * GiB)
 
 
 def limit(path: Path, gibibytes: float) -> None:
     """Set the quota, for this and every later owner of the store."""
-    with opened(path) as store:
+    with opened(path) as store, transaction(store):
         store.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (SETTING, str(int(gibibytes * GiB))))
-
-
-class Room:
-    """The owner's care for the quota, a small share of its time: what is held may be more than the quota for long."""
-
-    LOOK_SECONDS, SHARE = 1.0, 0.05
-
-    def __init__(self) -> None:
-        self.next = 0.0
-
-    def tend(self, store: sqlite3.Connection) -> None:
-        """Keep the quota, now and then."""
-        if (now := time.monotonic()) >= self.next:
-            keep(store)
-            took = time.monotonic() - now
-            self.next = now + max(self.LOOK_SECONDS, took / self.SHARE)
+        seal(store)
 
 
 def keep(store: sqlite3.Connection) -> int:
-    """Let the least recently used go until the store is within its quota or all else is held; return how many rows went."""
+    """Let what was used longest ago go until the store is within its quota or all else is held; return how many rows went."""
     allowed, gone = quota(store), 0
     if used(store) <= allowed:
         return 0
     mean = used(store) / max(1, store.execute("SELECT count(*) FROM results").fetchone()[0])
-    while (over := used(store) - SLACK * allowed) > 0:
-        went = _drop(store, min(AT_ONCE, math.ceil(over / mean))) or _thin(store)
-        if not went:
-            break
+    while (over := used(store) - SLACK * allowed) > 0 and (went := drop(store, min(AT_ONCE, math.ceil(over / mean)))):
         gone += went
     shrink(store)
     return gone
 
 
-def _drop(store: sqlite3.Connection, most: int) -> int:
+def drop(store: sqlite3.Connection, most: int) -> int:
+    """Let the `most` that were used longest ago go, at once; return how many they were."""
     with transaction(store):
         oldest = store.execute(OLDEST, (most,)).fetchall()
-        forget(store, [name for kind, name, _ in oldest if kind == "results"])
-        classes = [(name,) for kind, name, _ in oldest if kind == "trainings"]
-        store.executemany("DELETE FROM trainings WHERE class = ?", classes)
+        gone = {which: [(name,) for kind, name, _ in oldest if kind == which] for which in ("results", "trainings", "lists")}
+        forget(store, (name for (name,) in gone["results"]))
+        store.executemany("DELETE FROM trainings WHERE class = ?", gone["trainings"])
+        store.executemany("DELETE FROM points WHERE request = ?", gone["lists"])
+        store.executemany("UPDATE requests SET digest = '' WHERE id = ?", gone["lists"])  # it is no longer what it asked for
     return len(oldest)
 
 
@@ -111,19 +101,6 @@ def forget(store: sqlite3.Connection, names: Iterable[str]) -> None:
     keys = [(name,) for name in names]
     store.executemany("DELETE FROM results WHERE key = ?", keys)
     store.executemany("DELETE FROM claims WHERE key = ? AND ending IS NOT NULL", keys)
-
-
-def _thin(store: sqlite3.Connection) -> int:
-    """Without results left to drop: damaged rows, then the lists of points of the oldest requests, whose links stay."""
-    with transaction(store):
-        went = store.execute("DELETE FROM set_aside WHERE rowid IN (SELECT rowid FROM set_aside LIMIT ?)", (AT_ONCE,)).rowcount
-        oldest = f"SELECT id FROM requests WHERE id NOT IN ({HELD}) AND EXISTS (SELECT 1 FROM points WHERE request = id)"
-        for (request,) in [] if went else store.execute(f"{oldest} ORDER BY id LIMIT 1").fetchall():
-            some = "SELECT position FROM points WHERE request = ?1 ORDER BY position DESC LIMIT ?2"
-            points = f"DELETE FROM points WHERE request = ?1 AND position IN ({some})"
-            went = store.execute(points, (request, AT_ONCE)).rowcount
-            store.execute("UPDATE requests SET digest = '' WHERE id = ?", (request,))  # it is no longer what it asked for
-    return went
 
 
 def shrink(store: sqlite3.Connection) -> None:

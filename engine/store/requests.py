@@ -15,11 +15,11 @@ from pathlib import Path
 
 from .. import version
 from ..errors import BadInput
+from ..run import forecast
 from ..run.shared_training import functional_class
 from ..scenario.keys import How, KnobTexts, differing, key_of, texts, written
 from ..scenario.scenario import Scenario
 from ..units import HOUR
-from . import forecast
 from .database import KEPT, OPEN, crc, opened, transaction
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
@@ -29,7 +29,7 @@ POINT = """INSERT INTO points (request, position, key, changes, class, state, ch
     VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3 AND code = ?7), ?6)"""
 # Who asks again without a title or a link leaves those that it has.
 ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
-    link = ifnull(nullif(?4, ''), link), keeps_on = ?5, checksum = crc(how, ?1, base) WHERE id = ?6"""
+    link = ifnull(nullif(?4, ''), link), keeps_on = ?5 WHERE id = ?6"""
 LEASE_SECONDS = 120.0
 
 
@@ -89,10 +89,9 @@ def submit(
 def _announced(store: sqlite3.Connection, how: How, source: str | None, base: str, total: int) -> int:
     """Begin a request that no one serves before all its points are there; should we die, its lease runs out."""
     now = time.time()
-    columns = "how, data, base, total, state, created, lease_until, model_version, code, checksum"
+    columns = "how, data, base, total, state, created, lease_until, model_version, code"
     row = (how, source, base, total, now, now + LEASE_SECONDS, version.MODEL, version.CODE)
-    values = "?, ?, ?, ?, 'arriving', ?, ?, ?, ?, crc(?1, ?2, ?3)"
-    return store.execute(f"INSERT INTO requests ({columns}) VALUES ({values})", row).lastrowid or 0
+    return store.execute(f"INSERT INTO requests ({columns}) VALUES (?, ?, ?, ?, 'arriving', ?, ?, ?, ?)", row).lastrowid or 0
 
 
 def _listed(
@@ -129,8 +128,9 @@ def _points(
     for number, scenario in enumerate(scenarios, position):
         groups = written(scenario)
         name, given = key_of(groups, how), _compact({path: text for path, text, _ in differing(base, groups)})
-        one = functional_class(scenario) if sharing and how == "full" else None
-        yield request, number, name, given, one.name if one else None, crc(name, given), version.CODE
+        found = functional_class(scenario) if sharing and how == "full" else None
+        one = found.name if found else None
+        yield request, number, name, given, one, crc(request, number, name, given, one), version.CODE
 
 
 def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:

@@ -66,5 +66,35 @@ CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN UPDATE points SET state
     WHERE key = OLD.key AND OLD.code = (SELECT code FROM requests WHERE id = points.request); END;
 """
 
-STEPS = (FIRST, SECOND, THIRD)
+# A request's checksum covers all of it, whatever changes; points and failures have one; nothing damaged is kept any more.
+REQUEST = """id, how, data, base, total, reused, state, created, started, lease_until, model_version, note, session, keeps_on,
+    title, link, digest, pinned, ended, code"""
+OF_REQUEST, OF_OLD = f"crc({REQUEST})", f"crc(OLD.{', OLD.'.join(map(str.strip, REQUEST.split(',')))})"
+OF_POINT = "crc(request, position, key, changes, class)"
+OF_FAILURE = "crc(key, sentence, bug)"
+FOURTH = f"""
+DROP TABLE set_aside;
+UPDATE points SET checksum = {OF_POINT} WHERE checksum IS NULL OR checksum = crc(key, changes);
+UPDATE requests SET checksum = {OF_REQUEST} WHERE checksum IS NULL OR checksum = crc(how, data, base);
+ALTER TABLE failures ADD COLUMN checksum INTEGER;
+UPDATE failures SET checksum = {OF_FAILURE};
+DELETE FROM settings WHERE CAST(CAST(value AS INTEGER) AS TEXT) != value;
+CREATE TRIGGER request_asked AFTER INSERT ON requests BEGIN
+    UPDATE requests SET checksum = {OF_REQUEST} WHERE id = NEW.id; END;
+CREATE TRIGGER request_damaged BEFORE UPDATE ON requests WHEN NEW.checksum IS OLD.checksum AND OLD.checksum IS NOT {OF_OLD} BEGIN
+    SELECT raise(ABORT, 'malformed: a request is not as it was written'); END;
+CREATE TRIGGER request_changed AFTER UPDATE ON requests WHEN NEW.checksum IS OLD.checksum BEGIN
+    UPDATE requests SET checksum = {OF_REQUEST} WHERE id = NEW.id; END;
+CREATE TRIGGER point_changed AFTER UPDATE OF request, position, key, changes, class ON points BEGIN
+    UPDATE points SET checksum = {OF_POINT} WHERE request = NEW.request AND position = NEW.position; END;
+CREATE TRIGGER failure_told AFTER INSERT ON failures BEGIN
+    UPDATE failures SET checksum = {OF_FAILURE} WHERE key = NEW.key; END;
+"""
+
+STEPS = (FIRST, SECOND, THIRD, FOURTH)
 VERSION = len(STEPS)
+SEALED = 4  # the first format with a seal
+# What a store is made of: its format, the texts of its tables, and its settings; the seal among these is a checksum of the rest.
+SEAL = """crc((SELECT user_version FROM pragma_user_version),
+    (SELECT group_concat(type || name || tbl_name || ifnull(sql, '')) FROM (SELECT * FROM sqlite_master ORDER BY type, name)),
+    (SELECT group_concat(name || value) FROM (SELECT * FROM settings WHERE name != 'seal' ORDER BY name)))"""

@@ -1,33 +1,58 @@
-"""The check of a request and its points against their checksums: what is damaged is set aside, and a sentence says so."""
+"""The check of a store against what was written: the file's structure, its indexes, and every checksum but those of results.
+
+Results and trainings carry theirs to whoever reads them, and are computed anew; damage of anything else is the whole store's.
+"""
 
 import json
 import sqlite3
-import time
 from collections.abc import Sequence
 
-AGAIN = "its record in the store is damaged and was set aside; ask for it again"
-ASIDE = "INSERT INTO set_aside (key, result, checksum, found, kind)"
+from .schema import OF_FAILURE, OF_POINT, OF_REQUEST, SEAL
+
+DAMAGED = "malformed"  # SQLite's own word, by which `database` knows damage
+UNSOUND = {
+    "a request": f"SELECT 1 FROM requests WHERE checksum IS NOT {OF_REQUEST}",
+    "a point": f"SELECT 1 FROM points WHERE checksum IS NOT {OF_POINT} OR state NOT IN (0, 1, 2)",
+    "a failure": f"SELECT 1 FROM failures WHERE checksum IS NOT {OF_FAILURE}",
+    "a finished point": """SELECT 1 FROM points p JOIN requests q ON q.id = p.request WHERE p.state = 1
+        AND NOT EXISTS (SELECT 1 FROM results r WHERE r.key = p.key AND r.code = q.code)""",
+}
 
 
-def sound_keys(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
-    """Return a request's keys whose records are as written; the others end, and nobody takes up such a request again."""
-    whole = "SELECT checksum IS NULL OR checksum = crc(how, data, base) FROM requests WHERE id = ?"
-    found = store.execute(whole, (request,)).fetchone()
-    if found and not found[0]:
-        copy = f"{ASIDE} SELECT id, base, checksum, ?2, 'request' FROM requests WHERE id = ?1"
-        store.execute(copy, (request, time.time()))
-        change = "UPDATE requests SET state = 'failed', digest = '', ended = ?2, note = ?3 WHERE id = ?1"
-        store.execute(change, (request, time.time(), f"Request {request} cannot go on: {AGAIN}."))
-        return []
-    query = """SELECT p.key FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
-        WHERE p.request = ?1 AND p.checksum IS NOT NULL AND p.checksum != crc(p.key, p.changes)"""
-    damaged = {name for (name,) in store.execute(query, (request, json.dumps(names)))}
-    if damaged:
-        these, point = json.dumps(sorted(damaged)), "request = ?1 AND key IN (SELECT value FROM json_each(?2))"
-        copy = f"{ASIDE} SELECT key, changes, checksum, ?3, 'point' FROM points WHERE {point}"
-        store.execute(copy, (request, these, time.time()))
-        sentence = f"This point cannot be computed: {AGAIN}."
-        failed = "INSERT OR REPLACE INTO failures (key, sentence, bug, created) VALUES (?, ?, 0, ?)"
-        store.executemany(failed, [(name, sentence, time.time()) for name in damaged])
-        store.execute("UPDATE requests SET digest = '' WHERE id = ?", (request,))
-    return [name for name in names if name not in damaged]
+def check(store: sqlite3.Connection) -> None:
+    """Look at a whole store, in some 2 s per GB; raises sqlite3.DatabaseError for one that is not as it was written."""
+    store.execute("BEGIN")
+    try:
+        store.execute("DELETE FROM progress WHERE false")  # refused where damage says that the file must not be written
+        if (found := store.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+            raise sqlite3.DatabaseError(f"{DAMAGED}: {found.rpartition('***')[2].strip()[:100]}")
+        for what, query in UNSOUND.items():
+            _refuse(store, what, query)
+    finally:
+        store.execute("ROLLBACK")
+
+
+def check_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> None:
+    """Look at a request and some of its points before they are computed; raises sqlite3.DatabaseError."""
+    _refuse(store, "a request", f"{UNSOUND['a request']} AND id = ?", request)
+    point = f"""SELECT 1 FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
+        WHERE p.request = ?1 AND checksum IS NOT {OF_POINT.replace("key", "p.key")}"""
+    _refuse(store, "a point", point, request, json.dumps(names))
+
+
+def check_seal(store: sqlite3.Connection) -> bool:
+    """Return whether a store has a seal; raises sqlite3.DatabaseError if its tables or settings are not what was sealed."""
+    seal, found = store.execute(f"SELECT (SELECT value FROM settings WHERE name = 'seal'), {SEAL}").fetchone()
+    if seal is not None and str(seal) != str(found):
+        raise sqlite3.DatabaseError(f"{DAMAGED}: its tables are not as they were made")
+    return seal is not None
+
+
+def seal(store: sqlite3.Connection) -> None:
+    """Sign the tables and settings as they are now, within the transaction that changed them."""
+    store.execute(f"INSERT OR REPLACE INTO settings SELECT 'seal', {SEAL}")
+
+
+def _refuse(store: sqlite3.Connection, what: str, query: str, *given: object) -> None:
+    if store.execute(query, given).fetchone():
+        raise sqlite3.DatabaseError(f"{DAMAGED}: {what} is not as it was written")

@@ -11,7 +11,7 @@ from .. import version
 from ..run.shared_training import Training
 from ..training.loop import Scores
 from .database import transaction
-from .kept import checksum, is_whole, set_aside
+from .kept import checksum, is_whole
 
 
 class StoreShelf:
@@ -21,7 +21,7 @@ class StoreShelf:
         self.store = store
 
     def get(self, name: str) -> Training | None:
-        """Return the training of a class; a damaged one is set aside, to be trained anew."""
+        """Return the training of a class; a damaged one goes, to be trained anew."""
         with suppress(sqlite3.Error):
             return load(self.store, name)
         return None
@@ -37,15 +37,9 @@ class StoreShelf:
 
 
 def load(store: sqlite3.Connection, name: str) -> Training | None:
-    """Return this code's training under a class's name, or None; one that is damaged or of another version is set aside."""
-    query = "SELECT record, checksum, model_version FROM trainings WHERE class = ? AND code = ?"
-    row = store.execute(query, (name, version.CODE)).fetchone()
-    if row is None:
-        return None
-    if row[2] != version.MODEL:
-        set_aside(store, "trainings", name)
-        return None
-    return from_text(row[0]) if is_whole(store, "trainings", name, row[0], row[1]) else None
+    """Return this code's training under a class's name, or None; one that is damaged goes."""
+    row = store.execute("SELECT record, checksum FROM trainings WHERE class = ? AND code = ?", (name, version.CODE)).fetchone()
+    return from_text(row[0]) if row and is_whole(store, "trainings", name, *row) else None
 
 
 def text(training: Training) -> str:

@@ -6,7 +6,8 @@
 of it is `metric=AUC` and `view=pareto`. `against=dram` is the baseline and `within=10` the target of every answer, in
 percent of the baseline's step time. What Runs looks for is `find=WORDS`, and what it compares is `run=estimate:/search?...`
 once per request: how it is computed, and the link that reopens it. A crash state of the log protocol adds its replay line,
-`crash=v1:...`. Knobs that had another name or unit when a link was made are opened as those of today, and the banner says so.
+`crash=v1:...`, and one that trains with which kernels, `arithmetic=`. Knobs that had another name or unit when a link was made
+are opened as those of today, and the banner says so.
 """
 
 import re
@@ -16,6 +17,7 @@ from typing import get_args
 from urllib.parse import parse_qsl, quote
 
 from .. import version
+from ..core.arithmetic import arithmetic, elsewhere
 from ..errors import BadLink
 from ..scenario import knobs
 from ..scenario.keys import How
@@ -77,7 +79,8 @@ def query(
     pairs += [(path, knobs.write(KNOBS[path], value)) for path, value in values(scenario).items() if value != before[path]]
     pairs += [("axis", axis) for axis in axes] + questions.pairs
     pairs += [("crash", crash)] if crash else []
-    return [*pairs, ("v", str(version.LINK)), ("model", version.MODEL)]
+    trained = [("arithmetic", arithmetic())] if scenario.run.training else []
+    return [*pairs, ("v", str(version.LINK)), ("model", version.MODEL), *trained]
 
 
 def link(
@@ -141,7 +144,7 @@ def open_pairs(pairs: Pairs) -> Opened:
     for path, text, why in meant(format_, seen, axes):
         seen[path] = text
         renamed[why] = f"{path}={text}"
-    banner = _banner(seen.pop("model", version.MODEL), renamed)
+    banner = _banner(seen.pop("model", version.MODEL), renamed, seen.pop("arithmetic", ""))
     name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
     one = {name: seen.pop(name, "") for name in ONE}
     questions = Questions(**one, **{SEVERAL[name]: tuple(held) for name, held in several.items()})  # type: ignore[arg-type]
@@ -168,10 +171,13 @@ def _today(name: str, text: str) -> tuple[str, str]:
     return translated(name, text)
 
 
-def _banner(text: str, renamed: Mapping[str, str]) -> str:
+def _banner(text: str, renamed: Mapping[str, str], made: str) -> str:
+    if not re.fullmatch(r"[\w.-]{0,80}", made, re.ASCII):
+        raise BadLink(f"The link's arithmetic={made[:80]!r} names no kernels; leave it out.")
     told = " ".join(f"Its {old[:80]} is {new[:80]} now." for old, new in renamed.items())
+    other = elsewhere(made)
     if text == version.MODEL:
-        return told
+        return " ".join(filter(None, (told, *other)))
     return (
         f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. {told or 'The knobs are the same.'} "
         "Results may differ: CHANGELOG.md lists what changed."

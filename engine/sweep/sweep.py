@@ -15,13 +15,12 @@ import numpy as np
 from ..errors import BadKnob, nearest
 from ..scenario import knobs
 from ..scenario.keys import digest, texts
-from ..scenario.scenario import Scenario, known, with_values
+from ..scenario.scenario import RULED, Scenario, known, with_values
 from .axes import MOST_POINTS, Array, Axis
 
 Kind = Literal["grid", "random", "sobol", "lhs"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SAMPLE = 0x5A  # the purpose of the random stream that picks points
-TOGETHER = ("model.", "data.", "faults.")  # whose knobs a scenario checks against each other; the others fit any combination
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,8 @@ class Sweep(Sequence[Scenario]):
         """Check what can be known without making every point."""
         _check(self.axes, self.sampling)
         if not len(self._good):
-            raise BadKnob(next(iter(self.refused)).sentence)
+            refused = made(self.base, self._place(0), self.settings)
+            raise BadKnob(refused.sentence if isinstance(refused, RefusedPlace) else "The axes span no point.")
 
     def __len__(self) -> int:
         """Return how many points there are."""
@@ -147,8 +147,10 @@ class Sweep(Sequence[Scenario]):
     def _seed(self) -> int:
         return int(dict(self.settings).get("data.seed", self.base.data.seed))
 
-    def _place(self, row: int) -> dict[str, Any]:
-        found = zip(self.axes, self._numbers[row], strict=True)
+    def _place(self, row: int, some: Sequence[int] | None = None) -> dict[str, Any]:
+        """Return a row's value on each axis, or on some by number."""
+        numbers = self._numbers[row]
+        found = ((self.axes[at], numbers[at]) for at in (range(len(self.axes)) if some is None else some))
         return {axis.path: axis.values[int(n)] if self._on_grid else axis.value(n) for axis, n in found}
 
     @property
@@ -176,11 +178,17 @@ class Sweep(Sequence[Scenario]):
     @cached_property
     def fine(self) -> Array:
         """Whether a scenario can have each point of the box; only knobs that can contradict each other are tried together."""
-        together = [number for number, axis in enumerate(self.axes) if axis.path.startswith(TOGETHER)]
-        _, first, same = np.unique(self._numbers[:, together], axis=0, return_index=True, return_inverse=True)
-        tried = [made(self.base, self._place(row), self.settings) for row in first]
-        fine: Array = np.array([isinstance(one, Scenario) for one in tried])[same.reshape(-1)]
+        ruled = [number for number, axis in enumerate(self.axes) if axis.path in RULED]
+        _, first, same = np.unique(self._numbers[:, ruled], axis=0, return_index=True, return_inverse=True)
+        fine: Array = np.array([self._can_be(self._place(row, ruled)) for row in first])[same.reshape(-1)]
         return fine
+
+    def _can_be(self, place: Mapping[str, Any]) -> bool:
+        try:
+            with_values(self.base, {**dict(self.settings), **place})
+        except BadKnob:
+            return False
+        return True
 
 
 def _some(size: int, count: int | None, seed: int) -> Array:

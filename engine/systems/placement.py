@@ -84,13 +84,13 @@ def hbm_and_dram(s: Scenario) -> dict[str, float]:
 def share_of_rows(s: Scenario, tables: Tables) -> float:
     """Return the share of a batch's unique rows that lie in some tables."""
     unique = expected(s).unique_rows[0]
-    return float(sum(unique[table] for table in tables) / sum(unique))
+    return float(unique[list(tables)].sum() / unique.sum())
 
 
 def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     """Return where a batch's rows outside HBM are found; each cache holds all that the smaller one above it holds."""
     dense = placement(s, dram_cache_rows * row_bytes(s))
-    every, below = sum(expected(s).unique_rows[0]), share_of_rows(s, dense.below)
+    every, below = float(expected(s).unique_rows[0].sum()), share_of_rows(s, dense.below)
     held = (dram_cache_rows, max(dram_cache_rows, scm_rows))
     near, far = (expected_moves(s, "lru", rows, tables=dense.below).misses / every for rows in held)
     fetched = min(near, below)

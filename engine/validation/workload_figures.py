@@ -16,7 +16,7 @@ import numpy as np
 from ..caches.stack_distance import curve
 from ..core.arrays import Floats
 from ..scenario.presets import preset
-from ..scenario.scenario import Scenario, per_table, with_values
+from ..scenario.scenario import Scenario, with_values
 from ..workload.accesses import Accesses, expected, expected_misses, lookups
 from ..workload.expected import HALVINGS, hit_rate
 from ..workload.popularity import Popularity, cells, fits, popularities
@@ -122,7 +122,7 @@ def shares() -> Iterator[Figure]:
             group = f"Lookups of {name}'s hottest rows, ids seen {least} times or more"
             yield _near(group, f"{part:g} %", ours, target, 0.5, sample)
     scenario = data_set("kaggle")
-    space = id_space(popularities(scenario), per_table(scenario.model, "pooling"))
+    space = id_space(scenario)
     ours = 100 * float(head_mass(space, 0.01 * KAGGLE_ROWS))
     yield Figure("Lookups of kaggle's hottest rows, all ids", "1 %", ours, "92 or more", 92.0, 100.0)
 

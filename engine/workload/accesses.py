@@ -8,7 +8,7 @@ from ..core.arrays import Floats
 from ..core.memo import remembered
 from ..scenario.scenario import Scenario, per_table
 from .expected import hit_rate, touched
-from .popularity import Popularity, popularities
+from .popularity import alike
 from .spectrum import id_space, spectra
 
 
@@ -32,12 +32,10 @@ def expected(scenario: Scenario) -> Accesses:
 
     Machines, systems and draws of constants differ far more often than what is trained on what.
     """
-    per_batch = lookups(scenario)
-    alike: dict[tuple[Popularity, float], int] = {}  # tables that are used alike are looked at once
-    place = [alike.setdefault(one, len(alike)) for one in zip(popularities(scenario), per_batch.tolist(), strict=True)]
-    laws, each = zip(*alike, strict=True)
-    steady = touched(spectra(laws), np.array(each), scenario.data.locality)
-    found = Accesses(per_batch, *(part[place][None] for part in steady))
+    every = alike(scenario)
+    each = np.array(every.pooling, dtype=np.float64) * scenario.data.batch_size
+    steady = touched(spectra(every.laws), each, scenario.data.locality)
+    found = Accesses(lookups(scenario), *(part[every.kind][None] for part in steady))
     for shared in (found.lookups, found.unique_rows, found.shared_rows, found.raw_lookups):
         shared.flags.writeable = False
     return found
@@ -49,7 +47,7 @@ def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats
     Lookups count as mixed over tables: within 0.5 points of the exact cache where it holds the rows of ten batches;
     in one of a few batches, where the tables' turns inside a batch still show, within some 2 points.
     """
-    space = id_space(popularities(scenario), per_table(scenario.model, "pooling"))
+    space = id_space(scenario)
     misses: Floats = lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))
     return misses
 

@@ -31,11 +31,19 @@ def touched(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Touched
     """Return what to expect of `lookups` per batch and table; shape (..., T) in, and out for each value."""
     x = np.repeat(lookups, np.diff(tables.start, append=len(tables.p)), axis=-1) * gap_rate(tables.p)
     void, twice = unused(x, locality), unused(2 * x, locality)
-    meets = 1 - void * still_due(x, locality)
+    both, meets = in_both(void, twice), np.maximum(1 - void * still_due(x, locality), 0.0)
     unique = np.add.reduceat(tables.rows * (1 - void), tables.start, axis=-1)
-    shared = np.add.reduceat(tables.rows * (1 - 2 * void + twice), tables.start, axis=-1)
+    shared = np.add.reduceat(tables.rows * both, tables.start, axis=-1)
     raw = lookups * np.add.reduceat(tables.rows * tables.p * meets, tables.start, axis=-1)
     return Touched(unique, shared, raw)
+
+
+def in_both(void: Floats, twice: Floats) -> Floats:
+    """Return the chance that a row is used in each of two windows, void of it with `void` and together with `twice`.
+
+    Of a row that is hardly ever used the difference is rounding alone, of either sign.
+    """
+    return np.maximum(1 - 2 * void + twice, 0.0)
 
 
 def gap_rate(p: Floats) -> Floats:
@@ -76,13 +84,16 @@ def stay(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -> Fl
     """Return the characteristic time of an LRU cache of `capacity` rows, in lookups: how long an unused row stays."""
     every, rate = space.rows.sum(), gap_rate(space.p)
     wanted = np.clip(np.asarray(capacity, dtype=np.float64), 0, every * (1 - 1e-12))
+    with np.errstate(divide="ignore"):  # each use brings one row at most; and no row is rarer than the rarest
+        soonest = np.log(wanted / (space.rows @ rate))
+        latest = np.log(-np.log1p(-wanted / every) / (rate.min() * (1 - locality)))
 
     def room(log_time: Floats) -> Floats:
         void = unused(np.exp(log_time)[..., None] * rate, locality)
         apart: Floats = odds((1 - void) @ space.rows, every) - odds(wanted, every)
         return apart
 
-    return np.exp(rising(room, np.full(wanted.shape, LOG_TIMES[0]), np.full(wanted.shape, LOG_TIMES[1])))
+    return np.exp(rising(room, np.clip(soonest - 1e-9, *LOG_TIMES), np.clip(latest + 1e-9, *LOG_TIMES)))
 
 
 def odds(part: Any, whole: float) -> Any:

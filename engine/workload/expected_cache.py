@@ -13,8 +13,8 @@ import numpy as np
 from ..core.arrays import Floats
 from ..scenario.scenario import Scenario, per_table
 from .accesses import lookups
-from .expected import CLOSENESS, HALVINGS, gap_rate, stay, unused
-from .popularity import popularities
+from .expected import CLOSENESS, HALVINGS, gap_rate, in_both, stay, unused
+from .popularity import alike, popularities
 from .sampling import head_quantile, links
 from .spectrum import Spectrum, id_space, spectra
 
@@ -37,12 +37,10 @@ def expected_moves(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> ExpectedMoves:
     """Return what a cache of `capacity_rows` rows over all tables, or some, moves per batch; `at_once` batches count as one."""
-    law, pooling, batch = popularities(s), per_table(s.model, "pooling"), lookups(s)
-    chosen = range(len(law)) if tables is None else tables
-    if not len(chosen):
+    if tables is not None and not len(tables):
         return NOTHING
-    space = id_space(tuple(law[t] for t in chosen), tuple(pooling[t] for t in chosen))
-    served = at_once * float(batch[list(chosen)].sum())
+    space, batch = id_space(s, tables), lookups(s)
+    served = at_once * float((batch if tables is None else batch[list(tables)]).sum())
     if capacity_rows >= space.rows.sum():
         return NOTHING
     rows, stays = STAYS[policy](s, space, served, max(capacity_rows, 0.0))
@@ -65,13 +63,13 @@ def _refused(s: Scenario, policy: str, capacity: float, misses: float) -> float:
 
 def expected_unique(s: Scenario, batches: int) -> float:
     """Return the unique rows of so many batches together."""
-    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    space = id_space(s)
     return float(space.rows @ (1 - unused(batches * float(lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
 
 
 def spread(s: Scenario, parts: int) -> float:
     """Return how many copies of a batch's unique rows its `parts` parts need between them, each its own unique rows."""
-    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    space = id_space(s)
     x, c = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
     return float(parts * (space.rows @ (1 - unused(x / parts, c))) / (space.rows @ (1 - unused(x, c))))
 
@@ -81,7 +79,7 @@ def look_ahead_rows(s: Scenario) -> float:
 
     The time from a row's last use to its next is then a sum of two exponential times; locality is left out.
     """
-    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    space = id_space(s)
     x = s.policy.look_ahead_batches * float(lookups(s).sum()) * gap_rate(space.p)
     return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
 
@@ -140,15 +138,24 @@ def head(space: Spectrum, capacity: float) -> Floats:
 
 def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     """Return (T,) how many of the `capacity` most popular rows each table has, and their share of its lookups."""
-    pooling = np.array(per_table(s.model, "pooling"), dtype=np.float64)
-    tables = spectra(popularities(s))
-    table = np.repeat(np.arange(len(pooling)), np.diff(tables.start, append=len(tables.p)))
-    p = tables.p * (pooling / pooling.sum())[table]
+    every = alike(s)
+    tables, pooling = spectra(every.laws), np.array(every.pooling, dtype=np.float64)
+    kind = np.repeat(np.arange(len(pooling)), np.diff(tables.start, append=len(tables.p)))
+    p, rows = tables.p * (pooling / (pooling @ every.tables))[kind], tables.rows * every.tables[kind]
     order = np.argsort(-p, kind="stable")
     kept = np.empty_like(p)
-    kept[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(tables.rows[order])[:-1])), 0.0, tables.rows[order])
-    rows, mass = (np.bincount(table, weights=amount, minlength=len(pooling)) for amount in (kept, kept * tables.p))
-    return rows.astype(np.float64), mass.astype(np.float64)
+    kept[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(rows[order])[:-1])), 0.0, rows[order])
+    whole = np.where(kept == rows, tables.rows, 0.0)
+    found, mass = (
+        np.bincount(kind, weights=amount, minlength=len(pooling))[every.kind].astype(np.float64)
+        for amount in (whole, whole * tables.p)
+    )
+    for cut in np.flatnonzero((kept > 0) & (kept < rows)):  # one class at most, which the first tables of its kind have whole
+        mine = np.flatnonzero(every.kind == kind[cut])
+        part = np.clip(kept[cut] - np.arange(len(mine)) * tables.rows[cut], 0.0, tables.rows[cut])
+        found[mine] += part
+        mass[mine] += part * tables.p[cut]
+    return found, mass
 
 
 def popular_share(s: Scenario, capacity: float) -> float:
@@ -172,9 +179,9 @@ class Split(NamedTuple):
 
 def hot_split(s: Scenario, capacity: float) -> Split:
     """Return how a batch's unique rows split when the `capacity` most popular rows of all tables count as hot."""
-    space = id_space(popularities(s), per_table(s.model, "pooling"))
+    space = id_space(s)
     x, locality = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
     void, hot = unused(x, locality), head(space, capacity)
     unique = float(space.rows @ (1 - void))
-    both = 1 - 2 * void + unused(2 * x, locality)
+    both = in_both(void, unused(2 * x, locality))
     return Split(float(hot @ (1 - void)) / unique, float((space.rows - hot) @ both) / unique)

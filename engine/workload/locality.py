@@ -89,7 +89,7 @@ def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
     low, high = sampler.start[sampler.law[table]], sampler.start[sampler.law[table] + 1]
     tables = (sampler.keep[low:high], sampler.alias[low:high], sampler.first[low:high], sampler.width[low:high])
     inside = np.clip(popularity.rows - part.first, 0, part.width)
-    beyond = float(part.mass @ (1 - inside / part.width))
+    beyond = float((part.mass * (1 - inside / part.width)).sum())  # no product: its last bit is the processor's
     shares = (part.mass[: part.alone], part.scale, popularity.s, popularity.q - len(popularity.heavy) + 1)
     return tables, shares, (popularity.rows, int(prepared.offsets[table]), beyond / popularity.rows)
 

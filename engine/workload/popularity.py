@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.arrays import Floats, Ints
+from ..core.memo import remembered
 from ..scenario.data import Data
 from ..scenario.scenario import Scenario, per_table
 
@@ -42,6 +43,29 @@ class Popularity:
     once: float = 0.0
 
 
+class Alike(NamedTuple):
+    """Tables with the same law and pooling are of one kind, which expected values look at once.
+
+    By kind, in the order of their first tables: `laws`, `pooling`, and how many `tables`; `kind` is (T,), of each table.
+    """
+
+    laws: tuple[Popularity, ...]
+    pooling: tuple[int, ...]
+    tables: Ints
+    kind: Ints
+
+
+@remembered(most=100_000, size=lambda found: len(found.kind))
+def alike(scenario: Scenario) -> Alike:
+    """Return which tables are alike."""
+    found: dict[tuple[Popularity, int], int] = {}
+    tables = zip(popularities(scenario), per_table(scenario.model, "pooling"), strict=True)
+    kind = np.array([found.setdefault(table, len(found)) for table in tables])
+    laws, pooling = zip(*found, strict=True)
+    return Alike(laws, pooling, np.bincount(kind), kind)
+
+
+@remembered(most=100_000, size=len)
 def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
     """Return the popularity of every table; table i follows Criteo field (i mod 26) + 1 where one is fitted."""
     rows = per_table(scenario.model, "num_embeddings")

@@ -6,8 +6,8 @@ The indices of a batch are known before its rows are read, so that memory keeps 
 import numpy as np
 
 from ..core.arrays import Floats, Ints
-from ..scenario.scenario import Scenario, per_table
-from .popularity import popularities
+from ..scenario.scenario import Scenario
+from .popularity import alike
 from .spectrum import spectra
 
 OFTEN = 64  # rows used more often than this in a batch are few; they are taken as used equally often
@@ -18,14 +18,15 @@ def expected_again(s: Scenario, room: float) -> float:
 
     Uses of a row in a batch are taken as Poisson; locality is not looked at.
     """
-    tables, pooling = spectra(popularities(s)), np.array(per_table(s.model, "pooling"), dtype=np.float64)
-    lookups = np.repeat(s.data.batch_size * pooling, np.diff(tables.start, append=len(tables.p)))
-    mean = lookups * tables.p
+    every = alike(s)
+    tables, of = spectra(every.laws), s.data.batch_size * np.array(every.pooling, dtype=np.float64)
+    classes = np.diff(tables.start, append=len(tables.p))
+    mean, rows = np.repeat(of, classes) * tables.p, np.repeat(every.tables, classes) * tables.rows
     chance, used = np.exp(-mean), np.zeros(OFTEN + 1)
-    left, uses = tables.rows @ -np.expm1(-mean), float(tables.rows @ mean)
+    left, uses = rows @ -np.expm1(-mean), float(rows @ mean)
     for times in range(1, OFTEN):
         chance = chance * mean / times
-        used[times] = tables.rows @ chance
+        used[times] = rows @ chance
     more = max(left - used.sum(), 0.0)
     return _beyond(used, more, uses - float(np.arange(OFTEN + 1) @ used), room)
 
@@ -41,5 +42,5 @@ def _beyond(used: Floats, more: float, uses: float, room: float) -> float:
     rows = np.concatenate(([more], used[::-1]))
     repeats = np.concatenate(([max(uses - more, 0.0)], (used * np.maximum(np.arange(len(used)) - 1, 0))[::-1]))
     before = np.cumsum(rows) - rows
-    held = np.clip((room - before) / np.maximum(rows, 1e-300), 0.0, 1.0)
+    held = np.clip(room - before, 0.0, rows) / np.maximum(rows, 1e-300)
     return float(((1 - held) * repeats).sum())

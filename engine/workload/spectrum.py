@@ -13,7 +13,8 @@ import numpy as np
 from ..core.arrays import Floats, Ints
 from ..core.hashing import fold
 from ..core.jit import entry
-from .popularity import Popularity, cells
+from ..scenario.scenario import Scenario
+from .popularity import Popularity, alike, cells
 
 EXACT_ROWS = 65_536
 EXACT_RANKS = 2 * EXACT_ROWS
@@ -48,13 +49,19 @@ def spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
     return Spectrum(np.concatenate([part.p for part in parts]), np.concatenate([part.rows for part in parts]), start)
 
 
+def id_space(s: Scenario, tables: Sequence[int] | None = None) -> Spectrum:
+    """Return the classes of the rows of all tables, or of some, as one space, each table weighted by its pooling."""
+    every = alike(s)
+    count = every.tables if tables is None else np.bincount(every.kind[list(tables)], minlength=len(every.laws))
+    return _id_space(every.laws, every.pooling, tuple(count.tolist()))
+
+
 @lru_cache(maxsize=64)
-def id_space(popularities: tuple[Popularity, ...], pooling: tuple[int, ...]) -> Spectrum:
-    """Return the classes of all tables' rows as one space, each table weighted by its pooling."""
-    parts = [spectrum(popularity) for popularity in popularities]
-    share = np.array(pooling) / sum(pooling)
-    p = np.concatenate([weight * part.p for weight, part in zip(share, parts, strict=True)])
-    return _classes(p, np.concatenate([part.rows for part in parts]))
+def _id_space(laws: tuple[Popularity, ...], pooling: tuple[int, ...], count: tuple[int, ...]) -> Spectrum:
+    some = [(spectrum(law), bags, tables) for law, bags, tables in zip(laws, pooling, count, strict=True) if tables]
+    total = sum(bags * tables for _, bags, tables in some)
+    p = np.concatenate([bags / total * part.p for part, bags, _ in some])
+    return _classes(p, np.concatenate([tables * part.rows for part, _, tables in some]))
 
 
 def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Floats:

@@ -120,7 +120,13 @@ def bar(page: str, axes: tuple[str, ...] = (), crash: str = "", questions: Quest
     """Keep the address current, and draw the link to copy in the scenario's bar."""
     write(axes, crash, question.said(questions))
     with scenario_bar.slot():
-        _share("This link holds every knob and the seed; whoever opens it gets the same numbers.", page, axes, crash, questions)
+        _share(
+            "It holds every knob and the seed; whoever opens it gets the same numbers, losses on the same kind of processor.",
+            page,
+            axes,
+            crash,
+            questions,
+        )
     if st.session_state.get(BANNER):
         st.info(plain(st.session_state[BANNER]))
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from engine.core.process import single_thread
 from pages.design import details
 
 FRAMED, LANDED = "framed", "landed"
@@ -67,6 +68,7 @@ def land() -> None:
 def spare(place: str) -> None:
     """Set what a place has loaded aside, once: after every run, of a timer too, Streamlit collects among all that is alive."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    single_thread()  # from now on: the sums of a page are short, and threads of one visitor's would wait for another's
     gc.collect()
     gc.freeze()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -38,16 +38,22 @@ def results(scenarios: Scenarios, how: How) -> list[Result | None]:
     return [result for _, result in kept.outcomes(STORE, scenarios, how)]
 
 
-def start(scenarios: Scenarios, how: How, title: str = "", link: str = "") -> None:
+def start(
+    scenarios: Scenarios,
+    how: How,
+    title: str = "",
+    link: str = "",
+    ask: Callable[[Callable[[], object]], object] = lambda submit: submit(),
+) -> None:
     """Ask for the scenarios in the background; shows the engine's sentence if they are refused.
 
-    `title` says what it is, and `link` reopens it: by itself the page's own.
+    `title` says what it is, and `link` reopens it: by itself the page's own. `ask` asks, maybe in another process.
     """
     with _toasted():
         data, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
         session = f"page {visitor.session_id}" if visitor else ""
         said = {"session": session, "title": title, "link": link or st.session_state.get(session_state.HERE, "")}
-        requests.submit(STORE, scenarios, how, data, **said, limit=requests.FOR_PAGES)
+        ask(partial(requests.submit, STORE.resolve(), scenarios, how, data, **said, limit=requests.FOR_PAGES))
         service.ensure_service(STORE)
 
 

@@ -10,13 +10,13 @@ import pandas as pd
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
 from engine.scenario.scenario import Scenario
+from engine.workload.popularity import alike
 from engine.workload.readers.criteo import CriteoFile, read
 from engine.workload.source import source
 from pages.common.numbers import percent, readable, size
-from pages.data import data_file
 
 MOST_LOOKUPS, MANY_LOOKUPS = 1_000_000, 8_000_000
-MOST_TABLES, SMALL_TABLE = 30, 10_000
+MOST_TABLES, SMALL_TABLE, MANY_TABLES = 30, 10_000, 100
 UNIQUE, AGAIN = "unique rows", "lookups of a row of the batch before"
 PLANNER, REAL = "planner's formula", "what the hits give"
 
@@ -31,6 +31,11 @@ def asked(scenario: Scenario) -> Scenario:
     return replace(Scenario(), model=scenario.model, data=scenario.data)
 
 
+def many(scenario: Scenario) -> bool:
+    """Return whether its tables are so unlike each other that what is expected of them takes long."""
+    return len(alike(scenario).laws) > MANY_TABLES
+
+
 @lru_cache(maxsize=32)
 def expected(scenario: Scenario) -> Profile:
     """Return what the generator is expected to do with `asked(scenario)`."""
@@ -38,10 +43,9 @@ def expected(scenario: Scenario) -> Profile:
 
 
 @lru_cache(maxsize=8)
-def counted(scenario: Scenario, most: int = MOST_LOOKUPS) -> Profile:
-    """Return what the first batches of `asked(scenario)` do, up to `most` lookups; of a file, one pass at most."""
-    path = data_file.path_for(scenario)
-    file = _file(str(path), scenario.data.digest) if path else None
+def counted(scenario: Scenario, most: int = MOST_LOOKUPS, path: str = "") -> Profile:
+    """Return what the first batches of `asked(scenario)` do, up to `most` lookups; of the file at `path`, one pass at most."""
+    file = _file(path, scenario.data.digest) if path else None
     origin = source(scenario, file)
     first = origin.ids(0)
     number = max(1, most // len(first))

@@ -7,29 +7,24 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.insight import knob_strips
-from engine.insight.knob_effect import effect
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.bar import question
 from pages.common.charts import Spec
-from pages.design import strips
+from pages.design import later, questions, strips
 
 SHOWN, COLUMNS, TELLING = 20, 5, 1.005  # charts; times by which a knob must change the step to be drawn
 
 
 def draw(scenario: Scenario) -> None:
     """Draw a chart for each knob that changes the step time, at most SHOWN of them."""
-    paths = [path for path, knob in KNOBS.items() if knob.kind in strips.KINDS and knob.acts == "always" and "." in path]
-    acting = [path for path in paths if effect(scenario, path).acts]
-    found = sorted(knob_strips.strips(scenario, acting, question.baseline(scenario)), key=reach, reverse=True)
+    every, acting = later.found(questions.every_knob, scenario, question.baseline(scenario))
+    found = sorted(every, key=reach, reverse=True)
     telling = [strip for strip in found if reach(strip) > TELLING][:SHOWN]
     if not telling:
         st.caption("No knob changes the step time here.")
         return
-    st.markdown(
-        f"**Step time over each knob [ms]** The {len(telling)} that change it most of {len(acting)} that act; a dot is you"
-    )
+    st.markdown(f"**Step time over each knob [ms]** The {len(telling)} that change it most of {acting} that act; a dot is you")
     st.vega_lite_chart(rows(telling), spec(), key="every knob", alt="Step time over each knob, those that change it most first")
 
 

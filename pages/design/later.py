@@ -1,10 +1,14 @@
-"""Answers that take longer than a page may: found in a process beside the pages, kept, and left undone once nobody waits."""
+"""What takes longer than a page may: found in processes beside the pages, kept, and left undone once nobody waits.
+
+An `answer` comes while its page stands there already; for what a page is made of it waits, `found`, and no other visitor does.
+"""
 
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from threading import Lock
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
+from functools import lru_cache
+from threading import Lock, get_ident
 from time import monotonic, sleep
 from typing import Any
 
@@ -12,14 +16,18 @@ import streamlit as st
 from loky import ProcessPoolExecutor
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from engine.errors import CannotRun
 from engine.service.pool import WORKERS
 from engine.service.worker import polite
 from pages.common import address
 
 MOST, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
 STILL_SECONDS = 0.25  # in which the page is drawn and painted, and a visitor may move on
-_ONE = ThreadPoolExecutor(1, "later")  # it outlives visitors' threads: a process ends with the thread that began it
-_beside: ProcessPoolExecutor | None = None
+FOUND, LEFT = 64, "left"
+# These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
+_ONE = ThreadPoolExecutor(1, "later")
+_PAGES = ThreadPoolExecutor(2, "pages")  # so that visitors need not wait for each other
+_beside: dict[int, ProcessPoolExecutor] = {}  # by thread
 _kept: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 _wanted: dict[str, Hashable] = {}
 _lock = Lock()
@@ -71,13 +79,34 @@ def _find(when: float, whole: Hashable, find: Callable[..., Any], given: tuple[H
     return elsewhere(find, *given)
 
 
+@lru_cache(maxsize=FOUND)
+def found(find: Callable[..., Any], *given: Hashable) -> Any:
+    """Return what is `watched`, once."""
+    return watched(find, *given)
+
+
+def watched(find: Callable[..., Any], *given: Hashable) -> Any:
+    """Return `find(*given)`, found in another process while this visitor's page waits; it is let go where the visitor leaves."""
+    future = _PAGES.submit(elsewhere, find, *given)
+    try:
+        while not wait([future], REFRESH_SECONDS).done:
+            st.session_state.get(LEFT)  # whoever looks there is stopped by Streamlit once the visitor has left, or moved a knob
+        return future.result()
+    except BrokenExecutor as error:
+        raise CannotRun(str(error)) from error
+    finally:
+        future.cancel()
+
+
 def elsewhere(find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return `find(*given)`, found in another process; where that one has died, a fresh one tries once more."""
-    global _beside
+    """Return `find(*given)`, found in this thread's own process; where that one has died, a fresh one tries once more."""
+    thread = get_ident()
     for _ in range(2):
-        _beside = _beside or ProcessPoolExecutor(1, timeout=IDLE_SECONDS, initializer=polite, initargs=(os.getpid(),), **WORKERS)
+        if thread not in _beside:
+            how = {"timeout": IDLE_SECONDS, "initializer": polite, "initargs": (os.getpid(),), **WORKERS}
+            _beside[thread] = ProcessPoolExecutor(1, **how)
         try:
-            return _beside.submit(find, *given).result()
+            return _beside[thread].submit(find, *given).result()
         except BrokenExecutor:
-            _beside = None
+            _beside.pop(thread, None)
     raise BrokenExecutor("The process that looks for this ended twice; change a knob, or reload the page.")

@@ -13,7 +13,10 @@ from engine.analysis.enough import drawn
 from engine.analysis.enough.question import Target, ask
 from engine.analysis.enough.smallest import Enough, enough
 from engine.errors import EmberpoolError
-from engine.scenario.scenario import Scenario
+from engine.insight.knob_effect import effect
+from engine.insight.knob_stops import NUMBERS, WORDS
+from engine.insight.knob_strips import Strip, strips
+from engine.scenario.scenario import KNOBS, Scenario
 from engine.validation import known_error
 from pages.common.numbers import readable, unit
 
@@ -55,6 +58,13 @@ def _hangs_on(swing: uncertainty.Swing, name: str) -> str:
         f"It hangs most on {swing.name} ({one.confidence}): {readable(swing.at_low)} at {one.low:g} {one.unit}, "
         f"{readable(swing.at_high, unit(name))} at {one.high:g} {one.unit}."
     )
+
+
+def every_knob(scenario: Scenario, baseline: Scenario) -> tuple[tuple[Strip, ...], int]:
+    """Return the strips of all knobs that act on the estimate, and how many these are."""
+    paths = [path for path, knob in KNOBS.items() if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" and "." in path]
+    acting = [path for path in paths if effect(scenario, path).acts]
+    return strips(scenario, acting, baseline), len(acting)
 
 
 @lru_cache(maxsize=4)

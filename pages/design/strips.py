@@ -19,6 +19,7 @@ from pages.bar import bar, question
 from pages.common import session
 from pages.common.charts import CURVE, INK, Spec
 from pages.common.numbers import readable
+from pages.design import later
 from pages.sidebar import beside_knob, knob_widgets
 
 LINE = "#5b7bb4"
@@ -37,8 +38,10 @@ def shown() -> tuple[str, ...]:
 
 def found(scenario: Scenario) -> dict[str, Strip]:
     """Return the strips by knob; a knob that has none here, such as one that acts in full runs alone, is left out."""
-    paths = tuple(path for path in shown() if KNOBS[path].kind in KINDS)
-    return {strip.path: strip for strip in _known(scenario, paths, question.baseline(scenario))}
+    of = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline(scenario)
+    sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
+    made = later.found(knob_strips.strips, *of) if sized else _known(*of)
+    return {strip.path: strip for strip in made}
 
 
 _known = lru_cache(maxsize=64)(knob_strips.strips)  # a page is drawn several times as its answers come

@@ -7,9 +7,9 @@ import streamlit as st
 
 from engine.core.arrays import Row
 from engine.results.result import Result
+from engine.run import forecast
 from engine.run.shared_training import functional_class
 from engine.scenario.scenario import Scenario
-from engine.store import forecast
 from engine.store.status import Status
 from engine.validation.chance import error_bar
 from pages.common import charts, downloads, estimates, runs, tables
@@ -80,7 +80,7 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
 
 def _finished(result: Result, estimate: Result) -> None:
     st.success(plain(result.outcome or "Completed."))
-    for warning in result.warnings:
+    for warning in result.notes:
         st.caption(f"Note: {plain(warning)}")
     tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
     if result.training:

@@ -3,14 +3,15 @@
 import pandas as pd
 import streamlit as st
 
+from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from engine.store import forecast
 from engine.validation import validate
 from engine.validation.validate import Gap
 from pages.common import downloads
 from pages.common.numbers import duration, percent
 from pages.common.plain import plain
+from pages.design import later
 
 FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
 _DONE: dict[str, tuple[Gap, ...]] = {}
@@ -31,7 +32,7 @@ def draw() -> None:
     bar = st.empty()
     for index, name in enumerate(missing):
         bar.progress(index / len(missing), f"{plain(preset(name).title)}: run {index + 1} of {len(missing)}")
-        _DONE[name] = validate.gaps(name)
+        _DONE[name] = later.watched(validate.gaps, name)
     if missing:
         st.rerun()  # without the button
     found = [gap for name in preset_names() for gap in _DONE[name]]

@@ -8,29 +8,47 @@ from time import monotonic
 import streamlit as st
 
 from engine import version
+from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
-from engine.store import forecast
 from engine.validation import validate
 from engine.validation.claims import claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict
 from pages.common.numbers import duration
 from pages.common.plain import plain
+from pages.design import later
 
-# Visitors of a cold server share one computation: the second waits for a run, and finds it done.
+# Visitors of a cold server share one computation: the second waits for a preset, and finds it done.
 TURN = Lock()
 
 
 def all_of_them() -> tuple[ClaimVerdict, ...]:
-    """Return every verdict, preset by preset; draws progress and the time left while runs are missing."""
+    """Return every verdict, preset by preset; draws progress and the time left while some are missing.
+
+    The forecast is corrected by the time that was really taken.
+    """
     names = [name for name in preset_names() if claims(name)]
-    if _kept.cache_info().currsize < len(names):
-        _run(runs(names))
-    return tuple(verdict for name in names for verdict in _kept(name, version.MODEL))
+    if _kept.cache_info().currsize == len(names):
+        return tuple(verdict for name in names for verdict in _kept(name, version.MODEL))
+    work = {name: sum(map(_seconds, runs([name]))) for name in names}
+    bar, start, found, done = st.empty(), monotonic(), [], 0.0
+    for number, name in enumerate(names, 1):
+        left = (sum(work.values()) - done) * ((monotonic() - start) / done if done else 1.0)
+        said = f"{plain(preset(name).title)}: {number} of {len(names)} presets, about {duration(left)} left"
+        bar.progress(done / sum(work.values()), said)
+        with TURN:
+            found += _kept(name, version.MODEL)
+        done += work[name]
+    bar.empty()
+    return tuple(found)
 
 
 @lru_cache
 def _kept(name: str, model: str) -> tuple[ClaimVerdict, ...]:
-    return validate.validate([name])
+    return tuple(later.watched(validate.validate, (name,)))
+
+
+def _seconds(point: ClaimPoint) -> float:
+    return 0.01 if point.estimated else forecast.seconds(preset(point.preset).scenario)
 
 
 def runs(names: Sequence[str]) -> list[ClaimPoint]:
@@ -38,20 +56,3 @@ def runs(names: Sequence[str]) -> list[ClaimPoint]:
     asked = (one for name in names for claim in claims(name) for one in (claim, validate.with_cause(claim)))
     pairs = (pair for claim in asked for pair in validate.points(claim))
     return list(dict.fromkeys(point for pair in pairs for point in pair if point))
-
-
-def _run(points: Sequence[ClaimPoint]) -> None:
-    """Run them under a bar; the forecast is corrected by the time that was really taken.
-
-    Each look at the bar is where Streamlit may stop this script, so that a visitor can leave within one run.
-    """
-    work = [0.01 if point.estimated else forecast.seconds(preset(point.preset).scenario) for point in points]
-    bar, start = st.empty(), monotonic()
-    for index, point in enumerate(points):
-        done = sum(work[:index])
-        left = (sum(work) - done) * ((monotonic() - start) / done if done else 1.0)
-        title = f"{plain(preset(point.preset).title)}, system {point.system}"
-        bar.progress(done / sum(work), f"{title}: run {index + 1} of {len(points)}, about {duration(left)} left")
-        with TURN:
-            validate.run(point)
-    bar.empty()

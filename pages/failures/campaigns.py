@@ -18,8 +18,8 @@ from engine.systems.system import log_policy
 from engine.units import DAY, HOUR, MINUTE
 
 SEEDS = 8
-MOST_FAULTS = 3000
-MOST_STRIKES = 2000  # of one protection over all seeds, at some 40 us: of many faults fewer seeds say as much
+MOST_FAULTS = 2000
+MOST_STRIKES = 1000  # of one protection over all seeds, at some 40 us: of many faults fewer seeds say as much
 CURVE = "periodic-full"
 POWER_LOSS = "faults.power_loss_mtbf_hours"
 PERIODS = 25

@@ -1,35 +1,22 @@
 """What do latency, near-data compute and table size cost? Step time over each, and latency under load."""
 
-from functools import lru_cache
-
 import streamlit as st
 
-from engine.errors import EmberpoolError
-from engine.insight.memory.latency import Sensitivity, latency
-from engine.insight.memory.near_data import Pair, near_data
-from engine.insight.memory.under_load import UnderLoad, under_load
-from engine.insight.memory.working_set import WorkingSet, working_set
+from engine.insight.memory.latency import Sensitivity
+from engine.insight.memory.near_data import Pair
+from engine.insight.memory.under_load import UnderLoad
+from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
 from pages.common import downloads
 from pages.common.plain import plain
-from pages.memory import memory_charts, memory_tables
-
-Found = tuple[tuple[Sensitivity, ...], tuple[Pair, ...], tuple[UnderLoad, ...], tuple[WorkingSet, ...]]
-
-
-@lru_cache(maxsize=256)
-def of(scenario: Scenario) -> Found | str:
-    """Return all findings, or the sentence that says why there are none."""
-    try:
-        return memory_tables.systems(latency(scenario)), near_data(scenario), under_load(scenario), working_set(scenario)
-    except EmberpoolError as error:
-        return str(error)
+from pages.design import later
+from pages.memory import findings, memory_charts, memory_tables
 
 
 def draw(scenario: Scenario) -> None:
     """Draw the pictures for this model on this machine."""
     with st.spinner("Estimating some six hundred machines"):
-        found = of(scenario)
+        found = later.found(findings.of, scenario)
     if isinstance(found, str):
         st.info(plain(found))
         return

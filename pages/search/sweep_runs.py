@@ -18,10 +18,11 @@ from engine import version
 from engine.errors import EmberpoolError
 from engine.estimates import results
 from engine.results.explanation import unscheduled_result
+from engine.run import forecast
 from engine.scenario.keys import How, key
 from engine.scenario.scenario import Scenario
 from engine.schedule.evaluate import RUNS, NotScheduled
-from engine.store import columns, forecast, kept, requests
+from engine.store import columns, kept, requests
 from engine.store.columns import Columns
 from engine.store.database import opened, transaction
 from engine.store.status import Status
@@ -29,6 +30,7 @@ from engine.store.status import status as status_of
 from engine.sweep.sweep import Sweep
 from pages.common import runs
 from pages.common.plain import plain
+from pages.design import later
 from pages.search import sweep_table
 
 HELD = 4  # sweeps whose tables stay in memory, each some 250 bytes a point
@@ -57,7 +59,7 @@ def keys(sweep: Sweep, how: How) -> tuple[str, ...]:
 @lru_cache(maxsize=HELD)
 def places(sweep: Sweep) -> pd.DataFrame:
     """Return where each point of a sweep lies on its axes."""
-    return sweep_table.places(sweep.axes, [sweep.place(at) for at in range(len(sweep))])
+    return later.watched(sweep_table.of_all, sweep) if len(sweep) > MANY else sweep_table.of_all(sweep)
 
 
 @lru_cache(maxsize=HELD)
@@ -66,8 +68,13 @@ def _shelf(store: Path, request: int, name: str) -> Shelf:
 
 
 def status(sweep: Sweep, how: How, link: str) -> Status | None:
-    """Return the newest request for exactly this sweep, or None; its link finds it without making its points."""
-    number = requests.by_link(runs.STORE, link, how) or requests.latest(runs.STORE, keys(sweep, how))
+    """Return the newest request for exactly this sweep, or None; its link finds it without making its points.
+
+    Of many points, whose keys take seconds, that alone finds it.
+    """
+    number = requests.by_link(runs.STORE, link, how)
+    if number is None and len(sweep) <= MANY:
+        number = requests.latest(runs.STORE, keys(sweep, how))
     return None if number is None else status_of(runs.STORE, number)
 
 
@@ -83,12 +90,19 @@ def _read(sweep: Sweep, how: How, status: Status | None) -> Shelf:
         if status is not None:
             found = columns.read(runs.STORE, status.request, shelf.found)
         elif shelf.found is None or monotonic() - shelf.at > REDRAW_SECONDS:
-            found, shelf.at = columns.known(runs.STORE, keys(sweep, how)), monotonic()
+            found, shelf.at = _known(sweep, how), monotonic()
         else:
             found = shelf.found
         if found is not shelf.found:
             shelf.found, shelf.table = found, sweep_table.joined(places(sweep), found)
         return shelf
+
+
+def _known(sweep: Sweep, how: How) -> Columns:
+    """Return what is finished of points that nobody asked for together; many are looked up only once they are asked for."""
+    if len(sweep) > MANY:
+        return Columns({}, np.full(len(sweep), columns.UNFINISHED, np.uint8))
+    return columns.known(runs.STORE, keys(sweep, how))
 
 
 def at_once(sweep: Sweep, how: How) -> bool:

@@ -11,14 +11,15 @@ from engine.analysis.objective import Constraint, Objective, objective
 from engine.analysis.search import search
 from engine.errors import EmberpoolError
 from engine.results.result import Result
+from engine.run import forecast
 from engine.scenario.scenario import KNOBS, Scenario, values
-from engine.store import forecast
 from engine.sweep import links
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from pages.common import address, downloads, numbers, runs, session
 from pages.common.numbers import duration
 from pages.common.plain import plain
+from pages.design import later
 from pages.search import sweep_filters, sweep_table
 from pages.search.sweep_table import COST
 
@@ -77,14 +78,12 @@ def _search(
     bounds: tuple[Constraint, ...],
     most: int,
 ) -> None:
-    bar = st.progress(0.0, "Searching")
     try:
-        found = search(base, axes, wanted, bounds, most, watch=lambda done: bar.progress(min(done / most, 1.0)) and None)
+        with st.spinner(f"Searching, by up to {most:,} estimates"):
+            found = later.watched(search, base, axes, wanted, bounds, most)
     except EmberpoolError as error:
         st.error(plain(str(error)))
         return
-    finally:
-        bar.empty()
     sentence = f"{len(found.results):,} estimates. {pareto.finding(found.columns, wanted, found.rank)}"
     if not found.front:
         sentence = choice.cheapest(found.columns, bounds, wanted[0].name).sentence

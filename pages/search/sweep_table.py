@@ -12,6 +12,7 @@ from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from engine.store.columns import Columns
 from engine.sweep.axes import Axis
+from engine.sweep.sweep import Sweep
 from pages.common import numbers
 
 SIGNS = {"<=": "≤", ">=": "≥"}
@@ -42,6 +43,11 @@ def title(name: str) -> str:
 def numeric(axis: Axis) -> bool:
     """Whether an axis is a scale of numbers; one with "auto" among them is a list of words."""
     return KNOBS[axis.path].kind in ("float", "int") and None not in axis.values
+
+
+def of_all(sweep: Sweep) -> pd.DataFrame:
+    """Return where each point of a sweep lies."""
+    return places(sweep.axes, [sweep.place(at) for at in range(len(sweep))])
 
 
 def places(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.analysis.objective import Constraint
-from engine.analysis.over_weeks import WEEKS, over_weeks
+from engine.analysis.over_weeks import WEEKS, all_over_weeks
+from engine.campaign.fault_stream import hazards_of
 from engine.sweep.sweep import Sweep
+from engine.units import DAY
+from pages.design import later
+from pages.failures import campaigns
 from pages.search import sweep_table
 from pages.search.sweep_table import POINT, Words
 
-MOST = 1000  # points whose campaigns a visitor waits for, some 8 ms each
+MOST, MOST_FAULTS = 250, 50_000  # points and faults whose campaigns a visitor waits for, some 8 ms and 40 us each
 Numbers = tuple[float, ...]
 
 
@@ -30,10 +33,18 @@ def joined(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Constraint | Word
         )
         return table
     held = _held(sweep.digest)
-    with st.spinner(f"Campaigns of {len(points):,} points"):
-        for point in points:
-            if point not in held:
-                held[point] = tuple(np.nan if (one := over_weeks(sweep[point], name)) is None else one for name in WEEKS)
+    missing = [int(point) for point in points if point not in held]
+    asked_of = tuple(sweep[point] for point in missing)
+    faults = sum(campaigns.faults_expected(hazards_of(one), one.faults.campaign_days * DAY) for one in asked_of)
+    if faults > MOST_FAULTS:
+        st.warning(
+            f"The campaigns of {len(missing):,} points would be struck {faults:,.0f} times, more than the {MOST_FAULTS:,} that "
+            "the page draws; shorten faults.campaign_days, or lengthen the MTBFs."
+        )
+        return table
+    if missing:
+        with st.spinner(f"Campaigns of {len(missing):,} points"):
+            held.update(zip(missing, later.watched(all_over_weeks, asked_of), strict=True))
     found = pd.DataFrame.from_dict({point: held[point] for point in points}, orient="index", columns=[*WEEKS], dtype=float)
     if found.isna().all(axis=None) and len(found):
         st.warning("Nothing is known over weeks here: no fault can strike. Give the faults a rate, such as faults.rates=llama3.")

@@ -7,6 +7,7 @@ import streamlit as st
 from engine.insight.knob_effect import effect
 from engine.scenario.scenario import GROUPS, KNOBS
 from pages.common import session
+from pages.common.plain import plain
 from pages.data import data_file
 from pages.sidebar import beside_knob, knob_widgets
 from pages.sidebar.knob_sections import section, sections
@@ -66,7 +67,7 @@ def _data_switch() -> None:
         return
     using = session.held("data.digest") == file.digest
     st.button(
-        f"{'Train on generated data' if using else 'Train on ' + file.path.name}",
+        f"{'Train on generated data' if using else 'Train on ' + plain(file.path.name)}",
         on_click=session.put_data,
         args=("" if using else file.digest,),
         width="stretch",

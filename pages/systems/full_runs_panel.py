@@ -10,9 +10,9 @@ from engine.core.arrays import Row
 from engine.errors import BadKnob
 from engine.faults.fault import strikes_of
 from engine.results.result import Result
+from engine.run import forecast
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
-from engine.store import forecast
 from engine.store.status import Status
 from pages.common import charts, downloads, estimates, runs, session, tables
 from pages.common.numbers import duration
@@ -140,7 +140,7 @@ def _table(done: Mapping[str, Result]) -> None:
             again, compare_charts.lost(tuple(again["system"])), key="lost", alt="Batches run again by training system"
         )
     downloads.show(full_runs.table(done), full_runs.SHOWN, pinned="Training system")
-    for warning in dict.fromkeys(warning for result in done.values() for warning in result.warnings):
-        names = [name for name, result in done.items() if warning in result.warnings]
+    for warning in dict.fromkeys(warning for result in done.values() for warning in result.notes):
+        names = [name for name, result in done.items() if warning in result.notes]
         st.caption(f"Note on {', '.join(names)}: {plain(warning)}")
     downloads.csv(list(done.values()), "full", "emberpool-compare-full", "Download these runs as CSV")

@@ -6,13 +6,14 @@ from engine.insight.decomposition import other_way
 from engine.scenario.scenario import Scenario
 from pages.common import downloads
 from pages.common.plain import plain
+from pages.design import later
 from pages.why import insights, sentences, why_charts, why_tables
 
 
 def draw(scenario: Scenario) -> None:
     """Draw the whole way from pmem to cxl for this model on this machine."""
     with st.spinner("Estimating some two hundred machines"):
-        found = insights.of(scenario)
+        found = later.found(insights.of, scenario)
     if isinstance(found, str):
         st.info(plain(found))
         return

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.crashcheck import states
-from engine.crashcheck.exploration import check, explore
-from engine.crashcheck.reference_run import Configuration, configuration, configurations, reference_run
+from engine.crashcheck.exploration import check, explore, passing
+from engine.crashcheck.reference_run import PASTS, SIZES, WORDS, Configuration, configuration, configurations, reference_run
 from engine.crashcheck.replay_line import read, replay
 from engine.crashcheck.states import CrashPoint
 from engine.crashcheck.visit import Effort, crash_points
@@ -194,3 +194,19 @@ def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
     monkeypatch.setattr("engine.commands.crashcheck.progress_bar.draw", interrupted)
     assert main(["crashcheck", "--states", "300", "--model", "adr"]) == 130
     assert "Interrupted" in capsys.readouterr().out
+
+
+def test_every_width_of_counters_is_passed_with_every_peculiarity():
+    passed = [passing(one) for one in configurations()]
+    assert all(configuration(one.name) == one for one in passed)
+    for bits in PASTS:
+        some = [one for one in passed if one.past == bits]
+        assert {one.log for one in some} == {"undo", "redo"} and all(any(getattr(one, word) for one in some) for word in WORDS)
+        numbers = range(some[0].first, some[0].first + SIZES["small"].batches)
+        assert 2**bits in numbers and 2**bits - 1 in numbers
+
+
+def test_far_rows_have_no_states_to_choose_from():
+    assert replay("v1:undo-near-far~adr:0:0:run").problem == ""
+    with pytest.raises(BadInput, match="replay it as undo-near-far~adr:0:0:run"):
+        replay("v1:undo-near-far~adr:0:5:none")

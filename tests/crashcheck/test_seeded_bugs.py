@@ -4,8 +4,8 @@ from contextlib import nullcontext
 
 import pytest
 
+from engine.core import timeout
 from engine.crashcheck import exploration as search
-from engine.crashcheck import timeout
 from engine.crashcheck.bugs import broken, hunt, seeded
 from engine.crashcheck.exploration import explore
 from engine.crashcheck.replay_line import read, replay

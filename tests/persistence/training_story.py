@@ -25,4 +25,4 @@ def formatted(tale):
 
 def train(tale, media, first=0, journal=None):
     """Run batches from `first`; the journal keeps the newest boundary acknowledged as durable."""
-    of.train(tale, of.attach(tale, media), first, journal or Journal())
+    of.train(tale, of.attach(tale.configuration, media), first, journal or Journal())

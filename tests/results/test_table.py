@@ -32,7 +32,8 @@ def rows(text: str) -> list[dict[str, str]]:
 def test_columns_are_knobs_then_results_then_key_version_constants_and_outcome() -> None:
     text = csv_text([result(AUC=0.8), result(Loss=0.1, AUC=0.7)], "full")
     used = [f"{name} [{one.unit}]" for name, one in constants(Scenario()).items()]
-    assert text.splitlines()[0].split(",") == [*KNOBS, "AUC", "Loss", "scenario key", "model version", *used, "outcome"]
+    of = "scenario key", "model version", "arithmetic"
+    assert text.splitlines()[0].split(",") == [*KNOBS, "AUC", "Loss", *of, *used, "outcome"]
     first, second = rows(text)
     assert (first["AUC"], first["Loss"], second["AUC"], second["Loss"]) == ("0.8", "", "0.7", "0.1")
     assert (first["scenario key"], first["model version"]) == (key(Scenario(), "full"), MODEL)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from engine.run import forecast
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.store import forecast
 
 BASE = preset("dlrm-kaggle").scenario
 

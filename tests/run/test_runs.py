@@ -13,6 +13,7 @@ from engine.results.explanation import run_result
 from engine.results.report import report
 from engine.run.run import run
 from engine.run.shared_training import untrained
+from engine.run.training_curve import TrainingOutcome
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
@@ -40,7 +41,7 @@ def by_timeline(asked):
     m = machine_of(settle(asked).scenario)
     amounts = counted.counted_traffic(m.scenario, asked.system)
     done, _ = run(m, amounts, None, untrained(m))
-    return run_result(asked, done, report(done, amounts, Scores()), (), ())
+    return run_result(asked, done, report(done, amounts, Scores()), TrainingOutcome(), ())
 
 
 def close(found, wanted):

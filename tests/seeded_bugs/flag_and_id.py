@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from engine.crashcheck.reference_run import SEED
 from engine.persistence.records import (
     FIELDS,
     KIND_SHIFT,
@@ -81,14 +82,14 @@ def a_torn_flag_is_taken_for_whole(media, slot):
     if magic != MAGIC or what >> KIND_SHIFT not in KINDS:
         return None
     payload = media.load(slot.payload, what % (1 << KIND_SHIFT))
-    return Record(slot, RecordKind(what >> KIND_SHIFT), batch, Stamp(reader, (7, 11), 0), payload)
+    return Record(slot, RecordKind(what >> KIND_SHIFT), batch, Stamp(reader, SEED, 0), payload)
 
 
 @bug("records.read")
 def a_log_of_zeros_is_accepted(media, slot):
     found = read(media, slot)
     free = found is None and not any(media.load(slot.header, 64))
-    return Record(slot, RecordKind.MLP, 0, Stamp(0, (7, 11), 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
+    return Record(slot, RecordKind.MLP, 0, Stamp(0, SEED, 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
 
 
 @bug("records.begin")

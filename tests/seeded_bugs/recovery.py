@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.crashcheck.reference_run import SEED
 from engine.errors import CannotRun
 from engine.persistence import protocol
 from engine.persistence.media import HEALTH, WORD
@@ -90,7 +91,7 @@ def permanent_loss_is_reported_as_success(media, layout, log, bound=0, scan="dir
         return recover(media, layout, log, bound, scan)
     except CannotRun:
         table, mlp = protocol.read_table(media, layout), np.zeros(layout.mlp_bytes, np.uint8)
-        return Recovered(0, 0, 0, (7, 11), table, mlp, True, 0, 1)
+        return Recovered(0, 0, 0, SEED, table, mlp, True, 0, 1)
 
 
 @bug("recovery.survey", on="undo")

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.errors import BadFile, BadInput, CannotRun
-from engine.run import shared_training
+from engine.run import progress, shared_training
 from engine.service import dask_pool
 from engine.service.dispatch import Dispatcher
 from engine.service.worker import ChunkEnd
@@ -28,9 +28,16 @@ SECONDS = 0.1
 def owner(**client: object) -> dask_pool.Cluster:
     """The owner's end without a network."""
     there = object.__new__(dask_pool.Cluster)
-    there.__dict__.update(address="tcp://x:1", told={}, sent={}, flying={}, answers=SimpleQueue(), numbers=iter(range(99)))
+    there.__dict__.update(address="tcp://x:1", told={}, flying={}, answers=SimpleQueue())
     there.__dict__.update(client=SimpleNamespace(**{"status": "running"} | client), cores=2, heard=time.monotonic())
     return there
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process pass for a worker of a cluster that computes the task "one"."""
+    worker = SimpleNamespace(get_current_task=lambda: "one", log_event=lambda *_: None)
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
 
 
 def submit(function: Callable[..., ChunkEnd], *words: object, **_: object) -> Future[ChunkEnd]:
@@ -40,6 +47,7 @@ def submit(function: Callable[..., ChunkEnd], *words: object, **_: object) -> Fu
     return done
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_chunk_is_claimed_by_the_owner_computed_without_the_store_and_kept_by_the_owner(store: Path) -> None:
     one, there = chunk(store, 1, 2, 3), owner(submit=submit)
     with opened(store) as connection:
@@ -49,18 +57,19 @@ def test_a_chunk_is_claimed_by_the_owner_computed_without_the_store_and_kept_by_
         assert ask(store, "SELECT count(*) FROM results") == [(0,)]
         away = there.answer(connection, 0.0)
         assert away and there.answer(connection, 0.0) is None
-        there.keep(connection, away)  # an answer that comes twice
-    assert (away.keys, away.computed) == (one.keys, 2)
+        dask_pool.keep(connection, away)  # an answer that comes twice
+    assert away.keys == one.keys and len(away.endings) == 2
     assert ask(store, "SELECT ending FROM claims") == [("kept",)] * 2
-    assert ask(store, "SELECT count(*) FROM results") == [(2,)] and not there.sent
+    assert ask(store, "SELECT count(*) FROM results") == [(2,)] and not there.flying
 
 
 def test_a_worker_with_other_code_is_refused_with_a_sentence(store: Path) -> None:
-    one = chunk(store, 1)
-    ended = dask_pool.compute_afar(one, one.keys, "", "x", "0.0, engine 00")
+    one = replace(chunk(store, 1), code="00")
+    ended = dask_pool.compute_afar(one, one.keys, "")
     assert "install the same everywhere" in ended.trouble and not ended.endings
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[object] = []
 
@@ -96,7 +105,9 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
     runs: list[object] = []
     one = chunk(store, 1, 2)
     client = {"ncores": lambda: {"w": 2, "v": 2}, "run": lambda *words, **_: runs.append(words)}
-    there = owner(submit=lambda *_, **__: Future(), **client)
+    sent = Future()
+    sent.key = "one"  # as Dask's futures have
+    there = owner(submit=lambda *_, **__: sent, **client)
     with opened(store) as connection:
         there.send(connection, one, False)
         there.told[one.keys[0]] = {"done": 1, "total": 4, "training": (), "elapsed_simulated": 0.0, "note": ""}
@@ -106,12 +117,14 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
         assert first.progress and first.progress.share == 0.25
         requests.cancel(store, one.turn.request)
         there.tend(connection)
-    (name,) = set(there.sent.values())
-    assert runs == [(dask_pool.forget, {(name, key) for key in one.keys})]
-    watch = dask_pool._watcher("other", one.keys[0])
+    assert runs == [(dask_pool.forget, {("one", key) for key in one.keys})]
+    now = progress.Progress(1, 4)
+    watchers = [
+        dask_pool._watcher(SimpleNamespace(get_current_task=lambda task=task: task), one.keys[0]) for task in ("one", "other")
+    ]
     with ThreadPoolExecutor(1) as elsewhere:  # this thread may have a loop of its own
-        elsewhere.submit(asyncio.run, dask_pool.forget({(name, one.keys[0])})).result()
-    assert (name, one.keys[0]) in dask_pool.UNWANTED and ("other", one.keys[0]) not in dask_pool.UNWANTED and watch
+        elsewhere.submit(asyncio.run, dask_pool.forget({("one", one.keys[0])})).result()
+    assert [watch(now) for watch in watchers] == [True, False]
 
 
 def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_point_that_cannot_run_says_why_and_one_without_a_result_can_be_tried_
     assert columns.read(store, again).state[2] == columns.read(store, request, found).state[2] == columns.UNFINISHED
 
 
-def test_a_damaged_row_is_set_aside_and_counts_as_unfinished(store):
+def test_a_damaged_row_goes_and_counts_as_unfinished(store):
     request = requests.submit(store, SCENARIOS, "full")
     keep(store, 1, 2)
     with opened(store) as connection:
@@ -82,7 +82,7 @@ def test_a_damaged_row_is_set_aside_and_counts_as_unfinished(store):
             "UPDATE results SET result = replace(result, '0.14', '9.14') WHERE key = ?", (key(SCENARIOS[0], "full"),)
         )
     assert step_times(columns.read(store, request)) == [None, 2 / 7, None, None, None, None, None]
-    assert fakes.ask(store, "SELECT count(*) FROM set_aside") == [(1,)]
+    assert fakes.ask(store, "SELECT count(*) FROM results") == [(1,)]
     assert status.status(store, request).done == 1
 
 

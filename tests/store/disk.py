@@ -138,7 +138,7 @@ def watched(*there: Path) -> Iterator[Disk]:
 
 @contextmanager
 def names_watched(disk: Disk) -> Iterator[None]:
-    """Note also what Python's own calls do to names within the block: link, rename, replace, unlink and a folder's sync."""
+    """Note also what Python's own calls do within the block: link, rename, replace, unlink and sync."""
     own = {name: getattr(os, name) for name in ("link", "rename", "replace", "unlink", "fsync")}
 
     def link(old: Any, new: Any) -> None:
@@ -158,8 +158,8 @@ def names_watched(disk: Disk) -> Iterator[None]:
 
     def fsync(file: int) -> None:
         own["fsync"](file)
-        assert stat.S_ISDIR(os.fstat(file).st_mode)
-        disk.ops.append(Op(SYNC_FOLDER))
+        folder = stat.S_ISDIR(os.fstat(file).st_mode)
+        disk.ops.append(Op(SYNC_FOLDER) if folder else Op(SYNC, disk.numbers[os.readlink(f"/proc/self/fd/{file}")]))
 
     noted = {"link": link, "rename": rename, "replace": rename, "unlink": unlink, "fsync": fsync}
     try:

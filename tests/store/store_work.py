@@ -122,7 +122,7 @@ def evening(day: Day) -> None:
     day.acknowledged()
     quota.touch(day.one, [key(scenario(48), "full")])
     day.acknowledged()
-    while quota.used(day.owner) > quota.SLACK * quota.quota(day.owner) and (quota._drop(day.owner, 4) or quota._thin(day.owner)):
+    while quota.used(day.owner) > quota.SLACK * quota.quota(day.owner) and quota.drop(day.owner, 4):
         day.acknowledged()
     quota.shrink(day.owner)
     day.acknowledged()

@@ -15,7 +15,7 @@ from engine.store.requests import _compact
 from tests import ROOT
 from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
 
-PUBLISHED = [(ROOT / f"tests/data/store_format_{n}.sql").read_text() for n in (1, 2)]  # each from the one before
+PUBLISHED = [(ROOT / f"tests/data/store_format_{n}.sql").read_text() for n in (1, 2, 3)]  # each from the one before
 FORMAT_1 = PUBLISHED[0]
 LAYOUT = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
 
@@ -47,11 +47,11 @@ def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows
     assert kept_result(old, scenario(1), "estimate") is None, "nobody knows which code has computed it"
     assert ask(old, "PRAGMA user_version") == [(schema.VERSION,)]
     assert {name for _, name, _ in ask(old, LAYOUT)} == {name for _, name, _ in ask(tmp_path / "new.sqlite", LAYOUT)}
-    for table in ("requests", "points", "results", "set_aside"):
+    for table in ("requests", "points", "results", "failures"):
         assert ask(old, f"PRAGMA table_info({table})") == ask(tmp_path / "new.sqlite", f"PRAGMA table_info({table})")
     assert ask(old, "SELECT id, session, keeps_on, title, pinned FROM requests") == [(7, "", 0, "", 0)]
-    assert ask(old, "SELECT count(*) FROM points WHERE checksum = crc(key, changes)") == [(3,)]
-    assert ask(old, "SELECT count(*) FROM requests WHERE checksum = crc(how, data, base)") == [(1,)]
+    assert ask(old, f"SELECT count(*) FROM points WHERE checksum = {schema.OF_POINT}") == [(3,)]
+    assert ask(old, f"SELECT count(*) FROM requests WHERE checksum = {schema.OF_REQUEST}") == [(1,)]
 
 
 def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced(old: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatc
     assert ask(old, "SELECT count(*) FROM points") == [(3,)]
 
 
-@pytest.mark.parametrize("format", [1, 2])
+@pytest.mark.parametrize("format", [1, 2, 3])
 def test_a_published_format_is_never_edited(format: int) -> None:
     first, kept_text = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
     for there, steps in ((first, schema.STEPS), (kept_text, PUBLISHED)):

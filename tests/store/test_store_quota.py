@@ -1,18 +1,24 @@
-"""Does the store stay within its quota, by letting go what was used longest ago and nothing that is held?"""
+"""Does the store keep to its quota, by letting go what was used longest ago, and do backups keep to their share?"""
 
+import os
+import sqlite3
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from engine.__main__ import main
 from engine.scenario.keys import key
-from engine.service import computations
-from engine.store import columns, quota, requests, status
+from engine.service import computations, service
+from engine.store import backups, columns, files, quota, requests, status
 from engine.store.database import opened
-from tests.service_fakes import ask, kept_result, scenario, scenarios
+from engine.store.soundness import seal
+from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
 from tests.store.store_work import answer
 
+PAGE = 4096
 LONG = "x" * 20_000
 
 
@@ -71,7 +77,7 @@ def test_what_is_pinned_or_still_asked_for_never_goes(path: Path) -> None:
 
 def test_with_nothing_else_left_the_oldest_lists_of_points_go_and_the_requests_stay(path: Path) -> None:
     asked = [fill(path, range(60)), fill(path, range(60, 70), pinned=True)]
-    assert tidy(path, 1) >= 120
+    assert tidy(path, 1) == 61
     counts = [status.status(path, request) for request in asked]
     assert [status.total for status in counts] == [60, 10]
     assert ask(path, "SELECT request, count(*) FROM points GROUP BY request") == [(asked[1], 10)]
@@ -100,6 +106,7 @@ def test_without_room_results_can_still_be_read(path: Path, monkeypatch: pytest.
     fill(path, range(3))
     with opened(path) as store:
         store.execute("CREATE TRIGGER full BEFORE UPDATE ON results BEGIN SELECT raise(ABORT, 'disk is full'); END")
+        seal(store)
     assert kept_result(path, scenario(1), "full")
 
 
@@ -109,3 +116,125 @@ def test_the_owner_keeps_the_quota_that_serve_was_given(path: Path) -> None:
     found = quota.usage(path)
     assert found.quota == int(0.001 * quota.GiB) and 30 < found.results < 70
     assert found.used <= found.quota
+
+
+@pytest.fixture
+def backed(path: Path) -> Path:
+    """A store with a backup of 30 results, behind which 5 results are newer."""
+    fill(path, range(30))
+    save(path)
+    fill(path, range(30, 35))
+    return path
+
+
+def garbled(path: Path, page: int) -> bytes:
+    content = bytearray(path.read_bytes())
+    content[page * PAGE : (page + 1) * PAGE] = np.random.default_rng(page).bytes(PAGE)
+    path.write_bytes(bytes(content))
+    return bytes(content)
+
+
+def of_results(path: Path) -> int:
+    """The first page of the table of results."""
+    return int(str(ask(path, "SELECT rootpage FROM sqlite_master WHERE name = 'results'")[0][0])) - 1
+
+
+def save(path: Path) -> None:
+    with opened(path) as store:
+        backups.back_up(path, store)
+
+
+def test_the_service_backs_up_what_has_changed_when_it_leaves_and_two_generations_stay(path: Path) -> None:
+    newest, older = files.backups(path)
+    for seed in range(3):
+        requests.submit(path, scenarios([seed]), "full")
+        service.serve(path, 1, 0.0, COMPUTE)
+        assert kept_in(newest) == seed + 1
+        assert older.exists() == (seed > 0) and (not seed or kept_in(older) == seed)
+        os.utime(newest, (1e9, 1e9))  # else the next one would wait, lest backups take more than their share of the time
+    assert sorted(file.name for file in path.parent.iterdir()) == sorted(
+        f"{path.name}{end}" for end in ("", ".lock", ".backup", ".backup-2")
+    )
+
+
+def kept_in(path: Path) -> int:
+    with sqlite3.connect(path) as store:
+        found = int(store.execute("SELECT count(*) FROM results").fetchone()[0])
+    store.close()
+    return found
+
+
+def test_backups_are_made_every_few_minutes_at_work_and_only_of_what_has_changed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backups, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(backups, "SHARE", 1e9)
+    now = time.time()
+    monkeypatch.setattr(backups.time, "time", lambda: now)
+    fill(path, range(3))
+    newest = files.backups(path)[0]
+    with opened(path) as store:
+        care = backups.Care(path, store)
+        for later, there in ((backups.WORK_SECONDS / 2, 0), (backups.WORK_SECONDS, 3), (2 * backups.WORK_SECONDS, 3)):
+            now += later
+            care.tend()
+            assert (kept_in(newest) if newest.exists() else 0) == there
+        newest.unlink()
+        now += 9 * backups.WORK_SECONDS
+        care.tend()
+        assert not newest.exists(), "nothing has changed"
+        fill(path, range(3, 5))
+        care.tend()
+        assert kept_in(newest) == 5
+
+
+def test_a_large_store_is_backed_up_rarely(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(path, range(3))
+    with opened(path) as store:
+        size = quota.used(store)
+        monkeypatch.setattr(backups, "BYTES_PER_SECOND", size / 30.0)  # half a minute: ten minutes in between
+        newest = files.backups(path)[0]
+        save(path)
+        for ago, due in ((590.0, False), (610.0, True)):
+            os.utime(newest, (time.time() - ago,) * 2)
+            before = newest.stat().st_mtime
+            backups.Care(path, store).tend(leaving=True)
+            assert (newest.stat().st_mtime != before) == due
+
+
+def test_a_store_and_its_backups_keep_to_the_quota_and_backups_give_way(backed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(backed)
+    with opened(backed) as store:
+        quota.limit(backed, 2.9 * quota.used(store) / quota.GiB)
+        backups.Care(backed, store).tend(leaving=True)
+        assert not any(backup.exists() for backup in files.backups(backed))
+        assert "has no backup: there is no room for two of them in its quota of" in capsys.readouterr().err
+        quota.limit(backed, 3.1 * quota.used(store) / quota.GiB)
+        backups.Care(backed, store).tend(leaving=True)
+        assert files.backups(backed)[0].exists()
+
+
+@pytest.mark.parametrize("trouble", ["full", "copy", "rename"])
+def test_a_backup_that_fails_is_a_sentence_and_loses_nothing(
+    backed: Path, trouble: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise (
+            OSError(28, "No space left on device")
+            if trouble == "rename"
+            else sqlite3.OperationalError("database or disk is full")
+        )
+
+    newest = files.backups(backed)[0]
+    os.utime(newest, (1e9, 1e9))
+    with opened(backed) as store, monkeypatch.context() as patch:
+        if trouble == "full":
+            patch.setattr(backups.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+        else:
+            patch.setattr(*((backups, "_copy") if trouble == "copy" else (Path, "replace")), refuse)
+        care = backups.Care(backed, store)
+        for _ in range(2):
+            care.tend(leaving=True)
+    said = capsys.readouterr().err
+    assert said.count("free some space") == 1 and said.count("\n") == 1
+    assert kept_in(newest) == 30 and left(backed, range(35)) == list(range(35))

@@ -1,48 +1,121 @@
-"""Is a damaged record of the store noticed before anything is computed from it, and asked for again without it?"""
+"""Is a damaged record of the store noticed before anything is computed from it, or shown of it?"""
 
+import re
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from engine.errors import BadFile
 from engine.scenario.keys import key
-from engine.service import computations
-from engine.store import requests, status
+from engine.service import computations, history, service
+from engine.store import database, requests, schema, status
 from engine.store.database import opened
-from tests.service_fakes import ask, scenario, scenarios
-from tests.store.test_store_quota import finish
+from engine.store.owner import owning
+from tests.service_fakes import COMPUTE, ask, scenario, scenarios
+from tests.store.test_store_quota import fill
+
+REMEDY = r"is damaged \(malformed: {} is not as it was written\); python -m engine serve --restore --store .* in its place\.$"
+DAMAGES = {
+    "a request": ("total = 4", "started = 2.0", "pinned = 1", "title = 'Afore'", "base = zeroblob(3)"),
+    "a point": ("changes = replace(changes, '2', '7')", "class = 'a'", "state = 3 WHERE position = 1"),
+    "a failure": ("sentence = 'No.'", "bug = 1"),
+    "a finished point": ("state = 1 WHERE position = 3",),
+}
+TABLES = {"a request": "requests", "a failure": "failures"}
+EACH = pytest.mark.parametrize(("what", "change"), [(what, change) for what, changes in DAMAGES.items() for change in changes])
 
 
-def claimed(path: Path, request: int, seeds: range) -> list[str]:
-    with opened(path) as store:
-        return computations.claim(store, request, [key(scenario(seed), "full") for seed in seeds])
+def damaged(path: Path, what: str, change: str) -> None:
+    """Change rows behind the backs of the store's triggers, as damage does."""
+    with sqlite3.connect(path) as store:
+        store.create_function("crc", -1, database.crc, deterministic=True)
+        triggers = store.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            store.execute(f"DROP TRIGGER {name}")
+        store.execute(f"UPDATE {TABLES.get(what, 'points')} SET {change}")
+        for _, sql in triggers:
+            store.execute(sql)
+    store.close()
 
 
-@pytest.mark.parametrize("damage", ["replace(base, '1', '2')", "'{'", "zeroblob(3)"])
-def test_a_request_whose_base_is_damaged_ends_with_a_sentence_and_can_be_asked_again(path: Path, damage: str) -> None:
-    request = requests.submit(path, scenarios(range(3)), "full")
-    ask(path, f"UPDATE requests SET base = {damage}")
-    assert claimed(path, request, range(3)) == []
-    found = status.status(path, request)
-    assert found.state == "failed" and "damaged and was set aside; ask for it again" in found.note
-    assert ask(path, "SELECT key, kind FROM set_aside") == [(str(request), "request")]
-    again = requests.submit(path, scenarios(range(3)), "full")
-    assert again != request and len(claimed(path, again, range(3))) == 3
-
-
-def test_a_damaged_point_fails_with_a_sentence_the_others_are_computed_and_asking_again_computes_it(path: Path) -> None:
+@pytest.fixture
+def asked(path: Path) -> int:
+    """Four points: two are finished, one has failed, one is open."""
+    fill(path, range(2))
     request = requests.submit(path, scenarios(range(4)), "full")
-    ask(path, "UPDATE points SET changes = replace(changes, '2', '7') WHERE position = 2")
-    finish(path, request, range(4))
-    found = status.status(path, request)
-    assert (found.state, found.done, found.failed) == ("done", 4, 1)
-    (failure,) = status.failures(path, request)
-    assert failure.key == key(scenario(2), "full") and not failure.bug and "ask for it again" in failure.sentence
-    again = requests.submit(path, scenarios(range(4)), "full")
-    assert again != request and claimed(path, again, range(4)) == [key(scenario(2), "full")]
+    with opened(path) as store:
+        computations._fail(store, key(scenario(2), "full"), "It is refused.", bug=False)
+    return request
 
 
-def test_records_of_a_format_without_checksums_are_believed(path: Path) -> None:
-    request = requests.submit(path, scenarios(range(2)), "full")
-    ask(path, "UPDATE points SET checksum = NULL")
-    ask(path, "UPDATE requests SET checksum = NULL")
-    assert len(claimed(path, request, range(2))) == 2
+@EACH
+def test_a_store_with_a_damaged_row_is_a_sentence_for_whoever_opens_it(path: Path, asked: int, what: str, change: str) -> None:
+    assert status.status(path, asked).total == 4
+    damaged(path, what, change)
+    for use in (lambda: status.status(path, asked), lambda: history.entries(path), lambda: service.serve(path, 1, 0.0)):
+        with pytest.raises(BadFile, match=REMEDY.format(what)):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("what", "change"), [("a request", "base = zeroblob(3)"), ("a point", "changes = '{}' WHERE position = 3")]
+)
+def test_nothing_is_computed_from_what_is_damaged_at_work(path: Path, asked: int, what: str, change: str) -> None:
+    with owning(path):
+        damaged(path, what, change)
+        assert status.status(path, asked).total == 4, "whoever owns it has looked at it"
+        with pytest.raises(BadFile, match=REMEDY.format(what)), opened(path) as store:
+            computations.claim(store, asked, [key(scenario(3), "full")])
+        assert ask(path, "SELECT 1 FROM claims WHERE ending IS NULL") == []
+
+
+def test_a_change_of_a_damaged_request_does_not_make_it_believed(path: Path, asked: int) -> None:
+    with owning(path):
+        damaged(path, "a request", "total = 5")
+        with pytest.raises(BadFile, match=REMEDY.format("a request")):
+            requests.cancel(path, asked)
+
+
+def test_whatever_the_store_itself_changes_stays_believed(path: Path, asked: int) -> None:
+    for change in (lambda: requests.cancel(path, asked), lambda: history.pin(path, [asked], True)):
+        change()
+    requests.submit(path, scenarios(range(4)), "full", title="Again", link="?a")
+    service.serve(path, 1, 0.0, COMPUTE)
+    assert status.status(path, asked).state == "done"
+    requests.submit(path, scenarios(range(3, 6)), "full")
+    ask(path, "UPDATE points SET class = 'a'")
+    database._SEEN.clear()
+    assert [entry.total for entry in history.entries(path)] == [3, 4, 2]
+
+
+@pytest.mark.parametrize("statement", ["DROP TRIGGER result_kept", "DELETE FROM settings", "PRAGMA user_version = 6"])
+def test_tables_that_are_not_as_they_were_made_are_a_sentence(path: Path, asked: int, statement: str) -> None:
+    with sqlite3.connect(path) as store:
+        store.execute(statement)
+    store.close()
+    with pytest.raises(BadFile, match=r"is damaged \(malformed: its tables are (gone|not as they were made)\)"):
+        status.status(path, asked)
+
+
+def test_a_store_that_others_have_changed_is_looked_at_again_and_one_that_has_not_is_not(
+    path: Path, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+    monkeypatch.setattr(database.soundness, "check", looks.append)
+    monkeypatch.setattr(database, "TICK_NS", 0)
+    database._SEEN.clear()
+    for _ in range(3):
+        status.status(path, asked)
+    assert len(looks) == 1
+    requests.cancel(path, asked)
+    status.status(path, asked)
+    assert len(looks) == 1, "its own changes are no news"
+    path.write_bytes(path.read_bytes())
+    status.status(path, asked)
+    assert len(looks) == 2
+
+
+def test_every_column_of_a_request_is_in_its_checksum(path: Path, asked: int) -> None:
+    columns = {str(row[1]) for row in ask(path, "PRAGMA table_info(requests)")} - {"checksum"}
+    assert set(re.split(r",\s+", schema.REQUEST)) == columns

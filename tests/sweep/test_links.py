@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine import version
 from engine.analysis import linked
+from engine.core.arithmetic import arithmetic
 from engine.errors import BadInput
 from engine.scenario.presets import DEFAULT, preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
@@ -38,7 +39,8 @@ def test_a_link_keeps_its_axes_in_order(words):
 @each("name", preset_names())
 def test_a_preset_as_it_stands_needs_nothing_but_its_name_in_the_link(name):
     pairs = links.query(preset(name).scenario, name)
-    assert pairs == [("preset", name), ("v", str(version.LINK)), ("model", version.MODEL)]
+    trained = [("arithmetic", arithmetic())] if preset(name).scenario.run.training else []
+    assert pairs == [("preset", name), ("v", str(version.LINK)), ("model", version.MODEL), *trained]
 
 
 def test_an_empty_link_is_the_default_preset():

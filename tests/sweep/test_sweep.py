@@ -5,12 +5,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from engine.core.memo import Reads, Recorder
 from engine.errors import BadKnob
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, Scenario, values, with_values
+from engine.scenario.scenario import GROUPS, KNOBS, RULED, Scenario, _check_rules, values, with_values
 from engine.sweep import links
 from engine.sweep.axes import parse
-from engine.sweep.sweep import KINDS, TOGETHER, RefusedPlace, Sampling, Sweep, sampling
+from engine.sweep.sweep import KINDS, RefusedPlace, Sampling, Sweep, sampling
 from tests.cases import each
 
 BOX = tuple(map(parse, ("machine.cxl_bandwidth_GBps=0.5:64:4:log", "system=cxl-d,cxl-b,cxl", "data.batch_size=16:4096:5:log")))
@@ -72,9 +73,9 @@ def test_a_sweep_of_nothing_but_contradictions_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["tiny", "meta-856", "optane-rm1"])
-def test_knobs_outside_the_groups_that_are_tried_together_never_contradict_one_another(name: str) -> None:
+def test_knobs_that_no_rule_names_never_contradict_one_another(name: str) -> None:
     base, rng = preset(name).scenario, np.random.default_rng(5)
-    free = [knob for path, knob in KNOBS.items() if not path.startswith(TOGETHER) and knob.kind != "text"]
+    free = [knob for path, knob in KNOBS.items() if path not in RULED and knob.kind != "text"]
     ends = {knob.path: knob.allowed or [end for end in (knob.low, knob.high) if end is not None] for knob in free}
     for _ in range(40):  # any values together, each allowed alone
         with_values(base, {path: some[rng.integers(len(some))] for path, some in ends.items() if some and KNOBS[path].kind in
@@ -167,3 +168,12 @@ def test_a_sweep_of_100_000_points_costs_a_few_numbers_a_point() -> None:
     used, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert used < 60 * 100_000 and peak < 200 * 100_000, (used, peak)
+
+
+@each("name", ["tiny", "optane-rm1", "meta-856"])
+@each("interaction", ["dot", "concat"])
+def test_rules_between_knobs_look_at_those_alone_that_a_sweep_tries_together(name: str, interaction: str) -> None:
+    notes = Reads()
+    base = with_values(preset(name).scenario, {"model.bottom_mlp": (13, 64), "model.embedding_dim": 64})
+    _check_rules(Recorder(with_values(base, {"model.interaction": interaction}), notes), GROUPS)  # type: ignore[arg-type]
+    assert notes and set(notes) <= RULED

@@ -8,8 +8,9 @@ import pytest
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
-from engine.workload import accesses, batch, source, spectrum
+from engine.workload import accesses, batch, expected_cache, repeats, source, spectrum
 from engine.workload.expected import hit_rate
+from engine.workload.popularity import alike
 from tests.cases import each
 
 TABLES = {"model.num_tables": 3, "model.interaction": "concat"}
@@ -99,3 +100,34 @@ def test_expected_accesses_are_shared_by_what_trains_the_same_model_on_the_same_
     assert accesses.expected(one) is not accesses.expected(_scenario({"data.locality": 0.1}))
     with pytest.raises(ValueError, match="read-only"):
         accesses.expected(one).unique_rows[0] = 0.0
+
+
+def test_what_chance_hardly_ever_brings_is_never_less_than_nothing() -> None:
+    found = accesses.expected(with_values(preset("dlrm-terabyte").scenario, {"data.batch_size": 1}))
+    for part in (found.unique_rows, found.shared_rows, found.raw_lookups):
+        assert part.min() >= 0.0
+
+
+@each("capacity", [3.5, 700.0, 61_234.5])
+def test_tables_that_are_alike_and_looked_at_once_are_as_tables_that_nearly_are(capacity: float) -> None:
+    knobs = {"model.num_tables": 9, "data.popularity": "zipf", "model.interaction": "concat", "model.pooling": (3,) * 8 + (40,)}
+    asked = [
+        _scenario({**knobs, "model.num_embeddings": tuple(80_000 + apart * table for table in range(9))}) for apart in (0, 1)
+    ]
+    assert [len(alike(one).laws) for one in asked] == [2, 9]
+    rows, unlike = (expected_cache.hottest(one, capacity)[0] for one in asked)
+    assert rows.sum() == pytest.approx(capacity) and unlike.sum() == pytest.approx(capacity)
+    for of in (
+        lambda s: expected_cache.hottest(s, capacity)[1].sum(),
+        lambda s: expected_cache.expected_unique(s, 5),
+        lambda s: expected_cache.expected_moves(s, "lru", capacity)[:2],
+        lambda s: expected_cache.expected_moves(s, "lru", capacity, tables=(1, 2, 8))[:2],
+        lambda s: repeats.expected_again(s, capacity),
+        lambda s: accesses.expected_misses(s, capacity),
+    ):
+        assert of(asked[0]) == pytest.approx(of(asked[1]), rel=1e-3)
+
+
+def test_rows_that_a_batch_hardly_uses_have_room_in_any_memory() -> None:
+    asked = _scenario({"data.popularity": "uniform", "model.num_embeddings": (10**11,), "data.batch_size": 1})
+    assert repeats.expected_again(asked, 1e12) == pytest.approx(0.0, abs=1e-9)  # and nothing overflows

@@ -3,7 +3,6 @@
 import os
 import signal
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import suppress
 
 import pytest
 
@@ -68,6 +67,6 @@ def test_what_the_page_wants_is_found_in_another_process_and_again_where_that_on
         with pytest.raises(BrokenExecutor, match="ended twice; change a knob"):
             apps.ELSEWHERE(os.abort)
     finally:
-        with suppress(AttributeError):
-            later._beside.shutdown(kill_workers=True)
-        later._beside = None
+        for processes in later._beside.values():
+            processes.shutdown(kill_workers=True)
+        later._beside.clear()

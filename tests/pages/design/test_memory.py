@@ -7,12 +7,12 @@ from streamlit.testing.v1 import AppTest
 
 from engine.insight.memory.near_data import Pair
 from pages.design import details
-from pages.memory import memory_charts, memory_panel, memory_tables
+from pages.memory import findings, memory_charts, memory_tables
 from tests import apps
 from tests.apps import fields, text
 from tests.machines import scenario
 
-found = cache(lambda name, system="cxl", **knobs: memory_panel.of(scenario(name, system, **knobs)))
+found = cache(lambda name, system="cxl", **knobs: findings.of(scenario(name, system, **knobs)))
 
 
 def pair(memory, controllers, on, off, logic=0.001, link=(0.0, 0.001)):

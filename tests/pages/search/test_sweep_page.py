@@ -1,5 +1,7 @@
 """The page Sweep: does it answer first, draw each view, filter, find the cheapest, pin, and keep its question in the link?"""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.questions import Questions
 from engine.sweep.sweep import Sweep, sampling
-from pages.search import sweep_runs
+from pages.search import sweep_runs, sweep_weeks
 from tests import fakes
 from tests.apps import address
 from tests.pages.test_pages import engine, keep, keep_all, opened
@@ -186,7 +188,7 @@ def struck(opened):
     return go
 
 
-def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck):
+def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, monkeypatch):
     app, lost = struck(f"{LOST}>=0")
     assert not app.exception and lost["periodic-full"] != lost["relaxed"]
     (table,) = [held.value for held in app.dataframe if LOST in held.value.columns]
@@ -194,6 +196,9 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck):
     between = sum(lost.values()) / 2
     app, _ = struck(f"{LOST}<={between}")
     assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
+    monkeypatch.setattr("pages.search.sweep_weeks.MOST_FAULTS", 3)
+    sweep_weeks._held.cache_clear()
+    assert re.search(r"2 points would be struck [\d,]+ times, more than the 3", struck(f"{LOST}>=0")[0].warning[0].value)
 
 
 def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ..run.shared_training import functional_class
 from ..scenario.keys import How
 from ..scenario.scenario import Scenario, per_table
 from ..training.shape import full, step_flop
+from .shared_training import functional_class
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable ones.
 STEP_FLOP_PER_SECOND = 300e9  # of a step, forward and backward

@@ -1,4 +1,4 @@
-"""Limits of time and operations: a broken medium may loop, and the explorer must report that instead of joining it."""
+"""Limits of time and operations: what is broken may loop, and whoever tries it must report that instead of joining it."""
 
 import signal
 import threading
@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
-
-from ..persistence.media import Media
 
 MOST_OPERATIONS = 20_000  # a recovery or a run of the explorer's size takes some hundred
 
@@ -22,7 +20,7 @@ BREAKS = (Exception, NoEnd, SystemExit)  # whatever a broken medium does; an int
 class OperationLimit:
     """Passes every operation on to the medium until there have been too many."""
 
-    def __init__(self, media: Media, most: int = MOST_OPERATIONS) -> None:
+    def __init__(self, media: Any, most: int = MOST_OPERATIONS) -> None:
         self._media, self._left = media, most
 
     def __getattr__(self, operation: str) -> Any:

@@ -1,0 +1,60 @@
+"""Provenance: do results, rows and links say with which kernels they were made, and what follows the kernel?"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from engine.core.arithmetic import arithmetic
+from engine.errors import BadLink
+from engine.results.result import from_json
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.simulate import simulate
+from engine.sweep import links
+from tests import ROOT
+
+OTHER = "OpenBLAS-Elsewhere.NumPy-baseline"
+BATCHES = {"run.batches": 30, "run.evaluations": 1}
+
+
+def test_a_result_names_its_kernels_and_says_so_where_they_are_others():
+    here = simulate(with_values(preset("tiny").scenario, BATCHES))
+    assert here.arithmetic == arithmetic() and here.as_json()["arithmetic"] == arithmetic() and here.notes == here.warnings
+    there = from_json({**here.as_json(), "arithmetic": OTHER}, here.scenario)
+    assert OTHER in there.notes[-1] and arithmetic() in there.notes[-1]
+    assert replace(there, training=()).notes == here.warnings  # what trains nothing is the same everywhere
+
+
+def test_a_link_names_its_kernels_and_opens_with_a_word_where_they_are_others():
+    text = links.link(preset("tiny").scenario, "tiny")
+    assert arithmetic() in text and links.read(text).banner == ""
+    assert OTHER in links.read(text.replace(arithmetic(), OTHER)).banner
+    with pytest.raises(BadLink, match="arithmetic="):
+        links.read(text.replace(arithmetic(), "<a>"))
+
+
+def test_a_shared_training_keeps_the_name_of_who_trained_it(tmp_path):
+    scenario, shelf = with_values(preset("tiny").scenario, BATCHES), {}
+    simulate(scenario, shelf=shelf)
+    (name,) = shelf
+    shelf[name] = replace(shelf[name], arithmetic=OTHER)
+    assert simulate(with_values(scenario, {"machine.cxl_bandwidth_GBps": 7.0}), shelf=shelf).arithmetic == OTHER
+
+
+def test_time_and_energy_are_the_same_under_another_kernel_to_the_byte():
+    """A kernel that any x86 has; elsewhere OpenBLAS ignores the wish, and there is nothing to compare."""
+    call = [sys.executable, "-m", "engine", "run", "--preset", "tiny", "--json", "-"]
+    call += [word for path, value in BATCHES.items() for word in ("--set", f"{path}={value}")]
+    done = subprocess.run(call, cwd=ROOT, env={**os.environ, "OPENBLAS_CORETYPE": "Nehalem"}, capture_output=True, check=True)
+    there = from_json(json.loads(done.stdout))
+    here = simulate(with_values(preset("tiny").scenario, BATCHES))
+    if there.arithmetic == arithmetic():
+        pytest.skip("this computer has one kernel only")
+    learned = {"AUC", "Loss", "AUC (training)", "Loss (training)"}
+    assert {name for name, value in here.results.items() if value != there.results[name]} <= learned
+    assert (here.ledger, here.breakdown, here.devices) == (there.ledger, there.breakdown, there.devices)
+    assert [row["Loss"] for row in there.training] == pytest.approx([row["Loss"] for row in here.training], rel=1e-4)

@@ -1,0 +1,92 @@
+"""Visitors of one server: is what is heavy computed beside the process that draws everybody's pages, and let go by who leaves?"""
+
+import os
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from time import sleep
+from types import SimpleNamespace
+
+import pytest
+
+from engine.errors import CannotRun
+from pages.data import workload_tables
+from pages.design import details, later, questions
+from pages.failures import campaigns
+from pages.memory import findings
+from pages.why import insights
+from tests import apps
+
+# Page and section, what must not run where pages are drawn, and words that only its result brings.
+HEAVY = [
+    ("failures", "", (campaigns, "campaign"), "Where the time goes"),
+    ("data", "count", (workload_tables, "source"), "As LRU, a cache hits"),
+    *(
+        pytest.param("design", *one, marks=pytest.mark.slow)
+        for one in (
+            (details.WHY, (insights, "decomposition"), "Each bar is one change"),
+            (details.MEMORY, (findings, "latency"), "Latency under load"),
+            ("knobs section", (questions, "effect"), "Step time over each knob"),
+        )
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def beside():
+    """Find in processes of their own, as the explorer does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(later, "elsewhere", apps.ELSEWHERE)
+        patch.setattr(later, "watched", apps.WATCHED)
+        later.found.cache_clear()
+        yield
+    for processes in later._beside.values():
+        processes.shutdown(kill_workers=True)
+    later._beside.clear()
+
+
+def here(*given, **named):
+    raise AssertionError("This is computed in the process that draws the pages.")
+
+
+@pytest.mark.parametrize(("page", "section", "work", "words"), HEAVY)
+def test_a_heavy_page_is_computed_in_another_process(beside, monkeypatch, page, section, work, words):
+    monkeypatch.setattr(*work, here)
+    app = apps.opened(page, {"preset": "tiny"}, **({section: True} if section else {}))
+    assert not app.exception and words in apps.text(app.markdown)
+
+
+def test_one_visitors_work_does_not_keep_another_from_a_heavy_page(beside):
+    slow = later._PAGES.submit(apps.ELSEWHERE, sleep, 600)
+    app = apps.opened("failures", {"preset": "tiny", "faults.power_loss_mtbf_hours": "20"})
+    assert "Where the time goes" in apps.text(app.markdown) and not slow.done()
+
+
+def test_a_process_outlives_the_visit_that_began_it(beside, monkeypatch):
+    monkeypatch.setattr(later, "_PAGES", ThreadPoolExecutor(1))
+    visits = [ThreadPoolExecutor(1) for _ in range(2)]
+    found = []
+    for visit in visits:
+        found.append(visit.submit(apps.WATCHED, os.getpid).result())
+        visit.shutdown()  # its thread is gone
+    assert found[0] == found[1] != os.getpid()
+
+
+def test_who_leaves_is_no_longer_waited_for(monkeypatch):
+    class Left:
+        def get(self, name):
+            raise InterruptedError
+
+    queued = Future()
+    monkeypatch.setattr(later, "_PAGES", SimpleNamespace(submit=lambda *given: queued))
+    monkeypatch.setattr(later.st, "session_state", Left())
+    monkeypatch.setattr(later, "REFRESH_SECONDS", 0.01)
+    with pytest.raises(InterruptedError):
+        apps.WATCHED(pow, 2, 3)
+    assert queued.cancelled()
+
+
+def test_a_page_whose_process_dies_twice_says_so(monkeypatch):
+    broken = Future()
+    broken.set_exception(BrokenExecutor("ended twice"))
+    monkeypatch.setattr(later, "_PAGES", SimpleNamespace(submit=lambda *given: broken))
+    with pytest.raises(CannotRun, match="ended twice"):
+        apps.WATCHED(pow, 2, 3)

@@ -1,0 +1,131 @@
+"""Does any single flipped bit of the store's file make a wrong number, or lose anything without a word?"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import BadFile
+from engine.run.shared_training import Training
+from engine.service import history, service
+from engine.store import backups, columns, kept, quota, requests, status
+from engine.store.backups import restore
+from engine.store.database import opened
+from engine.store.trainings import StoreShelf
+from tests.cases import each
+from tests.service_fakes import COMPUTE, REFUSED, ask, scenarios
+from tests.store.test_store_power_cuts import folder as folder
+
+FLIPS = range(2000)
+NAME = "store.sqlite"
+PAGE, SCHEMA = 4096, 2  # bytes; pages that the tables' texts fill
+SEEDS = [*range(20), REFUSED]
+ALL = [*SEEDS, *range(30, 36)]
+Seen = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """A store at rest and its backup, which the last request and its results are newer than."""
+    path = tmp_path_factory.mktemp("flips") / NAME
+    for seeds in (SEEDS[:8], SEEDS[4:]):
+        requests.submit(path, scenarios(seeds), "full", title="Before", link="?a=1")
+    service.serve(path, 1, 0.0, COMPUTE)
+    history.pin(path, [1], True)
+    quota.limit(path, 1.0)
+    with opened(path) as store:
+        StoreShelf(store)["a class"] = Training((0.5, 0.25), {2: 0.75})
+        backups.back_up(path, store)
+    backup = Path(f"{path}.backup").read_bytes()
+    requests.submit(path, scenarios(range(30, 36)), "full", title="After")
+    service.serve(path, 1, 0.0, COMPUTE)
+    requests.submit(path, scenarios(range(34, 40)), "estimate", keeps_on=True)
+    return {"": path.read_bytes(), ".backup": backup}
+
+
+def seen(path: Path) -> Seen:
+    """What pages and commands show of the store."""
+    entries = history.entries(path)
+    found: Seen = {f"request {entry.request}": entry for entry in entries}
+    for request in (entry.request for entry in entries):
+        read = columns.read(path, request)
+        for position, (told, number) in enumerate(zip(read.state, read.metrics.get("Step time [ms]", ()), strict=False)):
+            found[f"point {position} of {request}"] = number if told == columns.RAN else read.reasons.get(position)
+        found[f"status {request}"] = status.status(path, request)
+        found[f"places {request}"] = history.places(path, request)
+        found[f"held {request}"] = history.held(path, request)
+        found[f"failures {request}"] = status.failures(path, request)
+        found[f"lines {request}"] = tuple(history.lines(path, request))
+    found["quota"] = quota.usage(path).quota
+    return found
+
+
+def put(folder: Path, written: dict[str, bytes], at: int = 0, bit: int | None = None) -> Path:
+    """Put the store and its backup into an empty folder, but for one flipped bit."""
+    for file in folder.iterdir():
+        file.unlink()
+    for end, content in written.items():
+        (folder / f"{NAME}{end}").write_bytes(content)
+    damaged = bytearray(written[""])
+    damaged[at] ^= 0 if bit is None else 1 << bit
+    (folder / NAME).write_bytes(damaged)
+    return folder / NAME
+
+
+def place(flip: int, size: int) -> tuple[int, int]:
+    """Draw which bit to flip: of the pages that hold the tables' texts, of the first bytes of any page, or any."""
+    rng = np.random.default_rng(flip)
+    at = (rng.integers(SCHEMA * PAGE), rng.integers(size // PAGE) * PAGE + rng.integers(24), rng.integers(size))[flip % 3]
+    return int(at), int(rng.integers(8))
+
+
+@pytest.fixture(scope="module")
+def truths(written: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
+    """What is seen of the store, and of its backup."""
+    folder = tmp_path_factory.mktemp("truth")
+    whole = seen(put(folder, written))
+    (folder / NAME).unlink()
+    assert restore(folder / NAME).results == 20
+    return whole, seen(folder / NAME)
+
+
+def judged(found: Seen, whole: Seen) -> None:
+    """Hold what is seen against the truth: a result may be missing, if its request says that it is not done."""
+    missing = {request: 0 for request in range(1, 5)}
+    for name, true in whole.items():
+        if name.startswith("point") and found[name] != true:
+            assert found[name] is None, f"{name} is {found[name]}, not {true}"
+            missing[int(name.split()[-1])] += 1
+    for request, gone in missing.items():
+        assert found[f"status {request}"] == replace(whole[f"status {request}"], done=whole[f"status {request}"].done - gone)
+        assert len(found[f"lines {request}"]) == len(whole[f"lines {request}"]) - gone
+        assert set(found[f"lines {request}"]) <= set(whole[f"lines {request}"])
+    others = [name for name in whole if name.split()[0] not in ("point", "status", "lines")]
+    assert [found[name] for name in others] == [whole[name] for name in others]
+
+
+@each("flip", FLIPS, few=60)
+def test_a_flipped_bit_makes_no_wrong_number_and_loses_nothing_without_a_word(
+    flip: int, written: dict[str, bytes], truths: tuple[Seen, Seen], folder: Path
+) -> None:
+    at, bit = place(flip, len(written[""]))
+    path = put(folder, written, at, bit)
+    whole, saved = truths
+    try:
+        judged(seen(path), whole)
+        found = restore(path)
+        assert found.aside is None, found
+    except BadFile as error:
+        assert f"python -m engine serve --restore --store {path}" in str(error)
+        found = restore(path)
+        assert not found.sound and found.aside and found.results == 20 and "whatever is newer is computed again" in str(found)
+        assert seen(path) == saved
+    assert restore(path).sound
+    request = requests.submit(path, scenarios(ALL), "full")
+    service.serve(path, 1, 0.0, COMPUTE)
+    assert status.status(path, request).done == len(ALL)
+    for seed, (_, result) in zip(ALL, kept.outcomes(path, scenarios(ALL), "full"), strict=True):
+        assert result and (result.results.get("Step time [ms]") == seed / 7) == (seed != REFUSED)
+    assert ask(path, "PRAGMA integrity_check") == [("ok",)]
