@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..core import arithmetic
 from ..errors import BadInput, CannotRun, EmberpoolError
 from ..results import csv_table
 from ..results.result import Result
@@ -76,6 +77,8 @@ def call(arguments: argparse.Namespace) -> int:
     )
     output.write(arguments.csv, csv_table.csv_lines(ended.survey.header, (row for row, _ in rows)))
     sweep_arguments.print_answers(asked, points, columns, rank, points.fine)
+    if told := arithmetic.mixed(ended.survey.kernels):
+        print(told, file=sys.stderr)
     return _exit_status(ended, points)
 
 

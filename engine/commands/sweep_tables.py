@@ -23,18 +23,22 @@ Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenari
 
 @dataclass(frozen=True)
 class Survey:
-    """The table's columns, the numbers that answers need, by name and in the order of the box, and whether any point ran."""
+    """The table's columns, the numbers that answers need, by name and in the order of the box, and whether any point ran.
+
+    `kernels` are those that trained points were computed with.
+    """
 
     header: csv_table.Header
     columns: Mapping[str, Array]
     ran: bool
+    kernels: frozenset[str] = frozenset()
 
 
 def survey(points: Sweep, how: How, outcomes: Outcomes, asked: SweepQuestions) -> Survey:
     """Look at every point; raises LookupError if one has no outcome."""
     size = len(points.fine)
     columns = {name: np.full(size, np.nan) for name in asked.names}
-    ran = 0
+    ran, kernels = 0, set()
 
     def looked() -> Iterator[csv_table.Row]:
         nonlocal ran
@@ -46,9 +50,10 @@ def survey(points: Sweep, how: How, outcomes: Outcomes, asked: SweepQuestions) -
                     value = number(result, name)
                     column[index] = np.nan if value is None else value
                 ran += result.ran
+                kernels.update([result.arithmetic] if result.training else [])
             yield row
 
-    return Survey(csv_table.header(looked()), columns, ran > 0)
+    return Survey(csv_table.header(looked()), columns, ran > 0, frozenset(kernels))
 
 
 def rows(

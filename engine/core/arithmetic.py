@@ -4,6 +4,7 @@ Measured under OpenBLAS' kernels for SkylakeX and Haswell and with NumPy's AVX-5
 a full run are the same to the byte, an estimate's to twelve digits; training follows the kernel, from a loss's eighth digit.
 """
 
+from collections.abc import Collection
 from functools import cache
 
 from numpy.lib.introspect import opt_func_info
@@ -31,4 +32,15 @@ def elsewhere(made: str) -> tuple[str, ...]:
     return (
         f"Made with {made[:MOST]}; this computer computes with {arithmetic()}: loss and AUC can differ from the fifth "
         "digit on, time and energy do not.",
+    )
+
+
+def mixed(made: Collection[str]) -> str:
+    """Return the sentence about trained results that were not all `made` with the same kernels; "" where they were."""
+    if len(made) < 2:
+        return ""
+    kinds = " and ".join(sorted(one[:MOST] or "unknown kernels" for one in made)[:3])
+    return (
+        f"Trained on {len(made)} kinds of processors ({kinds}): loss and AUC of equal scenarios can differ from the fifth "
+        "digit on, time and energy do not; the CSV's column arithmetic says which row is whose."
     )

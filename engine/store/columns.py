@@ -6,6 +6,7 @@ what it already has, and only rows that were kept since then are read.
 
 import io
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from .quota import USE_SECONDS, touch
 UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run and says why, BROKEN gave no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
 RESULTS = '"results":'
+UNTRAINED, KERNELS = '"training":[]', re.compile('"arithmetic":"([^"]{,100})"')
 OF_POINTS = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
     WHERE p.request = ? AND p.state = 1 AND r.code = ?"""
 NEWER = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
@@ -54,12 +56,14 @@ class Columns:
 
     `metrics` maps a metric's name to its numbers, NaN where a point is not finished or it does not apply; `state`
     holds UNFINISHED, RAN, REFUSED or BROKEN; `reasons` says why a point has no numbers. `last` is the newest row read.
+    `kernels` are those that trained points were computed with.
     """
 
     metrics: Mapping[str, Numbers]
     state: NDArray[np.uint8]
     reasons: Mapping[int, str] = field(default_factory=dict)
     last: int = 0
+    kernels: frozenset[str] = frozenset()
 
     @property
     def finished(self) -> int:
@@ -123,7 +127,7 @@ def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, st
     reasons = {at: why for at, why in before.reasons.items() if before.state[at] == REFUSED}
     for at, why in failed:
         state[at], reasons[at] = BROKEN, why
-    rows = iter(rows)
+    rows, kernels = iter(rows), set(before.kernels)
     while batch := list(islice(rows, AT_ONCE)):
         sound = [row for row in batch if isinstance(row[2], str) and kept.checksum(row[1], row[2]) == row[3]]
         notes.damaged += [row[1] for row in batch if row not in sound] if len(sound) < len(batch) else []
@@ -133,9 +137,11 @@ def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, st
             columns.setdefault(name, np.full(len(state), np.nan))[positions] = numbers
         for at, _, text, *_ in sound:
             state[at] = RAN if '"ran":true' in text else REFUSED
+            if UNTRAINED not in text:
+                kernels.update(KERNELS.findall(text))
             if state[at] == REFUSED:
                 reasons[at] = json.loads(text)["outcome"]
-    return Columns(columns, state, reasons, last)
+    return Columns(columns, state, reasons, last, frozenset(kernels))
 
 
 def _parsed(texts: list[str]) -> Iterator[tuple[str, Numbers]]:

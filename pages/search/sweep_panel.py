@@ -13,13 +13,14 @@ from pages.search.figures import sweep_files, sweep_views
 from pages.search.figures.sweep_figures import Figure
 from pages.search.figures.sweep_views import VIEWS, View
 from pages.search.sweep_filters import FIRST_METRIC, METRIC
-from pages.search.sweep_table import OUTCOME, POINT
+from pages.search.sweep_table import NOTE, OUTCOME, POINT
 
 TOP = 100
 
 
 def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | None, ended: bool) -> None:
     """Draw what is finished of a sweep that `link` reopens; `base` is the result of the scenario in the sidebar."""
+    note = table.attrs.get(NOTE, "")
     table = sweep_weeks.joined(sweep, table, sweep_filters.held())
     names = sweep_table.metric_names(table)
     if not names:
@@ -37,6 +38,8 @@ def draw(sweep: Sweep, table: pd.DataFrame, how: How, link: str, base: Result | 
     with answer:
         st.markdown(f"##### {plain(_answer(sweep, table, rows, metric, base, ended))}")
         _outcomes(table)
+        if note:
+            st.caption(plain(note))
     view = View(sweep, table, rows, metric)
     figure = _views(view)
     sweep_pins.card(sweep, table)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from engine.analysis.objective import Constraint
+from engine.core.arithmetic import mixed
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from engine.store.columns import Columns
@@ -16,7 +17,7 @@ from engine.sweep.sweep import Sweep
 from pages.common import numbers
 
 SIGNS = {"<=": "≤", ">=": "≥"}
-POINT, OUTCOME = "point", "Outcome"
+POINT, OUTCOME, NOTE = "point", "Outcome", "note"
 COST = "Capital cost [USD]"
 
 
@@ -66,11 +67,13 @@ def places(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> pd.Data
 
 
 def joined(where: pd.DataFrame, found: Columns) -> pd.DataFrame:
-    """Return the finished points with their places, results and outcome, in the order of the sweep."""
+    """Return the finished points with their places, results and outcome, in the order of the sweep, and a note about all."""
     done = np.flatnonzero(found.state)
     why = {OUTCOME: [found.reasons.get(at, "") for at in done.tolist()]}
     known = {name: held[done] for name, held in found.metrics.items()}
-    return pd.concat([where.iloc[done], pd.DataFrame({**known, **why}, index=where.index[done])], axis=1)
+    frame = pd.concat([where.iloc[done], pd.DataFrame({**known, **why}, index=where.index[done])], axis=1)
+    frame.attrs[NOTE] = mixed(found.kernels)
+    return frame
 
 
 def metric_names(frame: pd.DataFrame) -> list[str]:

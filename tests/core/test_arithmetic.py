@@ -6,15 +6,24 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
+from engine.commands import sweep_tables
+from engine.commands.sweep_arguments import SweepQuestions
 from engine.core.arithmetic import arithmetic
 from engine.errors import BadLink
 from engine.results.result import from_json
+from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
+from engine.store import columns, kept, requests
+from engine.store.database import opened, transaction
 from engine.sweep import links
+from engine.sweep.axes import parse
+from engine.sweep.sweep import Sweep
+from pages.search import sweep_table
 from tests import ROOT
 
 OTHER = "OpenBLAS-Elsewhere.NumPy-baseline"
@@ -58,3 +67,23 @@ def test_time_and_energy_are_the_same_under_another_kernel_to_the_byte():
     assert {name for name, value in here.results.items() if value != there.results[name]} <= learned
     assert (here.ledger, here.breakdown, here.devices) == (there.ledger, there.breakdown, there.devices)
     assert [row["Loss"] for row in there.training] == pytest.approx([row["Loss"] for row in here.training], rel=1e-4)
+
+
+def test_a_table_that_was_trained_on_two_kinds_of_processors_says_so(store):
+    runs = [with_values(preset("tiny").scenario, {**BATCHES, "data.seed": seed}) for seed in (1, 2, 3)]
+    runs[2] = with_values(runs[2], {"run.training": False})  # the same everywhere
+    request = requests.submit(store, runs, "full")
+    for kernels, words in ((arithmetic(), ""), (OTHER, f"({' and '.join(sorted((arithmetic(), OTHER)))})")):
+        with opened(store) as connection, transaction(connection):
+            rows = [(key(run, "full"), kept.row_text(replace(simulate(run), arithmetic=kernels))) for run in runs[1:]]
+            connection.execute("DELETE FROM results")
+            kept.keep(connection, [(key(runs[0], "full"), kept.row_text(simulate(runs[0]))), *rows])
+        note = sweep_table.joined(pd.DataFrame(index=range(3)), columns.read(store, request)).attrs[sweep_table.NOTE]
+        assert words in note and bool(note) == bool(words)
+        found = sweep_tables.survey(
+            Sweep(runs[0], (parse("data.seed=1,2"),)),
+            "full",
+            lambda asked: (result for _, result in kept.outcomes(store, asked, "full")),
+            SweepQuestions(),
+        )
+        assert found.kernels == {arithmetic(), kernels}
