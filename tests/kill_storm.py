@@ -1,10 +1,11 @@
 """Kills workers, services and apps at random while they compute a long sweep, then compares with an undisturbed run.
 
-    python -m tests.kill_storm --kills 1000 [--seed 0]
+    python -m tests.kill_storm --kills 1000 [--seed 0] [--made-up]
 
 Three kinds of victims run on one store: services, apps that ask, wait and renew as pages do, and sweeps of the command
 line, which compute themselves when no one else does. Any of their children can be hit as well. What must hold: no
 finished point is lost, changed or kept twice, the final table has the same bytes, and no process is left over.
+Points are full runs of the smallest preset that train, in classes of four, or made-up ones that only take their time.
 """
 
 import argparse
@@ -21,14 +22,15 @@ from pathlib import Path
 
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import How
-from engine.scenario.scenario import Scenario
-from engine.service import service
+from engine.scenario.presets import preset
+from engine.scenario.scenario import Scenario, with_values
+from engine.service import service, worker
 from engine.store import kept, owner, requests
 from tests import ROOT
 from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios, until
 
 MARK = "EMBERPOOL_STORM"
-FULL_SECONDS = 0.02
+FULL_SECONDS, ALIKE = 0.02, 4
 SLICES: dict[How, int] = {"full": 200, "estimate": 400}
 FIRST_SEED = 10_000
 GAP_SECONDS, PATIENCE_SECONDS, GONE_SECONDS = 0.2, 5.0, 30.0
@@ -41,7 +43,7 @@ while True:
 APP = """
 import sys, time; from pathlib import Path; from engine.store import requests, status; from tests.kill_storm import asked
 store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-request = requests.submit(store, asked(how, number), how, session=f"app {how}")
+request = requests.submit(store, asked(how, number, sys.argv[4]), how, session=f"app {how}")
 while not status.status(store, request).ended:
     requests.renew(store, request); time.sleep(0.3)
 """
@@ -50,22 +52,27 @@ import sys; from pathlib import Path; from engine.service import service; from e
 from engine.store import requests; from tests.kill_storm import asked
 store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 import functools; service.serve = functools.partial(service.serve, compute=sys.argv[4])
-request = requests.submit(store, asked(how, number), how, session="command")
+request = requests.submit(store, asked(how, number, sys.argv[4]), how, session="command")
 sweep._until_ended(store, request, 2)
 """
 
 
-def asked(how: How, number: int) -> Sequence[Scenario]:
+def asked(how: How, number: int, compute: str) -> Sequence[Scenario]:
     """The points of one slice of the sweep."""
     first = FIRST_SEED + number * SLICES[how]
-    return scenarios(range(first, first + SLICES[how]), FULL_SECONDS if how == "full" else 0.0)
+    seeds = range(first, first + SLICES[how])
+    if compute == COMPUTE:
+        return scenarios(seeds, FULL_SECONDS if how == "full" else 0.0)
+    tiny = preset("tiny").scenario
+    links = {seed: 4.0 * 2 ** (seed % ALIKE) for seed in seeds}
+    return [with_values(tiny, {"data.seed": seed // ALIKE, "machine.cxl_bandwidth_GBps": link}) for seed, link in links.items()]
 
 
 class Storm:
     """The processes, how many were killed of each kind, and what had been finished when."""
 
-    def __init__(self, store: Path, seed: int) -> None:
-        self.store, self.random = store, random.Random(seed)
+    def __init__(self, store: Path, seed: int, compute: str) -> None:
+        self.store, self.random, self.compute = store, random.Random(seed), compute
         self.living: dict[str, subprocess.Popen[bytes]] = {}
         self.killed: Counter[str] = Counter()
         self.slice: dict[How, int] = dict.fromkeys(SLICES, 0)
@@ -82,11 +89,11 @@ class Storm:
 
     def tend(self) -> None:
         """Have every kind running, on the first slice that is not finished."""
-        self.start("service", OWNER, COMPUTE)
+        self.start("service", OWNER, self.compute)
         for kind, code, how in (("app", APP, "full"), ("command", COMMAND, "estimate")):
             if kind in self.living and self.living[kind].poll() == 0:
                 self.slice[how] += 1
-            self.start(kind, code, how, str(self.slice[how]), COMPUTE)
+            self.start(kind, code, how, str(self.slice[how]), self.compute)
 
     def kill(self) -> None:
         """Kill a random process, half of the time a worker; those that a killed one leaves must go by themselves."""
@@ -166,33 +173,33 @@ def left_over(store: Path) -> list[int]:
     return found
 
 
-def tables(store: Path, slices: dict[How, int]) -> list[str]:
+def tables(store: Path, slices: dict[How, int], compute: str) -> list[str]:
     """Ask for every slice once more, compute what is missing, and return the tables."""
     found = []
     for how, number in slices.items():
         for one in range(number + 1):
-            points = asked(how, one)
+            points = asked(how, one, compute)
             requests.submit(store, points, how, keeps_on=True)
-            service.serve(store, 2, 0.0, COMPUTE)
+            service.serve(store, 2, 0.0, compute)
             found.append(csv_text([result for _, result in kept.outcomes(store, points, how) if result], how))
     return found
 
 
-def storm(folder: Path, kills: int, seed: int = 0) -> dict[str, object]:
+def storm(folder: Path, kills: int, seed: int = 0, compute: str = COMPUTE) -> dict[str, object]:
     """Blow, check and return the figures."""
     store, start = folder / "store.sqlite", time.monotonic()
-    blown = Storm(store, seed)
+    blown = Storm(store, seed, compute)
     blown.blow(kills)
     until(lambda: not left_over(store), GONE_SECONDS)
     blown.look()
     blamed = len(ask(store, "SELECT 1 FROM failures"))
-    disturbed = tables(store, blown.slice)
+    disturbed = tables(store, blown.slice, compute)
     blown.look()
     twice = ask(store, "SELECT key FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1")
     late = ask(store, "SELECT 1 FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
     assert not twice and not late
     assert ask(store, "PRAGMA integrity_check") == [("ok",)]
-    assert disturbed == tables(folder / "calm.sqlite", blown.slice), "the tables differ"
+    assert disturbed == tables(folder / "calm.sqlite", blown.slice, compute), "the tables differ"
     begun = ask(store, "SELECT count(*), count(DISTINCT key) FROM claims")[0]
     assert not owner.is_owned(store)
     return {**blown.killed, "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed,
@@ -204,6 +211,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--made-up", action="store_true")
     arguments = parser.parse_args()
+    chosen = COMPUTE if arguments.made_up else worker.COMPUTE
     with tempfile.TemporaryDirectory() as folder:
-        print(storm(Path(folder), arguments.kills, arguments.seed))
+        print(storm(Path(folder), arguments.kills, arguments.seed, chosen))
