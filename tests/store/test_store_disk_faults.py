@@ -101,6 +101,8 @@ def each_refused(folder: Path, every: int) -> None:
             with watched() as disk:
                 disk.refuse, disk.why = number, why
                 sentences = life(folder / f"{number}-{why}" / "store.sqlite", disk)
+            if not disk.refused and disk.calls <= number:  # a life has some calls more or less, as time goes
+                continue
             assert disk.refused and len(sentences) <= 1, number
             for sentence in sentences:
                 assert "free some space" in sentence, (disk.refused, sentence)
