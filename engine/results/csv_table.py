@@ -85,7 +85,7 @@ def _text(section: Mapping[str, Cell], last: SectionText) -> SectionText:
     elif all(map(is_, values, last.values)):
         return last
     each = zip(values, last.values, last.cells, strict=True)
-    cells = [cell if value is old else _cell(value) for value, old, cell in each]
+    cells = [cell if value is old else repr(value) if type(value) is float else _cell(value) for value, old, cell in each]
     return SectionText(section, values, cells, (last.waits[0], BETWEEN.join(cells)))
 
 

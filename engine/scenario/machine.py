@@ -20,6 +20,7 @@ class Given:
     def __getattr__(self, name: str) -> float | None:
         if name.startswith("__"):
             raise AttributeError(name)
+        vars(self)[name] = None  # so that it is found at once next time
         return None
 
 
