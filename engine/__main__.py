@@ -1,4 +1,4 @@
-"""The headless command: `python -m engine list|run|sweep|search|validate|workload|enough|campaign|study|crashcheck|bench|serve`.
+"""The headless command: `python -m engine` and one of COMMANDS, such as `run` or `sweep`; `emberpool` where it is installed.
 
 Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 130 interrupted, 1 a bug (with its traceback).
 """
@@ -10,6 +10,7 @@ from importlib import import_module
 from .commands.parser import Parser
 from .core.process import TOO_LARGE
 from .errors import BadInput, CannotRun, NoRoom
+from .version import PACKAGE
 
 COMMANDS = (
     "list",
@@ -19,6 +20,7 @@ COMMANDS = (
     "validate",
     "workload",
     "enough",
+    "cite",
     "campaign",
     "study",
     "crashcheck",
@@ -27,11 +29,12 @@ COMMANDS = (
 )
 MODULES = {"list": "listing"}  # where a command's module is called otherwise
 BAD_INPUT, CANNOT_RUN, INTERRUPTED = 2, 3, 130
+PROGRAM = "python -m engine" if PACKAGE == "engine" else "emberpool"
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
     """Return the grammar of the command that the words begin with, or of the whole command line: a module loads for a second."""
-    whole = Parser(prog="python -m engine", description="Simulate DLRM training on machines with persistent memory behind CXL.")
+    whole = Parser(prog=PROGRAM, description="Simulate DLRM training on machines with persistent memory behind CXL.")
     commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for command in words[:1] if set(words[:1]) & set(COMMANDS) else COMMANDS:
         import_module(f"{__package__}.commands.{MODULES.get(command, command)}").add(commands)

@@ -11,6 +11,8 @@ from pathlib import Path
 MODEL = "0.8"
 LINK = 3
 COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and finished studies are neither
+PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
+IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]
 _ROOT = str(Path(__file__).parent)
 
 

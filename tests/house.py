@@ -22,7 +22,7 @@ CORE = ("core", "scenario", "workload", "hardware", "systems", "caches", "amount
 # The engine's rooms from the ground up: each imports only those before it.
 ORDER = ("errors", "units", "version", "registry", "core", "scenario", "sweep", "workload", "hardware", "faults", "systems",
          "caches", "amounts", "schedule", "training", "persistence", "run", "results", "estimates", "estimate", "simulate",
-         "full_runs", "insight", "store", "service", "crashcheck", "validation", "campaign", "analysis", "commands",
+         "full_runs", "insight", "store", "service", "crashcheck", "validation", "campaign", "analysis", "api", "commands",
          "__main__")  # fmt: skip
 # Folders whose files are variants of one thing: they may be many.
 VARIANTS = ("engine/commands", "engine/campaign/protections", "engine/hardware/devices", "engine/caches/policies", "pages")

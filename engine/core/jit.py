@@ -31,10 +31,11 @@ def _kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         name, made_of = function.__qualname__, _digest(sys.modules[function.__module__])[:12]
-        function.__qualname__ = f"{name}-{made_of}"  # the cache's files are named by it, now and never again
+        kept = f"{name}.{function.__module__.partition('.')[0]}"  # what is kept names types by their package, too
+        function.__qualname__ = f"{kept}-{made_of}"  # the cache's files are named by it, now and never again
         try:
             found = njit(**ENTRY, **options)(function)
-            _drop(found.stats.cache_path, f"{function.__module__.split('.')[-1]}.{name}-", made_of)
+            _drop(found.stats.cache_path, f"{function.__module__.split('.')[-1]}.{kept}-", made_of)
         except RuntimeError:  # neither beside the file nor in the user's folder can anything be kept
             found = njit(**{**ENTRY, "cache": False}, **options)(function)
         function.__qualname__ = found.__qualname__ = name

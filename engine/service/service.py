@@ -122,7 +122,7 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     log_file = Path(f"{path}.log")
     if log_file.exists() and 0 <= time.time() - log_file.stat().st_mtime < START_SECONDS:
         return _ended(path)
-    command = [sys.executable, "-m", "engine", "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
+    command = [sys.executable, "-m", version.PACKAGE, "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
     command += ["--jobs", str(n_jobs)] if n_jobs else []
     try:
         _words(path).unlink(missing_ok=True)
@@ -149,7 +149,7 @@ def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
     """Start a process that is nobody's child, and so never a zombie: the shell between leaves at once."""
     subprocess.run(
         ["sh", "-c", '"$@" &', "sh", *command],
-        cwd=Path(__file__).parent.parent.parent,
+        cwd=version.IMPORTED_FROM,
         start_new_session=True,
         stdin=subprocess.DEVNULL,
         stdout=log,

@@ -36,7 +36,7 @@ from .kernels import await_compiled
 from .queue import OpenPoint, Turn
 
 Compute = Callable[..., Result]  # as `computed`; it is given a shelf only for points that share a training
-COMPUTE = "engine.service.worker:computed"
+COMPUTE = f"{__name__}:computed"
 CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
 CHUNK_SECONDS = 0.25  # after which a worker asks for its next chunk
 NICENESS = 10

@@ -9,8 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.results import csv_table
+from engine.results.citations import bibtex
+from engine.results.perfetto import chrome_trace
 from engine.results.result import Result
 from engine.scenario.keys import How
+from engine.scenario.scenario import Scenario
 
 MOST_ROWS = 30
 AT_ONCE = 50
@@ -26,6 +29,21 @@ def csv(results: Sequence[Result], how: How, name: str, label: str = "Download C
     st.download_button(
         label, data if len(found) > AT_ONCE else data(), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}"
     )
+
+
+def citations(scenario: Scenario) -> None:
+    """Draw the button that saves what to cite for a scenario's results."""
+    tip = "Emberpool, and the works that the system, the model, the data and each constant in use come from."
+    text = bibtex(scenario)
+    st.download_button("Cite what this uses as BibTeX", text, "emberpool.bib", "text/plain", on_click="ignore", help=tip)
+
+
+def trace(result: Result) -> None:
+    """Draw the button that saves a timeline, and the way to Perfetto, which opens the file on the reader's own computer."""
+    left, right = st.columns((2, 3), vertical_alignment="center")
+    name = f"emberpool-{result.scenario.system}-trace.json"
+    left.download_button("Download the timeline for Perfetto", chrome_trace(result), name, "application/json", on_click="ignore")
+    right.caption("Then open it in [Perfetto](https://ui.perfetto.dev) with *Open trace file*: it stays on your computer.")
 
 
 def frame_text(frame: pd.DataFrame) -> str:

@@ -49,6 +49,7 @@ def _batches(result: Result) -> None:
     st.markdown("**A few steady batches** A lane a device; drag and wheel to zoom")
     tasks = tables.renamed(result.timeline, tables.TIMELINE)
     st.vega_lite_chart(tasks, compare_charts.timeline(), key="timeline", alt="Timeline of a few batches, a lane per device")
+    downloads.trace(result)
     busy = tables.renamed(result.devices, tables.DEVICES)
     st.vega_lite_chart(busy, compare_charts.utilisation(), key="busy", alt="Busy share of each device")
     downloads.show(busy.rename(columns={new: old for old, new in tables.DEVICES.items()}))
@@ -56,5 +57,9 @@ def _batches(result: Result) -> None:
 
 def _numbers(scenario: Scenario, results: dict[str, Result]) -> None:
     downloads.show(tables.beside(results))
-    downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download these estimates as CSV")
+    left, right = st.columns(2)
+    with left:
+        downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download these estimates as CSV")
+    with right:
+        downloads.citations(scenario)
     constants_panel.draw(scenario)

@@ -1,7 +1,7 @@
 """Names of the engine that no page, command or script reaches: used by tests and benchmarks alone, or by nobody.
 
 A name is reached when something reached mentions it, as the syntax trees say; nothing is imported. A method or field of a module
-that is passed on as a value counts by its name alone. Commands, and what a registry finds, are reached by themselves.
+that is passed on as a value counts by its name alone. Commands, the public face, and what a registry finds, are reached by themselves.
 """
 
 import ast
@@ -19,6 +19,7 @@ USERS = ("app", "pages", "scripts")
 TESTERS = ("tests", "benchmarks")
 COMMANDS = "engine.__main__", "engine.commands"
 ENTRIES = "main", "add"
+FACE = "engine.api"  # for scripts and notebooks of others
 KNOWN_BASES = {"NamedTuple", "Protocol", "StrEnum", "Exception"}  # nobody but the engine calls the methods of such a class
 PATH = re.compile(r"(engine(?:\.\w+)*)[.:](\w+)")  # a name of the engine inside a text
 ANY = "*"  # a module as a value: any name of it that is asked for
@@ -173,6 +174,7 @@ def _roots(folders: Iterable[str]) -> set[Name]:
     theirs = {name for name in _pieces() if name[0].split(".")[0] in folders}
     variants = {(module, CONSTANT[kind]) for module in _trees() for kind in CONSTANT if kind in module.split(".")[1:-1]}
     variants |= {(f"engine.{place}", table) for place, table in TABLES.values()}
+    theirs |= {name for name in _pieces() if name[0].startswith(FACE)}
     return theirs | {name for name in _pieces() if name in variants or (name[0].startswith(COMMANDS) and name[1] in ENTRIES)}
 
 

@@ -1,0 +1,37 @@
+"""The public face for scripts and notebooks: choose a scenario, estimate or run it, read a table with units.
+
+    >>> import emberpool as ep
+    >>> table = ep.estimate("dlrm-kaggle", cxl_bandwidth_GBps=[8, 16, 32], system="pmem")
+    >>> table.frame[["CXL bandwidth [GB/s]", "Step time [ms]"]].shape
+    (3, 2)
+
+A knob is named by its path (`machine.cxl_bandwidth_GBps`), with `__` for the point where it is a keyword, or by its last
+part where that is one knob's alone. A list spans an axis; a tuple is one value of a knob that takes several. Names in this
+module stay; one that must go warns for a whole minor version first.
+"""
+
+from ..errors import BadInput, BadKnob, CannotRun, EmberpoolError
+from ..results.result import Result
+from ..scenario.scenario import Scenario
+from .calls import cite, enough, estimate, knobs, link, load, presets, run, scenario, sweep
+from .table import Table
+
+__all__ = [
+    "BadInput",
+    "BadKnob",
+    "CannotRun",
+    "EmberpoolError",
+    "Result",
+    "Scenario",
+    "Table",
+    "cite",
+    "enough",
+    "estimate",
+    "knobs",
+    "link",
+    "load",
+    "presets",
+    "run",
+    "scenario",
+    "sweep",
+]

@@ -1,0 +1,114 @@
+"""What a script gets: results in the order of their points, as a frame with units, as CSV, as links, as a chart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
+
+from ..errors import BadInput, nearest
+from ..results.csv_table import csv_text
+from ..results.result import Result
+from ..scenario.keys import How
+from ..scenario.scenario import KNOBS, values
+from ..sweep.links import link
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+STEP = "Step time [ms]"
+VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Sequence[Result]):
+    """Results in the order of their points; `varied` are the paths of the knobs that differ between them."""
+
+    results: tuple[Result, ...]
+    how: How
+    varied: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Return how many points there are."""
+        return len(self.results)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
+    def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
+        """Return a point's result."""
+        return self.results[index]
+
+    def __iter__(self) -> Iterator[Result]:
+        """Go through the results."""
+        return iter(self.results)
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """A row a point: what varies, every metric that applies to any point, and the outcome; units in the names."""
+        from pandas import DataFrame
+
+        applies = dict.fromkeys(name for one in self for name, value in one.results.items() if value is not None)
+        rows = [
+            {KNOBS[path].title: _plain(values(one.scenario)[path]) for path in self.varied}
+            | {name: one.results.get(name) for name in applies}
+            | {"Outcome": one.outcome}
+            for one in self
+        ]
+        return DataFrame(rows)
+
+    @property
+    def csv(self) -> str:
+        """The table as the explorer downloads it: every knob, metric, key, version and constant."""
+        return csv_text(self.results, self.how)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The link of each point, to be put behind the explorer's address."""
+        return tuple(link(one.scenario) for one in self)
+
+    def spec(self, y: str = STEP, x: str = "") -> dict[str, Any]:
+        """Return a Vega-Lite specification of a metric over a varied knob, by default the first; the second is the colour.
+
+        Raises BadInput for what is no column.
+        """
+        columns = self.frame.columns
+        titles = [KNOBS[path].title for path in self.varied]
+        across = x or (titles[0] if titles else "Outcome")
+        for name in (across, y):
+            if name not in columns:
+                raise BadInput(f"{name!r} is no column; {nearest(name, tuple(columns))}")
+        others = [title for title in titles if title != across]
+        numeric = self.frame[across].dtype.kind in "if"
+        shown = self.frame[list(dict.fromkeys((across, y, *others)))]
+        by_ratio = any(one.log for one in KNOBS.values() if one.title == across)
+        encoding = {"x": _channel(across, numeric) | ({"scale": {"type": "log"}} if by_ratio and numeric else {})}
+        encoding |= {"y": _channel(y, True)}
+        encoding |= {"color": _channel(others[0], False)} if others else {}
+        return {
+            "$schema": VEGA_LITE,
+            "data": {"values": json.loads(shown.to_json(orient="records"))},
+            "mark": {"type": "line", "point": True} if numeric else {"type": "bar"},
+            "encoding": encoding,
+        }
+
+    def chart(self, y: str = STEP, x: str = "") -> Any:
+        """Return the same as an `altair.Chart`, for a notebook to show; it is imported only here."""
+        return import_module("altair").Chart.from_dict(self.spec(y, x))
+
+    def _repr_html_(self) -> str:
+        return str(self.frame.to_html())
+
+
+def _plain(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _channel(name: str, numeric: bool) -> dict[str, Any]:
+    """Return an encoding; Vega-Lite reads points and brackets of a field's name unless they are escaped."""
+    field = "".join("\\" + letter if letter in ".[]'\"" else letter for letter in name)
+    return {"field": field, "type": "quantitative" if numeric else "nominal", "title": name} | ({} if numeric else {"sort": None})

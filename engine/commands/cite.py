@@ -1,0 +1,22 @@
+"""`cite`: BibTeX of what a scenario's results come from."""
+
+import argparse
+
+from ..results.citations import bibtex
+from . import output, scenario_arguments
+from .parser import Subparsers
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("cite", help="BibTeX of the works that a scenario's results come from")
+    scenario_arguments.add(parser)
+    parser.add_argument("--bib", metavar="FILE", default=output.STANDARD, help="write it here; - is standard output")
+    parser.set_defaults(call=call)
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Write the entries; returns 0."""
+    output.check(arguments.bib)
+    output.write(arguments.bib, bibtex(scenario_arguments.chosen(arguments).scenario))
+    return 0

@@ -1,0 +1,100 @@
+"""What to cite for a result, as BibTeX: Emberpool, and the works that its system, model, data, faults and constants come from.
+
+A source that no entry of works.toml knows is cited by the arXiv number or the repository that it names; what names neither,
+such as a data sheet, stays beside the constant. The order is that of use.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import version
+from ..registry import HERE, NO_RATES, load, read_toml
+from ..scenario.keys import key
+from ..scenario.scenario import Scenario
+from ..systems.system import constants
+
+WORKS = Path(__file__).parent / "works.toml"
+ARXIV = re.compile(r"\b(\d{4}\.\d{4,5})\b")
+REPOSITORY = re.compile(r"(?<![\w/.])([A-Za-z][\w-]*/[A-Za-z][\w.-]*\w)(?![\w/])")
+FITTED_TO = {
+    "kaggle": "Criteo Display Advertising Challenge",
+    "terabyte": "Criteo 1TB Click Logs",
+    "meta": "facebookresearch/dlrm_datasets",
+    "avazu": "Avazu click-through prediction",
+}
+Entry = Mapping[str, str]
+
+
+def bibtex(scenario: Scenario) -> str:
+    """Return the entries for a scenario's results, Emberpool's with the key by which they are found again first.
+
+    >>> from engine.scenario.presets import preset
+    >>> "kwon2023trainingcxl" in bibtex(preset("trainingcxl-rm1").scenario)
+    True
+    """
+    found: dict[str, Entry] = {}
+    uses: dict[str, dict[str, None]] = {}
+    for used, source in sources(scenario):
+        for name, entry in _works_of(source):
+            found.setdefault(name, entry)
+            uses.setdefault(name, {})[used] = None
+    noted = [_written(name, {**entry, "note": f"Used for {', '.join(uses[name])}"}) for name, entry in found.items()]
+    return "\n".join([_written("emberpool", _emberpool(scenario)), *noted])
+
+
+def sources(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Yield what a scenario uses and the source that it names: its system, model, popularity, faults, then each constant."""
+    for one in load("systems", scenario.system).cites:
+        yield f"system {scenario.system}", one
+    model = HERE / "scenario" / "models" / f"{scenario.model.name}.toml"
+    if model.exists():
+        yield f"model {scenario.model.name}", str(read_toml(model).get("source", ""))
+    yield f"popularity {scenario.data.popularity}", FITTED_TO.get(scenario.data.popularity, "")
+    if scenario.faults.rates != NO_RATES:
+        rates = read_toml(HERE / "faults" / "rates" / f"{scenario.faults.rates}.toml")
+        yield f"fault rates {scenario.faults.rates}", str(rates["source"])
+    for name, constant in constants(scenario).items():
+        yield f"constant {name}", constant.source
+
+
+def _emberpool(scenario: Scenario) -> Entry:
+    return {
+        "type": "software",
+        "author": "{The Emberpool authors}",
+        "title": "Emberpool: full simulated {DLRM} training on machines with persistent memory",
+        "version": f"model {version.MODEL}, engine {version.CODE}",
+        "note": f"Scenario {key(scenario, 'full')} in full, {key(scenario, 'estimate')} estimated",
+    }
+
+
+@cache
+def _works() -> Mapping[str, Mapping[str, Any]]:
+    return {name: work for name, work in read_toml(WORKS).items() if name != "knobs"}
+
+
+def _works_of(source: str) -> Iterator[tuple[str, Entry]]:
+    """Yield the works that a source names."""
+    rest = source
+    for name, work in _works().items():
+        if any(word in source for word in work["named"]):
+            yield name, {field: str(value) for field, value in work.items() if field != "named"}
+            for word in (*work["named"], work.get("eprint", "")):
+                rest = rest.replace(word, " ") if word else rest
+    for number in ARXIV.findall(rest):
+        yield f"arxiv{number}", {"title": f"arXiv:{number}", "eprint": number}
+    for name in (name for name in REPOSITORY.findall(rest) if not (name.partition("/")[0].isupper() or name.endswith(".py"))):
+        yield name.replace("/", "-"), {"title": name, "howpublished": f"\\url{{https://github.com/{name}}}"}
+
+
+def _written(name: str, entry: Entry) -> str:
+    fields = {field: value for field, value in entry.items() if field != "type"}
+    fields |= {"archiveprefix": "arXiv"} if "eprint" in fields else {}
+    lines = "".join(f"  {field} = {{{_escaped(field, value)}}},\n" for field, value in fields.items())
+    return f"@{entry.get('type', 'misc')}{{{name},\n{lines}}}\n"
+
+
+def _escaped(field: str, value: str) -> str:
+    return value if field == "howpublished" else re.sub(r"([&%$#_])", r"\\\1", value)
