@@ -37,7 +37,7 @@ def owner(**client: object) -> dask_pool.Cluster:
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process pass for a worker of a cluster that computes the task "one"."""
     worker = SimpleNamespace(get_current_task=lambda: "one", log_event=lambda *_: None)
-    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(get_worker=lambda: worker))
 
 
 def submit(function: Callable[..., ChunkEnd], *words: object, **_: object) -> Future[ChunkEnd]:
