@@ -33,7 +33,8 @@ def order_matters(found: Decomposition) -> str:
     both = [step for step in found.steps if step.swapped]
     if not both:
         return "No two of these steps can be taken in another order on this machine."
-    largest = max(both, key=lambda step: step.apart)
+    # Two steps that change places differ by the same; the last bits, which follow the processor, must not choose.
+    largest = max(both, key=lambda step: round(step.apart / found.start.seconds, 9))
     if largest.apart <= HARDLY * found.start.seconds:
         return f"The other order of steps changes none of them by more than {HARDLY:.1%} of the pmem step."
     pair = _pair(found, largest)
