@@ -19,7 +19,8 @@ from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
 from .systems.system import medium_cache
-from .workload.readers.criteo import CriteoFile, read
+from .workload.readers.formats import read
+from .workload.readers.recording import Recording
 from .workload.source import num_batches, repeats, source
 
 without_scipy()
@@ -30,7 +31,7 @@ def simulate(
 ) -> Result:
     """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
 
-    `data` is a Criteo file. `progress` sees now and then how far it is, and stops the run by answering True (Cancelled).
+    `data` is a data file. `progress` sees now and then how far it is, and stops the run by answering True (Cancelled).
     With a `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
     What cannot run comes back as a result that says why; BadInput is raised for what cannot be read.
     """
@@ -49,7 +50,7 @@ def simulate(
 
 
 def _simulate(
-    scenario: Scenario, machine: Machine, file: CriteoFile | None, progress: Watcher | None, shelf: TrainingShelf | None
+    scenario: Scenario, machine: Machine, file: Recording | None, progress: Watcher | None, shelf: TrainingShelf | None
 ) -> Result:
     settled = machine.scenario
     batches, origin, training = num_batches(settled, file), source(settled, file), trains(settled, shelf)

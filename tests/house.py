@@ -25,7 +25,14 @@ ORDER = ("errors", "units", "version", "registry", "core", "scenario", "sweep", 
          "full_runs", "insight", "store", "service", "crashcheck", "validation", "campaign", "analysis", "api", "commands",
          "__main__")  # fmt: skip
 # Folders whose files are variants of one thing: they may be many.
-VARIANTS = ("engine/commands", "engine/campaign/protections", "engine/hardware/devices", "engine/caches/policies", "pages")
+VARIANTS = (
+    "engine/commands",
+    "engine/campaign/protections",
+    "engine/hardware/devices",
+    "engine/caches/policies",
+    "engine/workload/readers",
+    "pages",
+)
 OUTSIDE = ("streamlit", "altair", "pages", "app", "tests", "benchmarks")
 MANY = 12
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -27,7 +27,7 @@ from ..systems.placement import placement
 from ..systems.system import System, cache_policy, medium_cache
 from ..systems.traffic import BY_BATCH, LEVELS, Traffic, row_bytes, scratchpad_rows, traffic
 from ..workload.batch import bag_layout, recent, tally
-from ..workload.readers.criteo import CriteoFile
+from ..workload.readers.recording import Recording
 from ..workload.repeats import counted_again
 from ..workload.source import Source, num_batches, source
 from .hot_rows import hot_set, popular
@@ -45,7 +45,7 @@ def ignore_progress(note: str, finishes: bool) -> None:
 
 
 def counted_traffic(
-    s: Scenario, system: str, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
+    s: Scenario, system: str, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress
 ) -> Traffic:
     """Return what the batches of a run on a settled machine ask for; `file` is the one that the scenario's digest names."""
     found: Traffic = counted_amounts(s, system, medium_cache(s, system), file=file, on_progress=on_progress)
@@ -58,7 +58,7 @@ def counted_amounts(
     system: str,
     medium: LineCache = NO_CACHE,
     *,
-    file: CriteoFile | None = None,
+    file: Recording | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Traffic:
     """Return the same where the `medium` has such a cache.
@@ -85,7 +85,7 @@ def counted_amounts(
 
 
 @remembered(2)
-def _drawn(s: Scenario, file: CriteoFile | None) -> Source:
+def _drawn(s: Scenario, file: Recording | None) -> Source:
     """Return the run's batches, with the ids of all of them at hand where they are few."""
     given, batches = source(s, file), num_batches(s, file)
     if _lookups(s, batches) > MOST_DRAWN:
@@ -99,7 +99,7 @@ def _lookups(s: Scenario, batches: int) -> int:
 
 
 @of_amounts
-def _tallied(s: Scenario, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+def _tallied(s: Scenario, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return unique rows, share of lookups of rows of the batch before, and unique rows that it has not touched, (3, N)."""
     given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
     columns = np.zeros((3, num_batches(s, file)))
@@ -112,7 +112,7 @@ def _tallied(s: Scenario, file: CriteoFile | None, on_progress: OnProgress) -> F
 
 
 @of_amounts
-def _moved(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+def _moved(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return what the cache misses, evicts, misses by lookup and refuses, (4, N)."""
     cache, batches = load("systems", system).cache, num_batches(s, file)
     by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache)
@@ -127,13 +127,13 @@ def _moved(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnPro
 
 
 @remembered(2)
-def _distances(s: Scenario, file: CriteoFile | None) -> Distances:
+def _distances(s: Scenario, file: Recording | None) -> Distances:
     """Measure how far back the run's lookups look: for LRU caches of every size."""
     given = _drawn(s, file=file)
     return distances([given.ids(n) for n in range(num_batches(s, file))])
 
 
-def _found(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+def _found(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return rows by the memory that they are found in, (N, LEVELS)."""
     given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
     find = finder(s, load("systems", system).caches(s), bool(given.digest))
@@ -145,7 +145,7 @@ def _found(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnPro
     return levels
 
 
-def _popular(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+def _popular(s: Scenario, system: str, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the share of samples that meet hot rows alone, (N,)."""
     given = _drawn(s, file=file)
     hot, shares = hot_set(s, load("systems", system).hot(s), given), np.zeros(num_batches(s, file))
@@ -156,7 +156,7 @@ def _popular(s: Scenario, system: str, file: CriteoFile | None, on_progress: OnP
 
 
 @of_amounts
-def _again(s: Scenario, room: float, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+def _again(s: Scenario, room: float, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the lookups that come back to a row for which near-data logic had no place, (N,)."""
     given, found = _drawn(s, file=file), np.zeros(num_batches(s, file))
     for n in range(len(found)):
@@ -166,7 +166,7 @@ def _again(s: Scenario, room: float, file: CriteoFile | None, on_progress: OnPro
 
 
 @of_amounts
-def _lines(s: Scenario, medium: LineCache, file: CriteoFile | None, on_progress: OnProgress) -> Floats:
+def _lines(s: Scenario, medium: LineCache, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the lines that a medium's own cache fetches, returns and fetches again, (3, N)."""
     found = np.zeros((3, num_batches(s, file)))
     for n, moves in enumerate(counted_lines(s, medium, _drawn(s, file=file), found.shape[1])):

@@ -1,7 +1,6 @@
 """The arguments that choose a scenario: a preset, a link or a file, then the knobs set on the command line."""
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ..scenario import knobs
 from ..scenario.presets import DEFAULT, preset, scenario_file
 from ..scenario.scenario import Scenario, known, values, with_values
 from ..sweep import links
+from ..workload.readers.formats import digest_of
 
 DIGEST = "data.digest"
 
@@ -39,7 +39,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     start.add_argument("--link", metavar="URL", help="start from a shared link")
     start.add_argument("--scenario", type=Path, metavar="FILE.toml", help="start from a file")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="change a knob; can be repeated")
-    parser.add_argument("--data", type=Path, metavar="FILE", help="train on a Criteo file: TSV or CSV, plain or .gz")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="train on a data file: Criteo, TorchRec, Avazu, ..., or any table with a mapping",
+    )
     parser.add_argument("--estimate", action="store_true", help="expected values of the steady state: instant, without training")
 
 
@@ -49,7 +54,7 @@ def chosen(arguments: argparse.Namespace) -> Chosen:
     settings = dict(_setting(text) for text in arguments.set)
     if arguments.data is not None:
         asked = settings.get(DIGEST, values(start.scenario)[DIGEST])
-        settings[DIGEST] = _digest(arguments.data)
+        settings[DIGEST] = digest_of(arguments.data)
         if asked not in ("", settings[DIGEST]):
             raise BadFile(f"{arguments.data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
     return Chosen(start, settings, arguments.data)
@@ -72,13 +77,3 @@ def _setting(text: str) -> tuple[str, Any]:
     if not equals:
         raise BadInput(f"--set {text!r} has no value; write KNOB=VALUE.")
     return path.strip(), knobs.parse(known(path.strip()), value)
-
-
-def _digest(path: Path) -> str:
-    try:
-        if path.is_char_device():
-            raise BadFile(f"{path} cannot be read: it is a device, which has no end; check --data.")
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BadFile(f"{path} cannot be read: {error.strerror}; check --data.") from error

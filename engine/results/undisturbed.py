@@ -10,7 +10,7 @@ from ..run.run import UNDISTURBED
 from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, plan
-from ..workload.readers.criteo import CriteoFile
+from ..workload.readers.recording import Recording
 from .explanation import report_results, warnings
 from .report import undisturbed_report
 from .result import Result
@@ -24,7 +24,7 @@ def _first_strike(s: Scenario) -> float:
 
 @remembered(most=16)
 def planned(
-    s: Scenario, system: str, medium: LineCache, *, file: CriteoFile | None = None, on_progress: OnProgress = ignore_progress
+    s: Scenario, system: str, medium: LineCache, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress
 ) -> PlannedBatches:
     """Return the plan of a run's batches, counted from their ids."""
     amounts = counted_amounts(s, system, medium, file=file, on_progress=on_progress)

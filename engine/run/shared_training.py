@@ -29,7 +29,7 @@ from ..training.lookup import LocalBatch
 from ..training.loop import Evaluation, Scores, boundaries, train
 from ..training.shape import scale_note
 from ..training.step import StepResult
-from ..workload.readers.criteo import CriteoFile
+from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
 from .crash_recovery import recovered_batches
 from .outage import Outage
@@ -136,7 +136,7 @@ def trains(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
 
 
 def run_and_learn(
-    m: Machine, traffic: Traffic, given: Source, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf | None
+    m: Machine, traffic: Traffic, given: Source, file: Recording | None, meter: Meter, shelf: TrainingShelf | None
 ) -> tuple[Run, TrainingOutcome]:
     """Run all batches through their faults and train along, unless training is off; a `shelf` may have the training."""
     one = functional_class(m.scenario) if shelf is not None else None
@@ -175,7 +175,7 @@ def untrained(m: Machine) -> Resolve[None]:
 
 
 def shared_outcome(
-    one: FunctionalClass, done: Run, file: CriteoFile | None, meter: Meter, shelf: TrainingShelf
+    one: FunctionalClass, done: Run, file: Recording | None, meter: Meter, shelf: TrainingShelf
 ) -> TrainingOutcome:
     """Return what a completed run of the class has learned; raises CannotRun where the class cannot be trained."""
     ends = tuple(_ends(done))
@@ -203,7 +203,7 @@ def _ends(done: Run) -> Iterator[tuple[int, float]]:
             yield segment.first + index, segment.begin + min(float(ends[index]), segment.length)
 
 
-def _trained(one: FunctionalClass, file: CriteoFile | None, meter: Meter, ends: dict[int, float]) -> Training:
+def _trained(one: FunctionalClass, file: Recording | None, meter: Meter, ends: dict[int, float]) -> Training:
     """Train the class without a fault; `ends` are when batches end for good, for those who watch."""
     alone = one.scenario
     given, batches = source(alone, file), num_batches(alone, file)

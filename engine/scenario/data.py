@@ -7,10 +7,10 @@ from .knobs import knob
 
 @dataclass(frozen=True)
 class Data:
-    """What the model is trained on: the calibrated generator, or a Criteo file known by its digest."""
+    """What the model is trained on: the calibrated generator, or a data file known by its digest."""
 
     digest: str = knob(
-        "", "Data file", "SHA-256 of a Criteo file; empty for the generator. Opening a link asks for the file.", acts="full run"
+        "", "Data file", "SHA-256 of a data file; empty for the generator. Opening a link asks for the file.", acts="full run"
     )
     popularity: str = knob(
         "kaggle",

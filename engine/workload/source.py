@@ -1,4 +1,4 @@
-"""A source of batches: the generator or a Criteo file, behind one value."""
+"""A source of batches: the generator or a recorded file, behind one value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,12 @@ from ..core.arrays import Ints
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry
 from ..errors import BadInput
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import Scenario, per_table
 from . import generator
 from .batch import Batch, offsets
 from .generator import HELD_OUT, Recipe, clicks, logits, prepare, recipe, teacher
 from .locality import UseStream
-from .readers.criteo import CriteoFile
-from .readers.criteo_parse import DENSE, FIELDS
+from .readers.recording import Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Source:
     digest: str
 
 
-def source(scenario: Scenario, file: CriteoFile | None = None) -> Source:
+def source(scenario: Scenario, file: Recording | None = None) -> Source:
     """Return the batches of a scenario; raises BadInput where the file is missing, another one, or does not fit the model."""
     wanted = scenario.data.digest
     if wanted and (file is None or file.digest != wanted):
@@ -44,7 +43,7 @@ def source(scenario: Scenario, file: CriteoFile | None = None) -> Source:
     return _generated(scenario) if file is None else _recorded(scenario, file)
 
 
-def num_batches(scenario: Scenario, file: CriteoFile | None = None) -> int:
+def num_batches(scenario: Scenario, file: Recording | None = None) -> int:
     """Return how many batches a run trains: whole passes over a file where `run.passes` says so, else `run.batches`."""
     if file is None or scenario.run.passes is None:
         return scenario.run.batches
@@ -79,7 +78,7 @@ def _labelled(made_of: Recipe, ids_of: Callable[[int], Ints], samples: int, n: i
     return Batch(dense, ids, clicks(logits(hidden, dense, ids, prepared.bags), generator.chances(prepared, n, samples)))
 
 
-def _recorded(scenario: Scenario, file: CriteoFile) -> Source:
+def _recorded(scenario: Scenario, file: Recording) -> Source:
     check_fits(scenario, file)
     first = offsets(scenario.model)
     training, size = file.training_samples, scenario.data.batch_size
@@ -88,20 +87,23 @@ def _recorded(scenario: Scenario, file: CriteoFile) -> Source:
     return Source(partial(_file_batch, file, first, training, size), ids, held_out, training, file.digest)
 
 
-def check_fits(scenario: Scenario, file: CriteoFile) -> None:
-    """Raise BadInput where the model has another shape than a Criteo file's samples."""
-    model = scenario.model
-    if model.bottom_mlp[0] != DENSE:
+def check_fits(scenario: Scenario, file: Recording) -> None:
+    """Raise BadInput where the model has another shape than a file's samples."""
+    model, dense, fields = scenario.model, file.dense.shape[1], len(file.pooling)
+    if model.bottom_mlp[0] != dense:
         raise BadInput(
-            f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {file.name} has {DENSE} dense features; start with {DENSE}."
+            f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {file.name} has {dense} dense features; start with {dense}."
         )
-    if model.num_tables % FIELDS:
+    if model.num_tables % fields:
         raise BadInput(
-            f"model.num_tables={model.num_tables} does not suit {file.name}, which has {FIELDS} categorical fields; "
-            f"choose {FIELDS} or a multiple of it."
+            f"model.num_tables={model.num_tables} does not suit {file.name}, which has {fields} categorical fields; "
+            f"choose {fields} or a multiple of it."
         )
-    if set(model.pooling) != {1}:
-        raise BadInput(f"model.pooling={max(model.pooling)} does not suit {file.name}, which has one id per field; set it to 1.")
+    pooling = file.pooling * (model.num_tables // fields)
+    if per_table(model, "pooling") != pooling:
+        wanted = ";".join(map(str, (1,) if set(pooling) == {1} else pooling))
+        has = "one id per field" if wanted == "1" else "bags of other sizes"
+        raise BadInput(f"model.pooling={max(model.pooling)} does not suit {file.name}, which has {has}; set it to {wanted}.")
 
 
 def _rows(limit: int, samples: int, n: int, start: int = 0) -> Ints:
@@ -109,29 +111,41 @@ def _rows(limit: int, samples: int, n: int, start: int = 0) -> Ints:
     return (start + n * samples + np.arange(samples)) % limit
 
 
-def _file_ids(file: CriteoFile, first: Ints, limit: int, samples: int, n: int) -> Ints:
-    ids: Ints = hashed_ids(file.tokens, _rows(limit, samples, n), first)
-    return ids
+def _file_ids(file: Recording, first: Ints, limit: int, samples: int, n: int) -> Ints:
+    return _ids(file, first, _rows(limit, samples, n))
 
 
-def _file_batch(file: CriteoFile, first: Ints, limit: int, samples: int, n: int = 0, start: int = 0) -> Batch:
+def _file_batch(file: Recording, first: Ints, limit: int, samples: int, n: int = 0, start: int = 0) -> Batch:
     rows = _rows(limit, samples, n, start)
-    return Batch(file.dense[rows], hashed_ids(file.tokens, rows, first), file.labels[rows])
+    return Batch(np.ascontiguousarray(file.dense[rows]), _ids(file, first, rows), np.ascontiguousarray(file.labels[rows]))
 
 
-def hashed_ids(tokens: Any, samples: Ints, first: Ints) -> Ints:
-    """Return the global ids of some samples: SplitMix64 of a token and its table's number, modulo the table's rows."""
-    ids = np.empty((len(first) - 1) * len(samples), dtype=np.int64)
-    _hash(tokens, samples, first, ids)
+def _ids(file: Recording, first: Ints, rows: Ints) -> Ints:
+    tokens, at = file.some(rows)
+    return ids_of(tokens, at, first, file.starts, file.hashed)
+
+
+def ids_of(tokens: Any, samples: Ints, first: Ints, starts: Ints, hashed: bool = True) -> Ints:
+    """Return the global ids of some samples, whose field f has tokens `starts[f]` to `starts[f + 1]`.
+
+    A row is SplitMix64 of a token and its table's number, modulo the table's rows; or the token itself is, but in copies of
+    a field's table.
+    """
+    tables, fields = len(first) - 1, len(starts) - 1
+    ids = np.empty(tables // fields * int(starts[-1]) * len(samples), dtype=np.int64)
+    _fill(tokens, samples, first, starts, hashed, ids)
     return ids
 
 
 @entry
-def _hash(tokens: Any, samples: Ints, first: Ints, ids: Ints) -> None:
-    tables, fields, at = len(first) - 1, tokens.shape[1], 0
-    for table in range(tables):
+def _fill(tokens: Any, samples: Ints, first: Ints, starts: Ints, hashed: bool, ids: Ints) -> None:
+    fields, at = len(starts) - 1, 0
+    for table in range(len(first) - 1):
         rows = np.uint64(first[table + 1] - first[table])
+        field, mixed = table % fields, hashed or table >= fields
         for sample in samples:
-            word = mix(tokens[sample, table % fields] + np.uint64(table + 1) * GOLDEN)
-            ids[at] = first[table] + np.int64(word % rows)
-            at += 1
+            for j in range(starts[field], starts[field + 1]):
+                token = tokens[sample, j]
+                word = mix(token + np.uint64(table + 1) * GOLDEN) if mixed else token
+                ids[at] = first[table] + np.int64(word % rows)
+                at += 1

@@ -1,14 +1,14 @@
-"""Criteo files that this server may train on: the one it was started with, and those given since; links know digests only."""
+"""Data files that this server may train on: the one it was started with, and those given since; links know digests only."""
 
 import sys
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from functools import cache
-from hashlib import file_digest
 from pathlib import Path
 
 from engine.errors import BadFile
 from engine.scenario.scenario import Scenario, with_values
+from engine.workload.readers.formats import digest_of
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,8 @@ def known(path: Path) -> DataFile:
     """Return a file that this server may train on from now on; raises BadFile if it cannot be read."""
     try:
         if not path.is_file():
-            raise BadFile(f"{path} is no file on this computer; give the path of a Criteo file, plain or .gz.")
-        with path.open("rb") as file:
-            found = DataFile(path, file_digest(file, "sha256").hexdigest())
+            raise BadFile(f"{path} is no file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
+        found = DataFile(path, digest_of(path))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; give another one, or make run DATA=file.") from error
     _KNOWN[found.digest] = found
@@ -59,6 +58,6 @@ def path_for(scenario: Scenario) -> Path | None:
     if wanted in _KNOWN:
         return _KNOWN[wanted].path
     raise BadFile(
-        f"data.digest={wanted[:12]} names a Criteo file that this server does not have; start it with make run DATA=file, "
+        f"data.digest={wanted[:12]} names a data file that this server does not have; start it with make run DATA=file, "
         "or empty the knob to train on generated data."
     )

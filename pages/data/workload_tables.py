@@ -11,7 +11,8 @@ from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
 from engine.scenario.scenario import Scenario
 from engine.workload.popularity import alike
-from engine.workload.readers.criteo import CriteoFile, read
+from engine.workload.readers.formats import read
+from engine.workload.readers.recording import Recording
 from engine.workload.source import source
 from pages.common.numbers import percent, readable, size
 
@@ -22,7 +23,7 @@ PLANNER, REAL = "planner's formula", "what the hits give"
 
 
 @lru_cache(maxsize=8)
-def _file(path: str, digest: str) -> CriteoFile:
+def _file(path: str, digest: str) -> Recording:
     return read(path)
 
 

@@ -1,7 +1,8 @@
 """Names of the engine that no page, command or script reaches: used by tests and benchmarks alone, or by nobody.
 
 A name is reached when something reached mentions it, as the syntax trees say; nothing is imported. A method or field of a module
-that is passed on as a value counts by its name alone. Commands, the public face, and what a registry finds, are reached by themselves.
+that is passed on as a value counts by its name alone. Commands, the public face, and what a registry finds, are reached by
+themselves.
 """
 
 import ast

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from engine.errors import BadFile, BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload.readers import blocks, criteo
+from engine.workload.readers import blocks, criteo, formats, recording
+from engine.workload.readers.recording import Recording
 from engine.workload.source import num_batches, source
 from tests import ROOT
 from tests.cases import each, examples
@@ -58,7 +59,7 @@ def _count(cell: str) -> np.float32:
     return np.float32(np.log1p(max(float(cell or 0), 0.0)))
 
 
-def _check(file: criteo.CriteoFile, cells: list[list[str]], part: slice = slice(None)) -> None:
+def _check(file: Recording, cells: list[list[str]], part: slice = slice(None)) -> None:
     assert len(file.labels) == len(cells)
     assert file.labels[part].tolist() == [float(row[0]) for row in cells[part]]
     assert file.dense[part] == pytest.approx(np.array([[_count(cell) for cell in row[1:14]] for row in cells[part]]), rel=1e-6)
@@ -77,7 +78,7 @@ def test_a_file_on_disk_reads_as_splitting_its_lines_reads_it(path: Path) -> Non
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     cells = [line.split("\t" if "\t" in lines[0] else ",") for line in lines]
     first = cells[0][0].lower()
-    file = criteo.read(path)
+    file = formats.read(path)
     samples = [row[first == "id" :] for row in cells[first in ("id", "label") :]]
     _check(file, samples, slice(0, 500))
     _check(file, samples, slice(-500, None))
@@ -87,7 +88,7 @@ def test_a_file_on_disk_reads_as_splitting_its_lines_reads_it(path: Path) -> Non
 def test_the_digest_is_of_the_bytes_on_disk() -> None:
     packed = gzip.compress(CSV)
     assert decode("packed", packed).digest == sha256(packed).hexdigest()
-    assert criteo.read(OWN).digest == sha256(OWN.read_bytes()).hexdigest()
+    assert formats.read(OWN).digest == sha256(OWN.read_bytes()).hexdigest()
 
 
 ODD_NUMBERS = st.sampled_from(["", "5.", ".5", "+3", "2.6e2", "1E-3"])
@@ -162,7 +163,7 @@ def test_no_damage_ends_in_anything_but_samples_or_a_sentence(at: int, inserted:
 @pytest.mark.parametrize("path", ["/nowhere/at/all", str(Path(__file__).parent), "a\0b"])
 def test_an_unreadable_path_is_refused_by_name(path: str) -> None:
     with pytest.raises(BadFile, match="cannot be read"):
-        criteo.read(path)
+        formats.read(path)
 
 
 KAGGLE = with_values(preset("dlrm-kaggle").scenario, {"data.batch_size": 16})
@@ -219,9 +220,9 @@ def test_a_file_that_does_not_suit_the_scenario_is_refused_by_its_knob(kind: str
 
 
 def test_a_file_whose_samples_outgrow_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(criteo, "physical", lambda: 2 * 264 * 60)
+    monkeypatch.setattr(recording, "physical", lambda: 2 * 264 * 60)
     assert decode("good", gzip.compress(CSV)).name == "good"
-    monkeypatch.setattr(criteo, "physical", lambda: 2 * 264 * 60 - 2)
+    monkeypatch.setattr(recording, "physical", lambda: 2 * 264 * 60 - 2)
     with pytest.raises(BadFile, match=r"bad does not fit in memory.* give a part of it"):
         decode("bad", CSV)
 
@@ -266,7 +267,7 @@ def _socket(path: Path) -> None:
 def test_what_is_no_regular_file_is_refused_and_never_waited_for(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "data")
     with pytest.raises(BadFile, match=r"data cannot be read: .*; give a "):
-        criteo.read(tmp_path / "data")
+        formats.read(tmp_path / "data")
 
 
 @pytest.mark.parametrize("change", (lambda path: path.write_bytes(GOOD * 2), lambda path: os.truncate(path, 9000)))
@@ -278,7 +279,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     parse = criteo.parse_lines
     monkeypatch.setattr(criteo, "parse_lines", lambda *given: (parse(*given), change(path))[0])
     with pytest.raises(BadFile, match="data changed while it was read"):
-        criteo.read(path)
+        formats.read(path)
 
 
 @each("size", (7, 50, 1000))

@@ -13,7 +13,7 @@ from engine.scenario.scenario import with_values
 from engine.workload import sampling as links
 from engine.workload.batch import offsets
 from engine.workload.expected_cache import popular_share
-from engine.workload.readers.criteo import read
+from engine.workload.readers.formats import read
 from engine.workload.source import Source, source
 from tests.cases import each
 from tests.workload.test_expected_accesses import counted_accesses

@@ -62,7 +62,7 @@ class Blocks:
         try:
             head = self._take()
             if head.startswith(UTF_16):
-                raise BadFile(f"{self.name}:1: the text is UTF-16, but Criteo files are UTF-8; save it as UTF-8.")
+                raise BadFile(f"{self.name}:1: the text is UTF-16, but data files are UTF-8; save it as UTF-8.")
             yield from self._unpacked(head) if head.startswith(GZIP) else self._plain(head)
         except OSError as error:
             raise BadFile(f"{self.name} cannot be read: {error.strerror or error}; give a readable file.") from error

@@ -7,51 +7,18 @@ category is an id of its own. The text is read in blocks; its samples are kept, 
 import re
 from dataclasses import dataclass
 from math import isfinite
-from os import fstat
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Singles, Words
-from ...core.process import physical
 from ...errors import BadFile
-from .blocks import Blocks, opened, shown, unchanged
+from .blocks import Blocks
 from .criteo_parse import DENSE, FIELDS, LONGEST_ID, parse_lines
+from .recording import Recording, Samples, check_samples, too_large
 
 NAMES = ("label", *(f"I{i}" for i in range(1, DENSE + 1)), *(f"C{i}" for i in range(1, FIELDS + 1)))
 MARK = b"\xef\xbb\xbf"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 HEXADECIMAL = re.compile(r"[0-9A-Fa-f]*")
-FEWEST = 40
-MOST_OF_MEMORY = 0.5  # for the samples of a file
-SAMPLE_BYTES = 4 * DENSE + 8 * FIELDS + 4
-HELD_OUT_LEAST = 20
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CriteoFile:
-    """A Criteo file in memory, in its own order.
-
-    `digest` is the SHA-256 of the bytes on disk; `dense` is (N, 13), log(1 + x); `tokens` is (N, 26), the FNV-1a 64
-    hash of each category's text; `labels` is (N,).
-    """
-
-    name: str
-    digest: str
-    dense: Singles
-    tokens: Words
-    labels: Singles
-
-    @property
-    def held_out_samples(self) -> int:
-        """The last tenth of the samples, and at least 20, are never trained on."""
-        return max(HELD_OUT_LEAST, len(self.labels) // 10)
-
-    @property
-    def training_samples(self) -> int:
-        """The samples of one pass."""
-        return len(self.labels) - self.held_out_samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +35,9 @@ class Form:
         return self.skip + len(NAMES)
 
 
-def read(path: Path | str) -> CriteoFile:
-    """Read a Criteo file from disk; raises BadFile with the file's name and, where there is one, the line."""
-    with opened(Path(path)) as file:
-        before = fstat(file.fileno())
-        name = shown(Path(path).name)
-        try:
-            return decode(Blocks(name, file, before.st_size))
-        finally:
-            unchanged(before, fstat(file.fileno()), name)
-
-
-def decode(blocks: Blocks) -> CriteoFile:
+def decode(blocks: Blocks) -> Recording:
     """Read a Criteo file's text, block by block; raises BadFile."""
-    name, samples, form, blank = blocks.name, Samples(), None, 0
+    name, samples, form, blank = blocks.name, Samples(DENSE, FIELDS), None, 0
     try:
         for text in blocks:
             start = len(MARK) if blocks.line == 1 and text.startswith(MARK) else 0
@@ -94,47 +50,12 @@ def decode(blocks: Blocks) -> CriteoFile:
             if form and end > start:
                 _parse(blocks, text, start, end, form, samples)
     except MemoryError as error:
-        raise _too_large(name) from error
+        raise too_large(name) from error
     if form is None:
         raise BadFile(f"{name} is empty; a Criteo file has one sample per line.")
     dense, tokens, labels = samples.whole()
-    _check_samples(name, labels)
-    return CriteoFile(name, blocks.digest(), dense, tokens, labels)
-
-
-def _too_large(name: str) -> BadFile:
-    return BadFile(f"{name} does not fit in memory, where all its samples are kept; give a part of it.")
-
-
-class Samples:
-    """Arrays of samples that grow in place: a file's length is known at its end."""
-
-    def __init__(self) -> None:
-        """Start without a sample."""
-        self.count = 0
-        self.arrays: list[Any] = [np.zeros((0, DENSE), np.float32), np.zeros((0, FIELDS), np.uint64), np.zeros(0, np.float32)]
-
-    def room(self, more: int) -> list[Any]:
-        """Return the arrays from the next sample on, with room for `more`; raises MemoryError beyond the limit."""
-        needed, held = self.count + more, len(self.arrays[2])
-        if needed * SAMPLE_BYTES > _most():
-            raise MemoryError
-        if needed > held:
-            self._resize(max(needed, held + held // 8))
-        return [array[self.count :] for array in self.arrays]
-
-    def whole(self) -> list[Any]:
-        """Return what was filled."""
-        self._resize(self.count)
-        return self.arrays
-
-    def _resize(self, count: int) -> None:
-        for array in self.arrays:
-            array.resize((count, *array.shape[1:]), refcheck=False)
-
-
-def _most() -> int:
-    return int(physical() * MOST_OF_MEMORY)
+    check_samples(name, labels)
+    return Recording(name, blocks.digest(), dense, tokens, labels, (1,) * FIELDS)
 
 
 def _check_text(blocks: Blocks, text: bytes, end: int, blank: int) -> int:
@@ -162,18 +83,6 @@ def _parse(blocks: Blocks, text: bytes, start: int, end: int, form: Form, sample
         line = text[bad : stop if stop >= 0 else end].removesuffix(b"\r").decode()
         at = blocks.line + text.count(b"\n", 0, bad)
         raise BadFile(f"{blocks.name}:{at}: {diagnose(line, form, stop < 0)}")
-
-
-def _check_samples(name: str, labels: Singles) -> None:
-    if len(labels) < FEWEST:
-        raise BadFile(
-            f"{name} has {len(labels)} samples; at least {FEWEST} are needed, of which the last 20 or more are held out."
-        )
-    if labels.min() == labels.max():
-        raise BadFile(
-            f"{name} has one label only: all {len(labels):,} samples have {labels[0]:g}; "
-            "give a file with clicks (1) and others (0), or nothing can be learned."
-        )
 
 
 def diagnose(line: str, form: Form, last: bool = False) -> str:

@@ -1,0 +1,154 @@
+"""The formats of data files: recognised by name and first bytes, or named by a mapping beside the file; one reader each."""
+
+import gzip
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from hashlib import file_digest, sha256
+from pathlib import Path
+
+from ...errors import BadFile, nearest
+from . import arrays, criteo, mapping, parquet, text_table, torch_save
+from .blocks import GZIP, Blocks, opened, shown, unchanged
+from .layouts import AVAZU, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
+from .recording import Recording
+
+HEAD = 1 << 16
+PARQUET, ZIP, NPY = b"PAR1", b"PK\x03\x04", b"\x93NUMPY"
+BY_NAME: Mapping[str, Layout] = {one.name: one for one in (*TEXTS, YAMBDA)}
+NAMES = ("criteo", "torchrec", "mlperf", *BY_NAME)
+TITLES = {
+    AVAZU: "Avazu's click-through data",
+    TAOBAO: "Taobao's UserBehavior.csv",
+    TAOBAO_ADS: "Taobao's raw_sample.csv",
+    MOVIELENS: "MovieLens' ratings.csv",
+}
+EVENTS = ("pv", "cart", "fav", "buy")
+
+
+def read(path: Path | str) -> Recording:
+    """Read a data file from disk; raises BadFile with the file's name and, where there is one, the line."""
+    path = Path(path)
+    given, head = mapping.content(path), _head(path)
+    name, wanted = shown(path.name), str(given.get("format", ""))
+    if wanted and wanted not in NAMES:
+        raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
+    mapped = bool(given) and not wanted
+    if torch_save.is_trace(path):
+        trace = torch_save.read(path)
+        raise BadFile(
+            f"{name} is a trace of lookups in {trace.tables} tables, without labels and with bags of unlike sizes: "
+            f"`python -m engine workload fit {name}` counts it; a run trains on data that is fitted to it."
+        )
+    if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
+        return _binary(path, lambda: arrays.read(path, name, lambda: digest_of(path)))
+    if head.startswith(PARQUET):
+        columns = parquet.columns(path)
+        layout = mapping.layout(path, given, columns) if mapped else BY_NAME.get(wanted) or _parquet_layout(name, columns)
+        return _binary(path, lambda: parquet.read(path, name, layout, lambda: digest_of(path)))
+    if mapped:
+        layout, delimiter = mapping.layout(path, given), given.get("delimiter", ",")
+        return _text(path, name, lambda blocks: text_table.decode(blocks, layout, delimiter))
+    found = BY_NAME.get(wanted) or (None if wanted == "criteo" else _text_layout(name, head))
+    return _text(path, name, criteo.decode if found is None else lambda blocks: text_table.decode(blocks, found))
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return all files that belong to a data file: those beside it, and its mapping."""
+    own = arrays.files(path) if path.suffix in (".npy", ".npz") else (path,)
+    there = mapping.beside(path)
+    return (*own, there) if there.exists() else own
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 by which links name a data file: of its bytes, or of the digests of all files that belong to it."""
+    try:
+        digests = []
+        for one in files_of(path):
+            with opened(one) as file:
+                digests.append(file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
+    except OSError as error:
+        raise BadFile(f"{shown(path)} cannot be read: {error.strerror or error}; give a readable file.") from error
+    return digests[0] if len(digests) == 1 else sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _head(path: Path) -> bytes:
+    """Return a file's first bytes, unpacked if it is gzipped."""
+    with opened(path) as file:
+        try:
+            head = file.read(HEAD) or b""
+            if not head.startswith(GZIP):
+                return head
+            file.seek(0)
+            with gzip.open(file) as text:
+                return text.read(HEAD)
+        except (OSError, EOFError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise BadFile(f"{shown(path)} cannot be read: {error.strerror}; give a readable file.") from error
+            return GZIP  # its reader says what is damaged
+        except Exception:  # zlib.error
+            return GZIP
+
+
+def _text(path: Path, name: str, decode: Callable[[Blocks], Recording]) -> Recording:
+    """Read a text block by block; its digest is of the bytes that were read, and of its mapping."""
+    with opened(path) as file:
+        before = os.fstat(file.fileno())
+        try:
+            found = decode(Blocks(name, file, before.st_size))
+        finally:
+            unchanged(before, os.fstat(file.fileno()), name)
+    if mapping.beside(path).exists():
+        found = replace(found, digest=digest_of(path))
+    return found
+
+
+def _binary(path: Path, decode: Callable[[], Recording]) -> Recording:
+    before = [os.stat(one) for one in files_of(path)]
+    found = decode()
+    for one, then in zip(files_of(path), before, strict=True):
+        unchanged(then, os.stat(one), shown(one.name))
+    return found
+
+
+def _parquet_layout(name: str, columns: tuple[str, ...]) -> Layout:
+    if {"uid", "item_id", "timestamp", "is_organic"} <= set(columns):
+        if "played_ratio_pct" not in columns:
+            raise BadFile(
+                f"{name} looks like a file of Yambda, but without played_ratio_pct, from which its labels follow; "
+                "give listens.parquet or multi_event.parquet."
+            )
+        events = ("event_type", "listen") if "event_type" in columns else ()
+        return Layout(**{**vars(YAMBDA), "where": events})
+    raise _foreign(name, "a Parquet file", columns)
+
+
+def _text_layout(name: str, head: bytes) -> Layout | None:
+    """Return the layout of a text by its first line; None for Criteo's, which says itself what is wrong."""
+    first = head.removeprefix(text_table.MARK).partition(b"\n")[0].decode("utf-8", "replace").rstrip("\r")
+    cells = tuple(cell.strip().strip('"') for cell in first.split(","))
+    for layout in TEXTS:
+        if layout.header and set(layout.wanted) <= set(cells):
+            return layout
+    if len(cells) == 5 and cells[3] in EVENTS and all(cells[at].isdigit() for at in (0, 1, 2, 4)):
+        return TAOBAO
+    words = [cell.lower() for cell in cells]
+    if (
+        "\t" in first
+        or words[0] == "label"
+        or (words[0] == "id" and words[1:2] == ["label"])
+        or len(cells) < 2
+        or not first.isprintable()
+    ):
+        return None
+    near = [layout for layout in TEXTS if layout.header and len(set(layout.wanted) & set(cells)) > 1]
+    raise _foreign(name, TITLES[near[0]] if near else "a table in CSV", cells, near[0] if near else None)
+
+
+def _foreign(name: str, what: str, columns: tuple[str, ...], near: Layout | None = None) -> BadFile:
+    there = ", ".join(one[:24] for one in columns[:6]) + (", ..." if len(columns) > 6 else "")
+    lacks = f" but lacks {', '.join(one for one in near.wanted if one not in columns)[:60]}" if near else ""
+    return BadFile(
+        f"{name} looks like {what}{lacks}; its columns are {there}. Say what they mean in {name}.toml: "
+        'label = "COLUMN", ids = ["COLUMN", ...].'
+    )

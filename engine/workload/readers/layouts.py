@@ -1,0 +1,88 @@
+"""Layouts of published tables of clicks: which columns are the label, the dense features, the ids, and the time."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": ne, "==": eq, ">": gt, "<": lt}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One format of rows and columns: `columns` as a file without `header` has them, or as its header names them.
+
+    A sample is a click where column `label` stands in relation `rule` to `value`: a number, or for == and != also a text; it
+    must be 0 or 1 where there is no rule. Rows are trained in the order of column `time`; without one as they stand. Rows
+    whose column `where[0]` is not one of the texts that follow are left out. Ids are `hashed` into rows, or rows' numbers.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    label: str
+    ids: tuple[str, ...]
+    dense: tuple[str, ...] = ()
+    rule: str = ""
+    value: float | str = 1.0
+    time: str = ""
+    header: bool = True
+    hashed: bool = True
+    where: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(dict.fromkeys((self.label, *self.dense, *self.ids, *filter(None, (self.time, *self.where[:1])))))
+
+    @property
+    def order(self) -> str:
+        """In which order samples are trained."""
+        return f"by {self.time}, as files of this format may be sorted by user" if self.time else "the file's own order"
+
+
+AVAZU = Layout(
+    "avazu",
+    ("id", "click", "hour", "C1", "banner_pos", "site_id", "site_domain", "site_category", "app_id", "app_domain",
+     "app_category", "device_id", "device_ip", "device_model", "device_type", "device_conn_type",
+     *(f"C{n}" for n in range(14, 22))),
+    label="click",
+    ids=("C1", "banner_pos", "site_id", "site_domain", "site_category", "app_id", "app_domain", "app_category", "device_id",
+         "device_ip", "device_model", "device_type", "device_conn_type"),
+    dense=tuple(f"C{n}" for n in range(14, 22)),
+)  # fmt: skip
+TAOBAO = Layout(
+    "taobao",
+    ("user", "item", "category", "behaviour", "timestamp"),
+    label="behaviour",
+    ids=("user", "item", "category"),
+    rule="!=",
+    value="pv",
+    time="timestamp",
+    header=False,
+)
+TAOBAO_ADS = Layout(
+    "taobao-ads",
+    ("user", "time_stamp", "adgroup_id", "pid", "nonclk", "clk"),
+    label="clk",
+    ids=("user", "adgroup_id", "pid"),
+    time="time_stamp",
+)
+MOVIELENS = Layout(
+    "movielens",
+    ("userId", "movieId", "rating", "timestamp"),
+    label="rating",
+    ids=("userId", "movieId"),
+    rule=">=",
+    value=4.0,
+    time="timestamp",
+)
+YAMBDA = Layout(
+    "yambda",
+    ("uid", "item_id", "timestamp", "is_organic", "played_ratio_pct"),
+    label="played_ratio_pct",
+    ids=("uid", "item_id", "is_organic"),
+    rule=">=",
+    value=50.0,
+    time="timestamp",
+)
+TEXTS = (AVAZU, TAOBAO, TAOBAO_ADS, MOVIELENS)

@@ -1,0 +1,103 @@
+"""Reads Parquet files by a layout, some rows at a time: Yambda's, or any by a mapping."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Floats, Words
+from ...errors import BadFile
+from .blocks import EXPANSION, FREE_TEXT
+from .columns import Rows, samples_of
+from .layouts import Layout
+from .recording import Recording, most_nbytes
+from .text_table import text_tokens
+
+ROWS = 1 << 16
+MOST_GROUP_NBYTES = 1 << 30  # of one row group, which is unpacked as a whole
+FREE_ROWS = 1 << 20  # beyond these a row takes a byte at least: a column of one value packs without end
+
+
+def read(path: Path, name: str, layout: Layout, digest: Callable[[], str]) -> Recording:
+    """Read a Parquet file; raises BadFile."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path, memory_map=False) as file:
+            _check(name, file, layout, path.stat().st_size)
+            return samples_of(name, layout, _tables(name, file, layout), digest)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise BadFile(
+            f"{name} is a damaged or cut off Parquet file: {' '.join(str(error).split())[:150]}; copy it again."
+        ) from error
+
+
+def columns(path: Path) -> tuple[str, ...]:
+    """Return the names of a Parquet file's columns; raises BadFile."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        return tuple(parquet.read_schema(path).names)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise BadFile(f"{path.name} is no Parquet file: {' '.join(str(error).split())[:150]}; copy it again.") from error
+
+
+def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
+    there = tuple(file.schema_arrow.names)
+    for column in layout.wanted:
+        if column not in there:
+            shown = ", ".join(word[:40] for word in there[:12])
+            raise BadFile(f"{name} has no column {column[:40]!r}, which {layout.name} needs; its columns are {shown}.")
+    rows = file.metadata.num_rows
+    if rows > FREE_ROWS + nbytes:
+        raise BadFile(f"{name} says that its {nbytes:,} bytes hold {rows:,} rows, as no log of clicks does; write fewer.")
+    for group in range(file.metadata.num_row_groups):
+        held = file.metadata.row_group(group).total_byte_size
+        if held > min(MOST_GROUP_NBYTES, most_nbytes(), FREE_TEXT + EXPANSION * nbytes):
+            raise BadFile(
+                f"{name} has a row group of {held / 2**20:,.0f} MiB, more than {EXPANSION} times the file or than "
+                f"{MOST_GROUP_NBYTES >> 30} GiB; write it again with smaller row groups."
+            )
+
+
+def _tables(name: str, file: Any, layout: Layout) -> Iterator[Rows]:
+    row = 1
+    for batch in file.iter_batches(batch_size=ROWS, columns=list(layout.wanted), use_threads=False):
+        yield Rows(row, {column: batch.column(column) for column in layout.wanted}, _tokens, lambda held: _numbers(name, held))
+        row += batch.num_rows
+
+
+def _tokens(held: Any) -> Words:
+    """Return a whole number as itself, anything else by its text; nothing is a token of its own."""
+    from pyarrow import compute, types
+
+    kind = held.type
+    if types.is_integer(kind) or types.is_boolean(kind):
+        numbers = compute.cast(held.cast("uint8") if types.is_boolean(kind) else held, "uint64" if _unsigned(kind) else "int64")
+        found: Words = np.ascontiguousarray(numbers.fill_null(0).to_numpy(zero_copy_only=False)).view(np.uint64).copy()
+        found[held.is_null().to_numpy(zero_copy_only=False)] = np.uint64(2**64 - 1)
+        return found
+    return text_tokens(held.cast("large_string").fill_null(""))
+
+
+def _unsigned(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_unsigned_integer(kind) or types.is_boolean(kind))
+
+
+def _numbers(name: str, held: Any) -> Floats:
+    """Return each value as a number, nothing as 0; raises BadFile."""
+    from pyarrow import ArrowInvalid, ArrowNotImplementedError, types
+
+    try:
+        seconds = held.cast("int64") if types.is_temporal(held.type) else held
+        found: Floats = seconds.cast("float64", safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    except (ArrowInvalid, ArrowNotImplementedError) as error:
+        raise BadFile(f"{name}: a column of {held.type} holds no numbers ({str(error)[:80]}); map another one.") from error
+    if not np.isfinite(found).all():
+        raise BadFile(f"{name}: a number is not finite; write finite ones, or nothing where it is missing.")
+    return found
