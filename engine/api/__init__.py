@@ -13,7 +13,7 @@ module stay; one that must go warns for a whole minor version first.
 from ..errors import BadInput, BadKnob, CannotRun, EmberpoolError
 from ..results.result import Result
 from ..scenario.scenario import Scenario
-from .calls import cite, enough, estimate, knobs, link, load, presets, run, scenario, sweep
+from .calls import cite, enough, estimate, fit, knobs, link, load, presets, run, scenario, sweep
 from .table import Table
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "cite",
     "enough",
     "estimate",
+    "fit",
     "knobs",
     "link",
     "load",

@@ -14,6 +14,8 @@ from ..errors import BadKnob
 from ..estimate import estimate as estimated
 from ..estimates import estimates
 from ..full_runs import runs
+from ..insight.fitting.fit import fit_file, lookups_of
+from ..insight.fitting.told import warnings as told_of_fit
 from ..results.citations import bibtex
 from ..results.result import Result
 from ..run.shared_training import TrainingShelf, functional_class
@@ -92,6 +94,22 @@ def enough(
     one = scenario(base, **knobs)
     answer = smallest(ask(one, baseline_of(one, baseline), Target(within, step_ms)))
     return {name: sentence for name, sentence in vars(told(answer)).items() if sentence}
+
+
+def fit(file: str | Path, base: str | Scenario = "dlrm-kaggle", /, **knobs: Any) -> Scenario:
+    """Return a scenario whose tables and generated data are like a data file's, or a trace's; each reservation is a warning.
+
+    >>> from pathlib import Path
+    >>> table = Path("clicks.csv").write_text("click,user\\n" + "".join(f"{i % 2},{i * i % 97}\\n" for i in range(4000)))
+    >>> mapping = Path("clicks.csv.toml").write_text('label = "click"\\nids = ["user"]')
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     fit("clicks.csv", "tiny").model.num_tables
+    1
+    """
+    found = fit_file(lookups_of(Path(file)))
+    for sentence in told_of_fit(found):
+        warnings.warn(sentence, stacklevel=2)
+    return found.scenario(scenario(base, **knobs))
 
 
 def load(address: str) -> Scenario:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,8 @@ class Chosen:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments that choose a scenario."""
-    start = parser.add_mutually_exclusive_group()
-    start.add_argument("--preset", metavar="NAME", help=f"start from a named scenario ({DEFAULT})")
-    start.add_argument("--link", metavar="URL", help="start from a shared link")
-    start.add_argument("--scenario", type=Path, metavar="FILE.toml", help="start from a file")
-    parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="change a knob; can be repeated")
+    """Declare the arguments that choose a scenario and its data file."""
+    add_start(parser)
     parser.add_argument(
         "--data",
         type=Path,
@@ -46,6 +42,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="train on a data file: Criteo, TorchRec, Avazu, ..., or any table with a mapping",
     )
     parser.add_argument("--estimate", action="store_true", help="expected values of the steady state: instant, without training")
+
+
+def add_start(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that choose a scenario."""
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument("--preset", metavar="NAME", help=f"start from a named scenario ({DEFAULT})")
+    start.add_argument("--link", metavar="URL", help="start from a shared link")
+    start.add_argument("--scenario", type=Path, metavar="FILE.toml", help="start from a file")
+    parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="change a knob; can be repeated")
 
 
 def chosen(arguments: argparse.Namespace) -> Chosen:
@@ -58,6 +63,12 @@ def chosen(arguments: argparse.Namespace) -> Chosen:
         if asked not in ("", settings[DIGEST]):
             raise BadFile(f"{arguments.data} is not the data file of this scenario, whose SHA-256 is {asked}; give that file.")
     return Chosen(start, settings, arguments.data)
+
+
+def started(arguments: argparse.Namespace) -> links.Opened:
+    """Return the scenario that the arguments choose, with its settings, and the preset it comes from; raises BadInput."""
+    start = _start(arguments)
+    return replace(start, scenario=with_values(start.scenario, dict(_setting(text) for text in arguments.set)))
 
 
 def _start(arguments: argparse.Namespace) -> links.Opened:

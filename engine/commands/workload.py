@@ -1,13 +1,21 @@
-"""`workload`: the generator's figures beside those of real click logs."""
+"""`workload`: the generator's figures beside those of real click logs; `workload fit` fits it to a file."""
 
 import argparse
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
+from pathlib import Path
 
+from ..insight.fitting import told
+from ..insight.fitting.counting import MOST_SAMPLES
+from ..insight.fitting.fit import fit_file, lookups_of
+from ..scenario.presets import DEFAULT
+from ..sweep import links
 from ..validation.workload_figures import Figure, acceptance
-from . import output
-from .parser import Subparsers
+from . import output, progress_bar, scenario_arguments
+from .parser import Subparsers, amount
 
 FAILED = 3
 
@@ -17,6 +25,18 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("workload", help="compare the generator with real click logs")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.set_defaults(call=call)
+    parts = parser.add_subparsers(title="more", metavar="fit", required=False)
+    fit = parts.add_parser("fit", help="fit the generator to a data file, or to a trace of lookups")
+    fit.add_argument("file", type=Path, metavar="FILE", help="any format that --data takes, or a .pt of dlrm_datasets")
+    scenario_arguments.add_start(fit)
+    fit.add_argument("--toml", metavar="FILE", help="write the fitted scenario for --scenario; - for standard output")
+    fit.add_argument("--json", metavar="FILE", help="write tables and hit rates as JSON; - for standard output")
+    samples = partial(amount, what="samples", least=1, most=10**10)
+    fit.add_argument("--samples", type=samples, default=MOST_SAMPLES, metavar="N", help=f"to count at most ({MOST_SAMPLES:,})")
+    fit.add_argument(
+        "--rows", choices=("fitted", "seen"), default="fitted", help="of tables: those expected in the long run, or those seen"
+    )
+    fit.set_defaults(call=fitted)
 
 
 def call(arguments: argparse.Namespace) -> int:
@@ -26,6 +46,24 @@ def call(arguments: argparse.Namespace) -> int:
     rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
     output.write_json_or(arguments.json, rows, table(figures))
     return 0 if all(figure.passed for figure in figures) else FAILED
+
+
+def fitted(arguments: argparse.Namespace) -> int:
+    """Fit the generator to a file and print how well, the scenario's link, and where it was written; returns 0."""
+    output.check(arguments.toml, arguments.json)
+    start = scenario_arguments.started(arguments)
+    file = lookups_of(arguments.file)
+    found = fit_file(file, int(arguments.samples), arguments.rows == "fitted", progress_bar.draw)
+    progress_bar.wipe()
+    scenario = found.scenario(start.scenario)
+    if arguments.toml:
+        output.write(arguments.toml, told.toml(found, start.scenario, start.preset or DEFAULT))
+    if arguments.json:
+        content = {"tables": told.rows(found), "hits": told.hits(found), "warnings": list(told.warnings(found))}
+        output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
+    if output.STANDARD not in (arguments.toml, arguments.json):
+        output.write(output.STANDARD, told.report(found) + f"Link: {links.link(scenario)}\n")
+    return 0
 
 
 def table(figures: Sequence[Figure]) -> str:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from .knobs import knob
 
+BY_TABLE = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
+
 
 @dataclass(frozen=True)
 class Data:
@@ -19,16 +21,23 @@ class Data:
         "a plain Zipf, or uniform.",
         choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
     )
-    zipf_exponent: float = knob(1.05, "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=4.0)
+    zipf_exponent: float = knob(1.05, "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=12.0)
     zipf_exponents: tuple[float, ...] = knob(
         (),
         "Exponents by table",
         "Skew of the plain Zipf in each table, ';' between them; empty: the same for all.",
         low=0.0,
-        high=4.0,
+        high=12.0,
     )
     zipf_shift: float = knob(
         0.0, "Zipf shift", "Flattens the head of the plain Zipf: rank r weighs (r + shift)^-exponent.", low=0.0, high=1e9
+    )
+    zipf_shifts: tuple[float, ...] = knob(
+        (),
+        "Shifts by table",
+        "Shift of the plain Zipf in each table, ';' between them; empty: the same for all.",
+        low=0.0,
+        high=1e9,
     )
     hottest_shares: tuple[float, ...] = knob(
         (),
@@ -40,6 +49,13 @@ class Data:
     once_share: float = knob(
         0.0, "Ids seen once", "Share of lookups of ids that hardly return, besides the plain Zipf.", low=0.0, high=0.99
     )
+    once_shares: tuple[float, ...] = knob(
+        (),
+        "Seen once by table",
+        "Share of each table's lookups of ids that hardly return, ';' between them; empty: the same for all.",
+        low=0.0,
+        high=0.99,
+    )
     locality: float = knob(0.0, "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9)
     sample_correlation: float = knob(
         0.0,
@@ -47,6 +63,14 @@ class Data:
         "Share of samples that are equally rare in all five largest Criteo Kaggle fields, as real ones are; 0: independent.",
         low=0.0,
         high=1.0,
+    )
+    click_rate: float = knob(
+        0.256,
+        "Click rate",
+        "Share of generated samples that are clicks; Criteo Kaggle's by default.",
+        low=0.001,
+        high=0.999,
+        acts="training",
     )
     batch_size: int = knob(128, "Batch size", "Samples per batch.", unit="samples", low=1, high=10**6)
     held_out_samples: int = knob(
@@ -59,3 +83,9 @@ class Data:
         acts="training",
     )
     seed: int = knob(1, "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
+
+
+def by_table(data: Data, name: str, tables: int) -> tuple[float, ...]:
+    """Return a number for each table of BY_TABLE's, from its list, or else from the one number for all."""
+    given: tuple[float, ...] = getattr(data, name) or (getattr(data, name[:-1], 0.0),)
+    return given if len(given) == tables else given * tables

@@ -14,7 +14,7 @@ from ..core.memo import Recorder
 from ..errors import BadKnob, nearest
 from ..registry import model_file, names
 from . import knobs
-from .data import Data
+from .data import BY_TABLE, Data, by_table
 from .fault_knobs import Faults, replay
 from .groups import Model, Policy, RunKnobs
 from .knobs import Knob, knob
@@ -52,7 +52,8 @@ class Scenario:
 # What the rules between knobs look at; any value of another knob goes with any of others.
 RULED = frozenset(
     {f"model.{name}" for name in ("name", "num_tables", "num_embeddings", "pooling", "embedding_dim", "interaction")}
-    | {"model.bottom_mlp", "model.top_mlp", "data.zipf_exponents", "data.hottest_shares", "data.once_share", "faults.trace"}
+    | {"model.bottom_mlp", "model.top_mlp", "faults.trace", "data.once_share"}
+    | {f"data.{name}" for name in BY_TABLE}
 )
 
 
@@ -92,11 +93,11 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
 
 
 def _check_data(data: Data, tables: int) -> None:
-    for name in ("zipf_exponents", "hottest_shares"):
+    for name in BY_TABLE:
         count = len(getattr(data, name))
         if count not in (0, 1, tables):
             raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one, or {tables}.")
-    most = max(data.hottest_shares, default=0.0) + data.once_share
+    most = max(map(sum, zip(*(by_table(data, name, tables) for name in ("hottest_shares", "once_shares")), strict=True)))
     if most > 0.99:
         raise BadKnob(
             f"data.hottest_shares and data.once_share take {most:g} of a table's lookups; leave 0.01 or more to the others."

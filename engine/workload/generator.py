@@ -27,6 +27,7 @@ class Recipe:
     pooling: tuple[int, ...]
     num_dense: int
     seed: int
+    click_rate: float
     links: Links = ()
     linked: float = 0.0
 
@@ -35,7 +36,15 @@ def recipe(scenario: Scenario) -> Recipe:
     """Return the recipe of a scenario's generated data."""
     model = scenario.model
     pooling, linked = per_table(model, "pooling"), scenario.data.sample_correlation
-    return Recipe(popularities(scenario), pooling, model.bottom_mlp[0], scenario.data.seed, links(scenario), linked)
+    return Recipe(
+        popularities(scenario),
+        pooling,
+        model.bottom_mlp[0],
+        scenario.data.seed,
+        scenario.data.click_rate,
+        links(scenario),
+        linked,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +91,6 @@ def chances(prepared: Prepared, n: int, samples: int) -> Floats:
     return stream(prepared.recipe.seed, Purpose.CLICKS, n).random(samples)
 
 
-CLICK_RATE = 0.256
 BEST_AUC = 0.80
 SHARES = (0.3, 0.5, 0.2)  # of the logit's variance: dense, ids, pairs
 PAIRS = 4
@@ -119,7 +127,7 @@ def teacher(recipe: Recipe) -> Teacher:
     parts = ((inputs * weights).sum(axis=1), effects.sum(axis=1), _products(effects - centre, pairs, signs))
     scales = [_scale(part, share) for part, share in zip(parts, SHARES, strict=True)]
     raw = sum((part * scale for part, scale in zip(parts, scales, strict=True)), start=np.zeros(len(inputs)))
-    intercept, slope = solve(raw, CLICK_RATE, BEST_AUC)
+    intercept, slope = solve(raw, recipe.click_rate, BEST_AUC)
     by_dense, by_bags, by_pairs = (slope * scale for scale in scales)
     return Teacher(hidden, intercept, by_dense * weights, by_bags, centre, pairs, by_pairs * signs)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.memo import remembered
-from ..scenario.data import Data
+from ..scenario.data import BY_TABLE, by_table
 from ..scenario.scenario import Scenario, per_table
 
 FOLDER = Path(__file__).parent / "data"
@@ -80,20 +80,14 @@ def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
         return tuple(_avazu(n) for n in rows)
     if data.popularity == "uniform":
         return tuple(Popularity((), 1.0, 0.0, 0.0, n, n) for n in rows)
-    exponents = _each(data.zipf_exponents or (data.zipf_exponent,), len(rows))
-    return tuple(
-        _zipf(data, *table) for table in zip(exponents, _each(data.hottest_shares or (0.0,), len(rows)), rows, strict=True)
-    )
+    laws = zip(*(by_table(data, name, len(rows)) for name in BY_TABLE), strict=True)
+    return tuple(zipf(s, q, hottest, once, n) for (s, q, hottest, once), n in zip(laws, rows, strict=True))
 
 
-def _each(given: tuple[float, ...], tables: int) -> tuple[float, ...]:
-    return given if len(given) == tables else given * tables
-
-
-def _zipf(data: Data, exponent: float, hottest: float, rows: int) -> Popularity:
+def zipf(s: float, q: float, hottest: float, once: float, rows: int) -> Popularity:
+    """Return the law of one table of the plain Zipf, as its knobs describe it."""
     heavy = (hottest,) if hottest else ()
-    mass = 1.0 - hottest - data.once_share
-    return Popularity(heavy, mass, exponent, data.zipf_shift, max(rows - len(heavy), 1), rows, data.once_share)
+    return Popularity(heavy, 1.0 - hottest - once, s, q, max(rows - len(heavy), 1), rows, once)
 
 
 @lru_cache(maxsize=4096)
@@ -185,7 +179,7 @@ def _edges(ranks: int) -> Ints:
     return np.concatenate((alone, np.rint(np.geomspace(ALONE + 1, ranks + 1, steps + 1)).astype(np.int64)[1:]))
 
 
-def zipf_mass(low: Ints, high: Ints, s: float, q: float) -> Floats:
+def zipf_mass(low: Ints | Floats, high: Ints | Floats, s: float, q: float) -> Floats:
     """Return the sum of (r+q)^-s over low <= r < high: a term where the run has one, else Euler-Maclaurin at midpoints."""
     a, b = low + q - 0.5, high + q - 0.5
     with np.errstate(divide="ignore", invalid="ignore"):

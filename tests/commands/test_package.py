@@ -42,7 +42,8 @@ def ep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("ep")
 @pytest.mark.parametrize("module", [api, calls, citations], ids=lambda module: module.__name__)
-def test_examples_in_docstrings_hold(module) -> None:
+def test_examples_in_docstrings_hold(module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
 

@@ -348,8 +348,8 @@ def test_a_trace_is_mapped_table_by_table_also_gzipped(tmp_path: Path) -> None:
     for name in ("t.pt", "z.pt.gz", "z.pt.gz"):
         found = torch_save.read(tmp_path / name)
         assert isinstance(found.indices, np.memmap) and found.tables == 3
-        assert np.concatenate([found.table(t) for t in range(3)]).tolist() == INDICES.tolist()
-        assert [len(found.table(t)) for t in range(3)] == LENGTHS.sum(axis=1).tolist()
+        assert np.concatenate([found.lookups(t, 0, found.samples) for t in range(3)]).tolist() == INDICES.tolist()
+        assert [len(found.lookups(t, 0, found.samples)) for t in range(3)] == LENGTHS.sum(axis=1).tolist()
     with pytest.raises(BadFile, match="workload fit"):
         read(tmp_path / "t.pt")
 

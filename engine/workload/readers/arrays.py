@@ -122,6 +122,8 @@ def _array(path: Path, name: str, file: BinaryIO, start: int, end: int, kinds: s
     size = kind.itemsize
     for part in shape:
         size *= int(part)
-    if fortran or min(shape, default=0) < 0 or file.tell() + size > end or not size:
+    if fortran and len(shape) > 1:
+        raise BadFile(f"{name} is stored column by column; save it again with numpy.ascontiguousarray.")
+    if min(shape, default=0) < 0 or file.tell() + size > end or not size:
         raise BadFile(f"{name} says that it holds {shape} of {kind}, which its {end - start:,} bytes do not; copy it again.")
     return np.memmap(path, kind, "r", file.tell(), shape)

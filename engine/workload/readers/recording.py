@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Ints, Singles
+from ...core.arrays import Ints, Singles, Words
 from ...core.process import physical
 from ...errors import BadFile
 
@@ -49,6 +49,23 @@ class Recording:
         """Where each field's lookups start among a sample's W, then W: (F+1,)."""
         return np.concatenate(([0], np.cumsum(self.pooling, dtype=np.int64)))
 
+    @property
+    def tables(self) -> int:
+        """One a field."""
+        return len(self.pooling)
+
+    @property
+    def samples(self) -> int:
+        """All samples, those held out included."""
+        return len(self.labels)
+
+    def lookups(self, table: int, low: int, high: int) -> Words:
+        """Return a field's tokens of samples `low` to `high`, in their order."""
+        if isinstance(self.tokens, np.ndarray):
+            found: Words = self.tokens[low:high, self.starts[table] : self.starts[table + 1]].reshape(-1)
+            return found
+        return np.asarray(unsigned(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
+
     def some(self, rows: Ints) -> tuple[Any, Ints]:
         """Return tokens (n, W) and where in them the samples `rows` stand; what is on the disk is read."""
         if isinstance(self.tokens, np.ndarray):
@@ -56,9 +73,9 @@ class Recording:
         return np.concatenate([unsigned(field[rows]) for field in self.tokens], axis=1), np.arange(len(rows))
 
 
-def unsigned(numbers: Any) -> Any:
+def unsigned(numbers: Any) -> Words:
     """Return whole numbers as 64 bits; negative ones, as of signed hashes, count as the unsigned ones of their width."""
-    return np.ascontiguousarray(numbers).view(f"u{numbers.dtype.itemsize}").astype(np.uint64)
+    return np.asarray(np.ascontiguousarray(numbers).view(f"u{numbers.dtype.itemsize}"), dtype=np.uint64)
 
 
 class Samples:

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.arrays import Words
 from ...errors import BadFile
 from .arrays import LOCAL_HEADER
 from .blocks import GZIP
+from .recording import unsigned
 
 KINDS = {"LongStorage": np.int64, "IntStorage": np.int32, "ShortStorage": np.int16, "ByteStorage": np.uint8}
 DTYPES = {"int64": np.int64, "int32": np.int32, "int16": np.int16, "uint8": np.uint8}
@@ -41,10 +43,15 @@ class LookupTrace:
         """How many tables there are."""
         return int(self.lengths.shape[0])
 
-    def table(self, t: int) -> Any:
-        """Return a table's lookups, bag after bag."""
-        size = self.lengths.shape[1]
-        return self.indices[self.offsets[t * size] : self.offsets[(t + 1) * size]]
+    @property
+    def samples(self) -> int:
+        """How many bags each table has."""
+        return int(self.lengths.shape[1])
+
+    def lookups(self, table: int, low: int, high: int) -> Words:
+        """Return a table's lookups of bags `low` to `high`, bag after bag."""
+        first = table * self.samples
+        return unsigned(self.indices[self.offsets[first + low] : self.offsets[first + high]])
 
 
 class Stored(NamedTuple):

@@ -1,0 +1,132 @@
+"""The law of one table: how many rows were used at least so often, and what share of lookups they take, as the law expects.
+
+A row of share p is used Poisson(N p) times in N lookups; so both curves are sums over the law's cells, and no ranking of
+rows by their own noisy counts is needed. Exponent, shift, the share of ids that hardly return and, where ids are open-ended,
+the rows that exist follow by least squares; one row may stand out.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ...core.arrays import Floats, Ints
+from ...workload.popularity import zipf_mass
+
+THRESHOLDS = 24
+ALONE, STEPS = 32, 16  # cells of one rank, then so many for each e-fold
+MODEL_ERROR, MASS_ERROR, HEAD_ERROR = 0.03, 0.003, 0.01  # how exact the curves are asked for, beside chance
+STANDS_OUT, WORTH = 1.5, 0.9  # over the second row; a hottest row of its own must lower the misfit to this
+STARTS = ((1.05, 0.0, 0.1), (0.7, 0.01, 1.0), (1.5, 0.1, 0.1))  # exponent, shift over rows, and the rows' e-folds over those seen
+STEEPEST, MOST_SHIFT, MOST, MOST_FOLDS = 12.0, 10.0, 0.98, 5.0  # exponent; shift over rows; share of lookups; e-folds of rows
+SURE = 20  # uses from which on a row's rank is taken as known
+RESERVE = 2.0  # misfit of one e-fold: no more rows than the curves ask for
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A table's plain Zipf over `rows`: exponent, shift, share of the hottest row, share of ids that hardly return."""
+
+    rows: int
+    s: float = 0.0
+    q: float = 0.0
+    hottest: float = 0.0
+    once: float = 0.0
+
+    def knobs(self) -> tuple[float, float, float, float]:
+        """Return all but the rows as knobs hold them, with four digits."""
+        s, q, hottest, once = (float(f"{number:.4g}") for number in (self.s, self.q, self.hottest, self.once))
+        return s, q if q > 1e-6 else 0.0, hottest, once if once > 1e-6 else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Of `lookups` counted ones: how many `rows` were used at least `often` times (K,), and the lookups these take, `mass`.
+
+    The hottest 1, 2, 4, ... rows take the shares `head`, as far as rows are used often enough for their order to be sure.
+    """
+
+    lookups: int
+    often: Ints
+    rows: Floats
+    mass: Floats
+    head: Floats
+
+
+def curves(counts: Ints) -> Curves:
+    """Return the curves of how often rows were used."""
+    often = np.unique(np.rint(np.geomspace(1, counts.max(), THRESHOLDS)).astype(np.int64))
+    ordered = np.sort(counts)
+    sums = np.concatenate(([0], np.cumsum(ordered)))
+    at = np.searchsorted(ordered, often)
+    sure = 2 ** np.arange(int(np.count_nonzero(counts >= SURE)).bit_length())
+    head = 1.0 - sums[len(ordered) - sure] / sums[-1]
+    return Curves(int(sums[-1]), often, (len(ordered) - at).astype(np.float64), (sums[-1] - sums[at]).astype(np.float64), head)
+
+
+def fit(counts: Ints, rows: int, open_ended: bool) -> Law:
+    """Fit a table's law to how often its rows were used (in no order; those never used do not matter).
+
+    It has `rows`, or at least so many where ids are open-ended, as those of a file that goes on.
+    """
+    counts = counts[counts > 0]
+    if rows < 2:
+        return Law(1)
+    seen = curves(counts)
+    plain, misfit = _fitted(seen, rows, 0.0, open_ended)
+    largest = np.sort(counts)[-2:]
+    share = min(float(largest[-1]) / seen.lookups, MOST)
+    if rows > 2 and len(largest) == 2 and largest[1] > STANDS_OUT * largest[0]:
+        standing, less = _fitted(seen, rows, share, open_ended)
+        return standing if less < WORTH * misfit else plain
+    return plain
+
+
+def _fitted(seen: Curves, rows: int, hottest: float, open_ended: bool) -> tuple[Law, float]:
+    from scipy.optimize import least_squares
+
+    singles = (seen.rows[0] - (seen.rows[1] if len(seen.rows) > 1 else 0.0)) / seen.lookups
+    most_once = max(min(float(singles), MOST - hottest), 1e-6)
+    low = (0.0, 0.0, 0.0, 0.0)
+    high = (STEEPEST, float(np.log1p(MOST_SHIFT * rows)), most_once, MOST_FOLDS if open_ended else 1e-9)
+    found = [
+        least_squares(
+            partial(_misfit, seen=seen, rows=rows, hottest=hottest),
+            (s, np.log1p(q * rows), most_once / 4, min(folds, high[3] / 2)),
+            bounds=(low, high),
+            x_scale=(0.1, 1.0, 0.05, 0.5),
+            max_nfev=80,
+        )
+        for s, q, folds in STARTS
+    ]
+    best = min(found, key=lambda one: float(one.cost))
+    s, q, once, folds = best.x
+    return Law(round(rows * float(np.exp(folds))), float(s), float(np.expm1(q)), hottest, float(once)), float(best.cost)
+
+
+def _edges(ranks: float) -> Floats:
+    """Return where cells of ranks begin, and the end; they move smoothly with the number of ranks."""
+    if ranks <= ALONE:
+        return np.append(np.arange(1.0, ranks + 1), ranks + 1)
+    steps = int(np.ceil(STEPS * np.log((ranks + 1) / (ALONE + 1))))
+    return np.concatenate((np.arange(1.0, ALONE + 1), np.geomspace(ALONE + 1, ranks + 1, steps + 1)))
+
+
+def _misfit(x: Floats, seen: Curves, rows: int, hottest: float) -> Floats:
+    """Return differences between what the law expects and what was seen, each over how exactly that is known."""
+    from scipy.special import gammainc
+
+    s, q, once, all_rows = float(x[0]), float(np.expm1(x[1])), float(x[2]), rows * float(np.exp(x[3]))
+    edges = _edges(all_rows - (hottest > 0))
+    share = zipf_mass(edges[:-1], edges[1:], s, q)
+    share *= (1.0 - hottest - once) / share.sum()
+    width = np.append(np.diff(edges), float(hottest > 0))
+    uses = seen.lookups * (np.append(share / width[:-1], hottest) + once / all_rows)  # ids that hardly return share all rows
+    tail = gammainc(seen.often[:, None], uses)
+    before = np.where(seen.often[:, None] > 1, gammainc(np.maximum(seen.often - 1, 1)[:, None], uses), 1.0)
+    by_rows = (tail @ width - seen.rows) / np.sqrt(seen.rows + (MODEL_ERROR * seen.rows) ** 2)
+    by_mass = (before @ (width * uses) - seen.mass) / seen.lookups / MASS_ERROR
+    ranks = 2.0 ** np.arange(len(seen.head)) - (hottest > 0)
+    head = hottest + np.interp(ranks, edges - 1, np.concatenate(([0.0], np.cumsum(share)))) - seen.head
+    by_head = head / (HEAD_ERROR + np.sqrt(seen.head * (1 - seen.head) / seen.lookups))
+    return np.concatenate((by_rows, by_mass, by_head, [RESERVE * x[3]]))

@@ -1,0 +1,107 @@
+"""What a fit says: its knobs as TOML, its goodness as rows, and a sentence where the form does not fit."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ...core.arrays import Row
+from ...scenario.presets import preset
+from ...scenario.scenario import Scenario, values
+from .counting import TOP
+from .fit import SHARES, Fitted, TableFit
+
+FAR, FAR_HITS = 0.05, 0.03  # shares of lookups from which on a fit is called off
+FEW, MANY_NEW, TOGETHER, NAMED = 20_000, 3.0, 0.2, 5
+
+
+def rows(found: Fitted) -> list[Row]:
+    """Return a row for each table: its law, and what held-back lookups did in the file and as generated."""
+    return [_row(one) for one in found.tables]
+
+
+def _row(one: TableFit) -> Row:
+    pairs = {f"Hottest {share:.1%} of rows": (one.file.top[at], one.fit.top[at]) for at, share in enumerate(TOP)}
+    pairs |= {"Never seen before": (one.file.unseen, one.fit.unseen), "Unique in a block": (one.file.distinct, one.fit.distinct)}
+    shown = {f"{name}, {of} [%]": 100 * held[at] for name, held in pairs.items() for at, of in enumerate(("file", "fit"))}
+    s, q, hottest, once = one.law.knobs()
+    law = {"Exponent": s, "Shift": q, "Hottest row [%]": 100 * hottest, "Seen once [%]": 100 * once}
+    sizes = {"Rows seen": one.seen, "Rows": one.law.rows, "Lookups a sample": one.pooling}
+    return {"Table": one.table + 1, **sizes, **law, **shown, "Largest gap [points]": 100 * one.file.apart(one.fit)}
+
+
+def hits(found: Fitted) -> list[Row]:
+    """Return the hit rates of an LRU cache for each table by its size: of the file, the fit, and the fit without locality."""
+    columns = zip(SHARES, *found.hits, strict=True)
+    return [
+        {"Rows held [%]": 100 * share, "File [%]": 100 * of, "Fit [%]": 100 * fit, "Without locality [%]": 100 * plain}
+        for share, of, fit, plain in columns
+    ]
+
+
+def warnings(found: Fitted) -> Iterator[str]:
+    """Yield a sentence for each reason not to trust the fit."""
+    far = sorted((one for one in found.tables if one.file.apart(one.fit) > FAR), key=lambda one: -one.file.apart(one.fit))
+    if far:
+        worst = ", ".join(f"{one.table + 1} by {100 * one.file.apart(one.fit):.0f}" for one in far[:NAMED])
+        more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
+        yield (
+            f"The form does not fit {len(far)} of {len(found.tables)} tables: on held-back blocks a share of lookups is off "
+            f"by more than {100 * FAR:.0f} points, in table {worst}{more}; train on the file itself where these matter."
+        )
+    apart = max(abs(of - fit) for of, fit in zip(*found.hits[:2], strict=True))
+    if apart > FAR_HITS and found.counted >= FEW:
+        yield (
+            f"An LRU cache hits up to {100 * apart:.1f} points more or less than on the file, at any locality; reuse follows "
+            "another law there."
+        )
+    if found.counted < FEW:
+        yield f"Only {found.counted:,} samples were counted: rare rows and the rows of large tables are a guess; give more."
+    new = [one for one in found.tables if one.law.rows > MANY_NEW * one.seen > 0]
+    if new:
+        worst_new = max(new, key=lambda one: one.law.rows)
+        yield (
+            f"{len(new)} tables go on growing: table {worst_new.table + 1} has shown {worst_new.seen:,} rows, and as many as "
+            f"{worst_new.law.rows:,} are expected; say --rows seen to keep to those that were seen."
+        )
+    if found.together is not None and abs(found.together) > TOGETHER:
+        yield (
+            f"Fields hang together in the file (their values' rarities correlate by {found.together:.2f}); generated fields do "
+            "not, so samples are more alike."
+        )
+    if found.click_rate is None:
+        yield "The file is one batch without labels: numbered files of a trace are independent, and clicks are the generator's."
+
+
+def report(found: Fitted) -> str:
+    """Write the fit for people."""
+    some = f"{found.counted:,} of {found.samples:,}" if found.counted < found.samples else f"{found.samples:,}"
+    clicks = "" if found.click_rate is None else f", {100 * found.click_rate:.1f} % of them clicks"
+    lines = [
+        f"{found.name}: {found.format}, {some} samples counted{clicks}; order: {found.order}.",
+        f"Locality {found.locality:g}; one block in four was held back, and the pairs are its shares, file and fit [%].",
+        "",
+        " table       rows  exponent      shift  hottest     once     top .1 %       top 1 %      top 10 %   never seen  unique",
+    ]
+    for one in found.tables:
+        s, q, hottest, once = one.law.knobs()
+        pairs = zip(
+            (*one.file.top, one.file.unseen, one.file.distinct), (*one.fit.top, one.fit.unseen, one.fit.distinct), strict=True
+        )
+        shares = "".join(f"  {100 * of:5.1f} {100 * fit:5.1f}" for of, fit in pairs)
+        lines.append(f"{one.table + 1:6} {one.law.rows:10,} {s:9.3f} {q:10.4g} {hottest:8.3f} {once:8.3f}{shares}")
+    lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
+    lines += ["  " + "   ".join(f"{name.partition(' [')[0]} {value:.4g}" for name, value in row.items()) for row in hits(found)]
+    return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(found))]) + "\n"
+
+
+def toml(found: Fitted, base: Scenario, preset_name: str) -> str:
+    """Write the fitted scenario as a file that `--scenario` takes: a preset, and what differs from it."""
+    usual = values(preset(preset_name).scenario)
+    differs = {path: value for path, value in values(found.scenario(base)).items() if value != usual[path]}
+    title = f"Fitted to {found.counted:,} samples of {found.name}"
+    head = [f"title = {_written(title)}", f"preset = {_written(preset_name)}", "", "[knobs]"]
+    return "\n".join([*head, *(f"{path} = {_written(value)}" for path, value in differs.items())]) + "\n"
+
+
+def _written(value: Any) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
