@@ -4,12 +4,13 @@ import streamlit as st
 
 from engine.errors import EmberpoolError
 from engine.insight.data_profile import BATCH_SIZES
+from engine.scenario.scenario import with_values
 from pages.common import address, downloads, frame, session
 from pages.common.plain import plain
-from pages.data import cache_size, data_file, workload_charts, workload_tables
+from pages.data import cache_size, data_file, fit_view, workload_charts, workload_tables
 from pages.design import later
 
-COUNT, COUNTED, MANY = "count", "counted: ", "lookups to count"
+COUNT, COUNTED, GENERATOR, MANY = "count", "counted: ", "generator: ", "lookups to count"
 SIZE, MISSES = "Cache size [GB]", "Lookups that miss [%]"
 ROWS, LOOKUPS = "Share of rows [%]", "Share of lookups [%]"
 AMOUNTS = {
@@ -32,6 +33,7 @@ try:
             found = later.found(find, given) if workload_tables.many(given) else find(given)
 except EmberpoolError as error:
     st.error(plain(str(error)))
+    fit_view.reshape(scenario)
     st.stop()
 
 st.header(plain(workload_tables.answer(found, share)), anchor=False)
@@ -46,7 +48,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             args=("" if file else served.digest,),
         )
     else:
-        st.caption("For your own Criteo file start with `make run DATA=train.txt`.", width="content")
+        st.caption("For your own file choose it on Start, or start with `make run DATA=train.txt`.", width="content")
 counting = file or st.toggle("Count real ids too", key=COUNT, help="Draws ids and counts them, through caches empty at first.")
 if counting:
     st.segmented_control("How much to count", AMOUNTS, default=most, required=True, format_func=AMOUNTS.get, key=MANY)
@@ -55,23 +57,29 @@ if counting and not file:
     with st.spinner("Drawing and counting"):
         more = {COUNTED: later.found(workload_tables.counted, given, most)}
     st.caption(plain(workload_tables.whence(more[COUNTED], file)))
+if file:
+    generator = with_values(given, {"data.digest": ""})
+    with st.spinner("Drawing and counting as many lookups of the generator"):
+        more = {GENERATOR: later.found(workload_tables.counted, generator, most)}
 misses = workload_tables.hits(found, share, more)
 st.markdown(f"**{plain(workload_tables.on_sizes(found))}** A cache per table gives each table the same share of its rows")
-spec = workload_charts.lines(SIZE, MISSES, workload_tables.names(tuple(more)))
+spec = workload_charts.lines(SIZE, MISSES, workload_tables.beside(workload_tables.POLICIES, more))
 st.vega_lite_chart(misses, spec, key="misses", alt="Share of lookups that miss by cache size, per policy")
 
 left, right = st.columns(2)
 with left:
     st.markdown(f"**{plain(workload_tables.on_popularity(found))}**")
-    spec = workload_charts.lines(ROWS, LOOKUPS, (workload_charts.HOTTEST,))
-    st.vega_lite_chart(workload_tables.popularity(found), spec, key="popularity", alt="Share of lookups by share of hottest rows")
+    spec = workload_charts.lines(ROWS, LOOKUPS, workload_tables.beside((workload_charts.HOTTEST,), more))
+    st.vega_lite_chart(
+        workload_tables.popularity(found, more), spec, key="popularity", alt="Share of lookups by share of hottest rows"
+    )
 with right:
     if found.by_batch:
         st.markdown(f"**{plain(workload_tables.on_batches(found))}**")
-        names = (workload_tables.UNIQUE, workload_tables.AGAIN)
+        names = workload_tables.beside((workload_tables.UNIQUE, workload_tables.AGAIN), more)
         ticks = tuple(size for size, *_ in found.by_batch) if file else BATCH_SIZES
         spec = workload_charts.lines("Batch size [samples]", LOOKUPS, names, ticks=ticks)
-        st.vega_lite_chart(workload_tables.batches(found), spec, key="batches", alt="Unique rows and overlap by batch size")
+        st.vega_lite_chart(workload_tables.batches(found, more), spec, key="batches", alt="Unique rows and overlap by batch size")
 
 if share > 0:
     st.markdown(f"**{plain(workload_tables.on_tables(found, share))}**")
@@ -92,5 +100,8 @@ with st.expander("The numbers"):
     downloads.show(table)
     downloads.rows(table, "emberpool-workload", "Download miss ratios as CSV")
     downloads.rows(by_table, "emberpool-workload-tables", "Download miss ratios by table as CSV")
+if file:
+    st.subheader("How well can generated data follow this file?", anchor=False)
+    fit_view.draw(data_file.of(given), scenario, lambda fitted: session.put(session.base(), fitted))
 st.caption("How close the generator comes to real click logs, figure by figure:")
 st.code("python -m engine workload", language=None)

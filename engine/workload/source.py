@@ -79,7 +79,7 @@ def _labelled(made_of: Recipe, ids_of: Callable[[int], Ints], samples: int, n: i
 
 
 def _recorded(scenario: Scenario, file: Recording) -> Source:
-    check_fits(scenario, file)
+    check_fits(scenario, file.name, file.dense.shape[1], file.pooling)
     first = offsets(scenario.model)
     training, size = file.training_samples, scenario.data.batch_size
     ids = partial(_file_ids, file, first, training, size)
@@ -87,23 +87,23 @@ def _recorded(scenario: Scenario, file: Recording) -> Source:
     return Source(partial(_file_batch, file, first, training, size), ids, held_out, training, file.digest)
 
 
-def check_fits(scenario: Scenario, file: Recording) -> None:
-    """Raise BadInput where the model has another shape than a file's samples."""
-    model, dense, fields = scenario.model, file.dense.shape[1], len(file.pooling)
+def check_fits(scenario: Scenario, name: str, dense: int, pooling: tuple[int, ...]) -> None:
+    """Raise BadInput where a model has another shape than samples of so many numbers, and of lookups by field."""
+    model, fields = scenario.model, len(pooling)
     if model.bottom_mlp[0] != dense:
         raise BadInput(
-            f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {file.name} has {dense} dense features; start with {dense}."
+            f"model.bottom_mlp starts with {model.bottom_mlp[0]}, but {name} has {dense} dense features; start with {dense}."
         )
     if model.num_tables % fields:
         raise BadInput(
-            f"model.num_tables={model.num_tables} does not suit {file.name}, which has {fields} categorical fields; "
+            f"model.num_tables={model.num_tables} does not suit {name}, which has {fields} categorical fields; "
             f"choose {fields} or a multiple of it."
         )
-    pooling = file.pooling * (model.num_tables // fields)
-    if per_table(model, "pooling") != pooling:
-        wanted = ";".join(map(str, (1,) if set(pooling) == {1} else pooling))
+    every = pooling * (model.num_tables // fields)
+    if per_table(model, "pooling") != every:
+        wanted = ";".join(map(str, (1,) if set(pooling) == {1} else every))
         has = "one id per field" if wanted == "1" else "bags of other sizes"
-        raise BadInput(f"model.pooling={max(model.pooling)} does not suit {file.name}, which has {has}; set it to {wanted}.")
+        raise BadInput(f"model.pooling={max(model.pooling)} does not suit {name}, which has {has}; set it to {wanted}.")
 
 
 def _rows(limit: int, samples: int, n: int, start: int = 0) -> Ints:

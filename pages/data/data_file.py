@@ -51,12 +51,15 @@ def with_data(scenario: Scenario) -> Scenario:
 
 def path_for(scenario: Scenario) -> Path | None:
     """Return the file that `scenario` trains on, None for the generator; raises BadFile if the server lacks it."""
+    return of(scenario).path if scenario.data.digest else None
+
+
+def of(scenario: Scenario) -> DataFile:
+    """Return the file that `scenario` trains on; raises BadFile if the server lacks it."""
     wanted = scenario.data.digest
-    if not wanted:
-        return None
     served()
     if wanted in _KNOWN:
-        return _KNOWN[wanted].path
+        return _KNOWN[wanted]
     raise BadFile(
         f"data.digest={wanted[:12]} names a data file that this server does not have; start it with make run DATA=file, "
         "or empty the knob to train on generated data."

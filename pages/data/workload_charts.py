@@ -13,6 +13,7 @@ HOTTEST = "hottest rows"
 # Every second of the shares, which are a quarter of a decade apart, is written.
 HALVES = "2 * log(datum.value) / LN10"
 HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
+BESIDE = ": "
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
 
 
@@ -39,6 +40,10 @@ def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tu
                 "encoding": {
                     "y": {"field": "y", "type": "quantitative", "axis": axis(y, format=".4~r", tickCount=6), "scale": scale},
                     "color": colour,
+                    "strokeDash": {
+                        "condition": {"test": f"indexof(datum.name, '{BESIDE}') > 0", "value": [5, 3]},
+                        "value": [1, 0],
+                    },
                     "tooltip": tip,
                 },
             },
@@ -52,8 +57,11 @@ def lines(x: str, y: str, names: tuple[str, ...], log_y: bool = False, ticks: tu
 
 
 def _colours(names: Sequence[str]) -> Spec:
-    spare = palette.colours(tuple(names))
-    return {"domain": list(names), "range": [COLOURS.get(name, other) for name, other in zip(names, spare["range"], strict=True)]}
+    """Give what is named alike but for its prefix the same colour; it is dashed."""
+    alike = [name.rpartition(BESIDE)[2] for name in names]
+    spare = palette.colours(tuple(dict.fromkeys(alike)))
+    own = dict(zip(spare["domain"], spare["range"], strict=True)) | COLOURS
+    return {"domain": list(names), "range": [own[name] for name in alike]}
 
 
 @cache

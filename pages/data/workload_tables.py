@@ -1,6 +1,6 @@
 """How the data is accessed, as sentences and as the plain tables that charts draw; kept while scenarios repeat."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -19,6 +19,8 @@ from pages.common.numbers import percent, readable, size
 MOST_LOOKUPS, MANY_LOOKUPS = 1_000_000, 8_000_000
 MOST_TABLES, SMALL_TABLE, MANY_TABLES = 30, 10_000, 100
 UNIQUE, AGAIN = "unique rows", "lookups of a row of the batch before"
+POLICIES = (LRU, LRU_BY_TABLE, STATIC)
+NOTHING: Mapping[str, Profile] = {}
 PLANNER, REAL = "planner's formula", "what the hits give"
 
 
@@ -153,22 +155,30 @@ def by_table(found: Profile) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["x", "table", "y", "rows"])
 
 
-def popularity(found: Profile) -> pd.DataFrame:
-    """Return share of rows against share of lookups, both in percent."""
-    return pd.DataFrame({"x": 100 * SHARES, "y": 100 * found.popularity, "name": "hottest rows"})
+def popularity(found: Profile, more: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
+    """Return share of rows against share of lookups, both in percent, of this profile and of others by their prefix."""
+    every = ({"x": 100 * SHARES, "y": 100 * one.popularity, "name": f"{prefix}hottest rows"} for prefix, one in _all(found, more))
+    return pd.concat(list(map(pd.DataFrame, every)), ignore_index=True)
 
 
-def batches(found: Profile) -> pd.DataFrame:
-    """Return unique rows and overlap by batch size, in percent of lookups."""
+def batches(found: Profile, more: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
+    """Return unique rows and overlap by batch size, in percent of lookups, of this profile and of others by their prefix."""
     rows = [
-        (size, 100 * value, name) for size, *both in found.by_batch for name, value in zip((UNIQUE, AGAIN), both, strict=True)
+        (size, 100 * value, prefix + name)
+        for prefix, one in _all(found, more)
+        for size, *both in one.by_batch
+        for name, value in zip((UNIQUE, AGAIN), both, strict=True)
     ]
     return pd.DataFrame(rows, columns=["x", "y", "name"])
 
 
+def _all(found: Profile, more: Mapping[str, Profile]) -> Iterable[tuple[str, Profile]]:
+    return (("", found), *more.items())
+
+
 def hits(found: Profile, share: float, more: Mapping[str, Profile]) -> pd.DataFrame:
     """Return misses in percent by cache size in GB, of this profile and of others by their prefix, and the asked size."""
-    parts = [_misses(found, "")] + [_misses(other, prefix) for prefix, other in more.items()]
+    parts = [_misses(other, prefix) for prefix, other in _all(found, more)]
     return _marked(pd.concat(parts, ignore_index=True), found, share)
 
 
@@ -210,6 +220,6 @@ def numbers(misses: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns=titles | {name: f"Misses, {name} [%]" for name in table.columns[2:]})
 
 
-def names(prefixes: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of all curves of hits, in the order of their colours."""
-    return tuple(prefix + name for prefix in ("", *prefixes) for name in (LRU, LRU_BY_TABLE, STATIC))
+def beside(names: tuple[str, ...], prefixes: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of all curves, those of others with their prefix, in the order of their colours."""
+    return tuple(prefix + name for prefix in ("", *prefixes) for name in names)

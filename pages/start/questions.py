@@ -45,9 +45,12 @@ def chosen() -> Question:
 
 def ask(asked: Question, base: str, changes: dict[str, object] | None = None) -> None:
     """Put the model of a preset, with changes, and the question into the session; only in a callback. BadKnob if refused."""
-    start = preset(base).scenario
-    scenario: Scenario = with_values(start, {**(changes or {}), **({"system": asked.system} if asked.system else {})})
-    session.put(base, scenario)
+    put(asked, base, with_values(preset(base).scenario, changes or {}))
+
+
+def put(asked: Question, base: str, scenario: Scenario) -> None:
+    """Put a variation of a preset and the question into the session; only in a callback."""
+    session.put(base, with_values(scenario, {"system": asked.system} if asked.system else {}))
     question.forget()
     if asked.opens:
         st.session_state[asked.opens] = True

@@ -144,7 +144,7 @@ def test_the_sizes_that_hit_enough_are_where_the_curve_says():
 
 
 def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
-    names = workload_tables.names(())
+    names = workload_tables.beside(workload_tables.POLICIES, ())
     for spec in (
         workload_charts.lines("x", "y", names),
         workload_charts.lines("x", "y", (workload_charts.HOTTEST,), ticks=(1, 2)),

@@ -2,18 +2,23 @@
 
 import gzip
 import hashlib
+import io
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
+from engine.workload.readers import formats
 from pages.data import data_file
 from pages.start import models, own_data, own_model, picture, questions
 from tests import apps
 from tests.apps import text
 from tests.cases import each
+from tests.workload import made_up_criteo
+from tests.workload.test_formats import INDICES, LENGTHS, a_trace
 
 
 def asked(app):
@@ -67,10 +72,11 @@ def test_every_model_is_offered_under_its_paper_and_drawn():
 
 def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(own_data, "at_home", lambda: True)
-    path = tmp_path / "train.txt.gz"
-    path.write_bytes(gzip.compress(b"0\t" + b"\t" * 38 + b"\n"))
+    path = tmp_path / "train.csv.gz"
+    path.write_bytes(gzip.compress(made_up_criteo.csv(made_up_criteo.rows(60))))
     app = apps.opened("start")
     app.text_input(key="data path").set_value(str(path)).run()
+    assert "criteo, 60 samples; id fields: 26, dense features: 13" in text(app.markdown)
     app.button(key="own data").click().run()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert asked(app).data.digest == digest and not app.exception and not app.warning
@@ -80,14 +86,80 @@ def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(
     lacking = apps.opened("start")
     lacking.text_input(key="data path").set_value(str(tmp_path / "none")).run()
     assert "is no file on this computer" in text(lacking.error)
+    path.write_bytes(b"one,two\n1,2\n")
+    lacking.text_input(key="data path").set_value(str(path)).run()
+    assert "looks like a table in CSV" in text(lacking.error) and not lacking.exception
+
+
+def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_data, "at_home", lambda: True)
+    random = np.random.default_rng(3)
+    users, items, stars = (random.integers(1, most, 400) for most in (30, 50, 6))
+    rows = "".join(f"{user},{item},{star},{n}\n" for n, (user, item, star) in enumerate(zip(users, items, stars, strict=True)))
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"userId,movieId,rating,timestamp\n{rows}")
+    app = apps.opened("start")
+    app.text_input(key="data path").set_value(str(path)).run()
+    assert "movielens, 400 samples; id fields: 2, dense features: 1" in text(app.markdown) and "by timestamp" in text(
+        app.markdown
+    )
+    app.button(key="own data").click().run()
+    seen = (len(set(users)), len(set(items)))
+    assert asked(app).model.num_embeddings == seen and asked(app).model.bottom_mlp[0] == 1 and asked(app).data.digest
+    again = apps.opened("start")
+    again.text_input(key="data path").set_value(str(path)).run()
+    again.button(key="fit").click().run()
+    assert "Fitted to 400 samples" in text(again.markdown) and "Only 400 samples were counted" in text(again.warning)
+    again.button(key="take fit").click().run()
+    assert len(asked(again).data.zipf_exponents) == 2 and not asked(again).data.digest and not again.exception
+    data = apps.opened("data", {"preset": "tiny", "data.digest": data_file.known(path).digest})
+    assert "does not suit" in text(data.error) or "dense features" in text(data.error)
+    next(button for button in data.button if "of the file's shape: 2 tables" in button.label).click().run()
+    assert not data.error and asked(data).model.num_tables == 2
+    numbers = next(
+        one.value for one in data.dataframe if any(name.startswith("Misses, generator: ") for name in one.value.columns)
+    )
+    assert len(numbers) and any(button.key == "fit" for button in data.button)
+
+
+def test_a_trace_can_be_fitted_and_not_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_data, "at_home", lambda: True)
+    a_trace(tmp_path / "batch.pt", LENGTHS, INDICES)
+    app = apps.opened("start")
+    app.text_input(key="data path").set_value(str(tmp_path / "batch.pt")).run()
+    assert "is a trace of lookups without labels" in text(app.markdown) and not any(one.key == "own data" for one in app.button)
+    app.button(key="fit").click().run()
+    app.button(key="take fit").click().run()
+    assert asked(app).model.num_tables == 3 and not app.exception
 
 
 def test_an_uploaded_file_is_kept_under_its_digest_whatever_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(own_data, "FOLDER", tmp_path / "uploads")
-    one, other = (own_data.kept("../train.txt", content) for content in (b"one", b"other"))
-    assert (one.path.read_bytes(), other.path.read_bytes()) == (b"one", b"other") and one.path.parent == tmp_path / "uploads"
-    assert own_data.kept("again.txt", b"one") == one and len(list((tmp_path / "uploads").iterdir())) == 2
-    assert own_data.kept("train.gz", b"packed").path.suffix == ".gz"
+    one, other = (own_data.kept({"../train.txt": content}) for content in (b"one", b"other"))
+    assert (one.path.read_bytes(), other.path.read_bytes()) == (b"one", b"other")
+    assert one.path.parent.parent == tmp_path / "uploads" and one.path.name == "_train.txt"
+    assert own_data.kept({"../train.txt": b"one"}) == one and len(list((tmp_path / "uploads").iterdir())) == 2
+
+
+def test_files_that_belong_together_are_uploaded_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_data, "FOLDER", tmp_path / "uploads")
+    table = b"a,b\n" + b"".join(b"%d,%d\n" % (n % 2, n % 7) for n in range(80))
+    mapped = own_data.kept({"own.csv.toml": b'label = "a"\nids = ["b"]', "own.csv": table})
+    assert mapped.path.name == "own.csv" and formats.read(mapped.path).pooling == (1,)
+    parts = {
+        "dense": np.zeros((80, 2), np.float32),
+        "sparse": np.arange(80, dtype=np.int32)[:, None],
+        "labels": np.eye(2)[[0, 1] * 40, :1],
+    }
+    files = {}
+    for name, array in parts.items():
+        np.save(content := io.BytesIO(), array.astype(np.int32) if name == "labels" else array)
+        files[f"day_0_{name}.npy"] = content.getvalue()
+    assert formats.read(own_data.kept(files).path).format == "torchrec"
+    with pytest.raises(BadFile, match="no data"):
+        own_data.kept({"own.csv.toml": b""})
+    with pytest.raises(BadFile, match="day_0_labels"):
+        own_data.kept({name: content for name, content in files.items() if "labels" not in name})
 
 
 @each(("address", "home"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("10.0.0.7", False)])
