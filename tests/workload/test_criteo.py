@@ -5,6 +5,7 @@ import os
 import socket
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from engine.errors import BadFile, BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.workload.readers import blocks, criteo, formats, recording
+from engine.workload.readers import blocks, criteo, formats, samples
 from engine.workload.readers.recording import Recording
 from engine.workload.source import num_batches, source
 from tests import ROOT
@@ -219,12 +220,40 @@ def test_a_file_that_does_not_suit_the_scenario_is_refused_by_its_knob(kind: str
         ask()
 
 
-def test_a_file_whose_samples_outgrow_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "physical", lambda: 2 * 264 * 60)
-    assert decode("good", gzip.compress(CSV)).name == "good"
-    monkeypatch.setattr(recording, "physical", lambda: 2 * 264 * 60 - 2)
-    with pytest.raises(BadFile, match=r"bad does not fit in memory.* give a part of it"):
-        decode("bad", CSV)
+def test_samples_beyond_a_bound_are_kept_on_the_disk_and_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = tsv(CELLS) * 200
+    whole = decode("whole", text)
+    made = []
+    real = samples.temporary
+    monkeypatch.setattr(samples, "temporary", lambda: made.append(real()) or made[-1])
+    monkeypatch.setattr(samples, "IN_MEMORY", 1000)
+    parts = decode("parts", text)
+    assert len(made) == 3 and all(file.closed for file in made)
+    for name in ("dense", "tokens", "labels"):
+        assert np.array_equal(getattr(whole, name), getattr(parts, name)) and getattr(parts, name).flags.writeable
+    assert np.array_equal(source(KAGGLE, whole).ids(3), source(KAGGLE, parts).ids(3))
+
+
+def test_samples_that_fit_nowhere_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "temporary", partial(open, "/dev/full", "wb"))
+    monkeypatch.setattr(samples, "IN_MEMORY", 1000)
+    with pytest.raises(BadFile, match=r"bad is too large.* TMPDIR"):
+        decode("bad", tsv(CELLS) * 200)
+
+
+def test_samples_on_the_disk_are_sorted_as_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = np.random.default_rng(1).integers(0, 50, 3000).astype(np.float64)
+    found = []
+    for bound in (10**9, 5000):
+        monkeypatch.setattr(samples, "IN_MEMORY", bound)
+        monkeypatch.setattr(samples, "AT_ONCE", 700)
+        one = samples.Samples(1, 2, (np.float64,))
+        for some in np.array_split(np.arange(3000), 9):
+            tokens = np.stack((some, some + 1), axis=1).astype(np.uint64)
+            one.add(some[:, None].astype(np.float32), tokens, (some % 2).astype(np.float32), times[some])
+        found.append(one.sorted_by(3))
+    assert all(np.array_equal(here, there) for here, there in zip(*found, strict=True))
+    assert found[0][1][:, 0].tolist() == np.argsort(times, kind="stable").tolist()
 
 
 GOOD = tsv(CELLS)

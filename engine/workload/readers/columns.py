@@ -9,7 +9,8 @@ import numpy as np
 from ...core.arrays import Flags, Floats, Words
 from ...errors import BadFile
 from .layouts import OPERATORS, Layout
-from .recording import Recording, Samples, check_samples, too_large
+from .recording import Recording, check_samples
+from .samples import Samples, too_large
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,8 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], digest: Callab
             parts = _parts(name, layout, table)
             samples.room(len(parts[2]))
             samples.add(*parts)
-        dense, tokens, labels, *times = samples.whole()
+        dense, tokens, labels, *_ = samples.sorted_by(3) if layout.time else samples.whole()
         check_samples(name, labels)
-        if times:
-            by_time = np.argsort(times[0], kind="stable")
-            dense, tokens, labels = dense[by_time], tokens[by_time], labels[by_time]
     except MemoryError as error:
         raise too_large(name) from error
     pooling, order = (1,) * len(layout.ids), layout.order

@@ -13,7 +13,8 @@ import numpy as np
 from ...errors import BadFile
 from .blocks import Blocks
 from .criteo_parse import DENSE, FIELDS, LONGEST_ID, parse_lines
-from .recording import Recording, Samples, check_samples, too_large
+from .recording import Recording, check_samples
+from .samples import Samples, too_large
 
 NAMES = ("label", *(f"I{i}" for i in range(1, DENSE + 1)), *(f"C{i}" for i in range(1, FIELDS + 1)))
 MARK = b"\xef\xbb\xbf"

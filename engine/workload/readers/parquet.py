@@ -11,7 +11,7 @@ from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
 from .columns import Rows, samples_of
 from .layouts import Layout
-from .recording import Recording, most_nbytes
+from .recording import Recording
 from .text_table import text_tokens
 
 ROWS = 1 << 16
@@ -56,7 +56,7 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
         raise BadFile(f"{name} says that its {nbytes:,} bytes hold {rows:,} rows, as no log of clicks does; write fewer.")
     for group in range(file.metadata.num_row_groups):
         held = file.metadata.row_group(group).total_byte_size
-        if held > min(MOST_GROUP_NBYTES, most_nbytes(), FREE_TEXT + EXPANSION * nbytes):
+        if held > min(MOST_GROUP_NBYTES, FREE_TEXT + EXPANSION * nbytes):
             raise BadFile(
                 f"{name} has a row group of {held / 2**20:,.0f} MiB, more than {EXPANSION} times the file or than "
                 f"{MOST_GROUP_NBYTES >> 30} GiB; write it again with smaller row groups."

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Ints, Singles, Words
-from ...core.process import physical
 from ...errors import BadFile
 
 FEWEST = 40
 HELD_OUT_LEAST = 20
-MOST_OF_MEMORY = 0.5  # for the samples of a file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,51 +74,6 @@ class Recording:
 def unsigned(numbers: Any) -> Words:
     """Return whole numbers as 64 bits; negative ones, as of signed hashes, count as the unsigned ones of their width."""
     return np.asarray(np.ascontiguousarray(numbers).view(f"u{numbers.dtype.itemsize}"), dtype=np.uint64)
-
-
-class Samples:
-    """Arrays of samples that grow in place: a file's length is known at its end."""
-
-    def __init__(self, dense: int, fields: int, more: tuple[Any, ...] = ()) -> None:
-        """Start without a sample: so many numbers and tokens each, a label, and arrays of `more` types."""
-        self.count = 0
-        self.arrays: list[Any] = [np.zeros((0, dense), np.float32), np.zeros((0, fields), np.uint64), np.zeros(0, np.float32)]
-        self.arrays += [np.zeros(0, kind) for kind in more]
-        self.nbytes = sum(array.itemsize * int(np.prod(array.shape[1:])) for array in self.arrays)
-
-    def room(self, more: int) -> list[Any]:
-        """Return the arrays from the next sample on, with room for `more`; raises MemoryError beyond the limit."""
-        needed, held = self.count + more, len(self.arrays[2])
-        if needed * self.nbytes > most_nbytes():
-            raise MemoryError
-        if needed > held:
-            self._resize(max(needed, held + held // 8))
-        return [array[self.count :] for array in self.arrays]
-
-    def add(self, *found: Any) -> None:
-        """Append samples given as arrays."""
-        for there, here in zip(self.room(len(found[2])), found, strict=True):
-            there[: len(here)] = here
-        self.count += len(found[2])
-
-    def whole(self) -> list[Any]:
-        """Return what was filled."""
-        self._resize(self.count)
-        return self.arrays
-
-    def _resize(self, count: int) -> None:
-        for array in self.arrays:
-            array.resize((count, *array.shape[1:]), refcheck=False)
-
-
-def most_nbytes() -> int:
-    """Return how much the samples of a file may take."""
-    return int(physical() * MOST_OF_MEMORY)
-
-
-def too_large(name: str) -> BadFile:
-    """Return the refusal of a file whose samples take too much memory."""
-    return BadFile(f"{name} does not fit in memory, where all its samples are kept; give a part of it.")
 
 
 def check_samples(name: str, labels: Singles) -> None:
