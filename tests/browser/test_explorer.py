@@ -64,6 +64,7 @@ def downloaded(page, name):
     return list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page_name", "heading"),
     [("explore", "trains|train"), *(pytest.param(old, r"\S", marks=pytest.mark.slow) for old in MOVED if old != "explore")],

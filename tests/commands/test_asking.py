@@ -147,6 +147,7 @@ def test_a_target_out_of_reach_ends_with_how_near_one_comes(capsys: pytest.Captu
     assert "None of 20 points has Nodes >= 5: the nearest has 1." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_long_sweep_of_estimates_that_is_interrupted_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

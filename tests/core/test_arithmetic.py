@@ -54,6 +54,7 @@ def test_a_shared_training_keeps_the_name_of_who_trained_it(tmp_path):
     assert simulate(with_values(scenario, {"machine.cxl_bandwidth_GBps": 7.0}), shelf=shelf).arithmetic == OTHER
 
 
+@pytest.mark.slow
 def test_time_and_energy_are_the_same_under_another_kernel_to_the_byte():
     """A kernel that any x86 has; elsewhere OpenBLAS ignores the wish, and there is nothing to compare."""
     call = [sys.executable, "-m", "engine", "run", "--preset", "tiny", "--json", "-"]

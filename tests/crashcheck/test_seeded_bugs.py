@@ -18,7 +18,7 @@ from tests.seeded_bugs.broken_media import Through
 BUGS = tuple(seeded())
 
 
-@each("name", BUGS, few=12)
+@each("name", BUGS, few=5)
 def test_a_protocol_broken_on_purpose_is_caught_and_its_line_replays_at_the_first_try(name):
     bug = broken(name)
     report = hunt(bug)

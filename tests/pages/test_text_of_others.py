@@ -42,7 +42,7 @@ def alive(app):
     return marked + [(where, text) for where, text in shown if where.endswith(".url") and not re.match(r"/[a-z]|$", text)]
 
 
-@each("page", frame.PLACES, few=3)
+@each("page", frame.PLACES, few=1)
 def test_a_page_shows_a_hostile_knob_as_text(page):
     app = apps.opened(page, {"preset": "tiny", "data.digest": HOSTILE})
     apps.ANSWERS.found()

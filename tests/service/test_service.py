@@ -132,6 +132,7 @@ def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_
     assert status.status(store, again).ended
 
 
+@pytest.mark.slow
 def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) -> None:
     request = requests.submit(store, scenarios(range(40), 0.1), "full")
     with owner(store):
@@ -156,6 +157,7 @@ def test_a_request_is_found_by_exactly_its_points(store: Path) -> None:
     assert found(1, 5, 3) is found(1) is found(2, 3) is found(1, 3, 2) is None
 
 
+@pytest.mark.slow
 def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(store: Path) -> None:
     asked = [requests.submit(store, [scenario(1, 3.0)], "full", session=who) for who in ("mine", "yours")]
     assert requests.latest(store, [key(scenario(1, 3.0), "full")]) == asked[1]

@@ -15,7 +15,7 @@ from engine.store.backups import restore
 from engine.store.database import opened
 from engine.store.trainings import StoreShelf
 from tests.cases import each
-from tests.service_fakes import COMPUTE, REFUSED, ask, scenarios
+from tests.service_fakes import COMPUTE, REFUSED, ask, computing_here, scenarios
 from tests.store.test_store_power_cuts import folder as folder
 
 FLIPS = range(2000)
@@ -108,8 +108,9 @@ def judged(found: Seen, whole: Seen) -> None:
 
 @each("flip", FLIPS, few=15)
 def test_a_flipped_bit_makes_no_wrong_number_and_loses_nothing_without_a_word(
-    flip: int, written: dict[str, bytes], truths: tuple[Seen, Seen], folder: Path
+    flip: int, written: dict[str, bytes], truths: tuple[Seen, Seen], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    computing_here(monkeypatch)
     at, bit = place(flip, len(written[""]))
     path = put(folder, written, at, bit)
     whole, saved = truths

@@ -144,6 +144,7 @@ def save(path: Path) -> None:
         backups.back_up(path, store)
 
 
+@pytest.mark.slow
 def test_the_service_backs_up_what_has_changed_when_it_leaves_and_two_generations_stay(path: Path) -> None:
     newest, older = files.backups(path)
     for seed in range(3):

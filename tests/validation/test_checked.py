@@ -73,6 +73,7 @@ def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(n
     assert [gap.metric for gap in gaps(name)] == list(METRICS)
 
 
+@pytest.mark.slow
 @each("asked", [("tiny",), ("tiny", "trainingcxl-rm4")], few=1)
 def test_the_command_lists_the_gaps_of_every_system_that_runs_the_presets_asked_for_at_every_length(asked, capsys, monkeypatch):
     monkeypatch.setattr(validate, "LENGTHS", (3, 5))

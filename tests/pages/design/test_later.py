@@ -52,6 +52,7 @@ def test_a_page_is_drawn_anew_when_a_group_is_whole_and_has_no_timer_once_none_i
     assert len(timers) == 1
 
 
+@pytest.mark.slow
 def test_what_the_page_wants_is_found_in_another_process_and_again_where_that_one_dies():
     asked, nodes = with_values(preset("tiny").scenario, {"data.seed": 12}), preset("mtrains-capacity").scenario
     given = asked, with_values(asked, {"system": "dram"}), 0.1
