@@ -1,4 +1,4 @@
-"""`workload`: the generator's figures beside those of real click logs; `workload fit` fits it to a file."""
+"""`workload`: the generator's figures beside those of real click logs; `fit` fits it to a file, `count` counts one."""
 
 import argparse
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 from ..insight.fitting import told
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
+from ..insight.fitting.tally import tallies
 from ..scenario.presets import DEFAULT
 from ..sweep import links
 from ..validation.workload_figures import Figure, acceptance
@@ -25,7 +26,7 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("workload", help="compare the generator with real click logs")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.set_defaults(call=call)
-    parts = parser.add_subparsers(title="more", metavar="fit", required=False)
+    parts = parser.add_subparsers(title="more", metavar="fit | count", required=False)
     fit = parts.add_parser("fit", help="fit the generator to a data file, or to a trace of lookups")
     fit.add_argument("file", type=Path, metavar="FILE", help="any format that --data takes, or a .pt of dlrm_datasets")
     scenario_arguments.add_start(fit)
@@ -37,6 +38,10 @@ def add(commands: Subparsers) -> None:
         "--rows", choices=("fitted", "seen"), default="fitted", help="of tables: those expected in the long run, or those seen"
     )
     fit.set_defaults(call=fitted)
+    count = parts.add_parser("count", help="count every lookup of a data file or trace exactly, table by table")
+    count.add_argument("file", type=Path, metavar="FILE", help="any format that --data takes, or a .pt of dlrm_datasets")
+    count.add_argument("--json", metavar="FILE", help="write the counts as JSON; - for standard output")
+    count.set_defaults(call=counted)
 
 
 def call(arguments: argparse.Namespace) -> int:
@@ -63,6 +68,16 @@ def fitted(arguments: argparse.Namespace) -> int:
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
     if output.STANDARD not in (arguments.toml, arguments.json):
         output.write(output.STANDARD, told.report(found) + f"Link: {links.link(scenario)}\n")
+    return 0
+
+
+def counted(arguments: argparse.Namespace) -> int:
+    """Count a file's lookups and print how popular its rows are; returns 0."""
+    output.check(arguments.json)
+    file = lookups_of(arguments.file)
+    found = list(tallies(file, progress_bar.draw))
+    progress_bar.wipe()
+    output.write_json_or(arguments.json, told.counts(found), told.counts_report(file, found))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What a fit says: its knobs as TOML, its goodness as rows, and a sentence where the form does not fit."""
+"""What a fit or an exact count says: its knobs as TOML, its goodness as rows, and a sentence where the form does not fit."""
 
 import json
 from collections.abc import Iterator
@@ -7,8 +7,9 @@ from typing import Any
 from ...core.arrays import Row
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, values
-from .counting import TOP
+from .counting import TOP, Lookups
 from .fit import SHARES, Fitted, TableFit
+from .tally import Tallied
 
 FAR, FAR_HITS = 0.05, 0.03  # shares of lookups from which on a fit is called off
 FEW, MANY_NEW, TOGETHER, NAMED = 20_000, 3.0, 0.2, 5
@@ -92,6 +93,33 @@ def report(found: Fitted) -> str:
     lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
     lines += ["  " + "   ".join(f"{name.partition(' [')[0]} {value:.4g}" for name, value in row.items()) for row in hits(found)]
     return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(found))]) + "\n"
+
+
+def counts(found: list[Tallied]) -> list[Row]:
+    """Return a row for each table: its lookups and rows, and how unevenly these are used."""
+    return [_counts(table + 1, one) for table, one in enumerate(found)]
+
+
+def _counts(table: int, one: Tallied) -> Row:
+    of = 100 / max(one.lookups, 1)
+    tops = {f"Hottest {share:.1%} of rows [%]": 100 * float(part) for share, part in zip(TOP, one.top(), strict=True)}
+    sizes = {"Table": table, "Lookups": one.lookups, "Rows seen": one.seen}
+    return {**sizes, "Hottest row [%]": of * int(one.times.max(initial=0)), "Seen once [%]": of * one.once, **tops}
+
+
+def counts_report(file: Lookups, found: list[Tallied]) -> str:
+    """Write exact counts for people."""
+    lookups, seen = (sum(getattr(one, name) for one in found) for name in ("lookups", "seen"))
+    lines = [
+        f"{file.name}: {file.samples:,} samples, {lookups:,} lookups of {seen:,} different rows, each counted. Shares are of a",
+        "table's lookups: to its hottest row, to rows seen once, and to the hottest of the rows seen [%].",
+        "",
+        " table         lookups       rows seen  hottest     once   top .1 %    top 1 %   top 10 %",
+    ]
+    for row in counts(found):
+        table, *sizes, hottest, once, one, two, three = row.values()
+        lines.append(f"{table:6} {sizes[0]:15,} {sizes[1]:15,} {hottest:8.2f} {once:8.2f} {one:10.2f} {two:10.2f} {three:10.2f}")
+    return "\n".join(lines) + "\n"
 
 
 def toml(found: Fitted, base: Scenario, preset_name: str) -> str:

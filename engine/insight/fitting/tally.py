@@ -1,0 +1,159 @@
+"""Every lookup of a file counted exactly: rows by how often they are used, in bounded memory, what does not fit on the disk.
+
+Ids are multiplied by an odd number, which keeps them apart and spreads them, and kept as sorted runs of ids and counts. Runs
+beyond a table's room go to a temporary file of its own and are merged at the end, one range of ids after another.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ...core.arrays import Floats, Ints, Words
+from ...core.hashing import GOLDEN
+from ...workload.readers.samples import temporary, too_large
+from .counting import TOP, Lookups
+from .fit import Watch
+
+AT_ONCE = 1 << 20  # samples
+ROOM, LEAST_ROOM = 1 << 23, 1 << 14  # ids with their counts kept in memory: of all tables, and of one
+Run = tuple[Any, Any]  # ids, which rise, and how often each is used; in memory or mapped
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tallied:
+    """How many rows (K,) are used so many times (K,), rising: all there is to know about a table's popularity."""
+
+    times: Ints
+    rows: Ints
+
+    @property
+    def seen(self) -> int:
+        """Different rows."""
+        return int(self.rows.sum())
+
+    @property
+    def lookups(self) -> int:
+        """All lookups."""
+        return int(self.times @ self.rows)
+
+    @property
+    def once(self) -> int:
+        """Rows used a single time."""
+        return int(self.rows[self.times == 1].sum())
+
+    def head(self, rows: Ints) -> Floats:
+        """Return the share of lookups that go to so many of the hottest rows, in [0, 1]."""
+        many, uses = (np.concatenate(([0], np.cumsum(part[::-1]))) for part in (self.rows, self.times * self.rows))
+        return np.asarray(np.interp(rows, many, uses) / max(self.lookups, 1), dtype=np.float64)
+
+    def top(self) -> Floats:
+        """Return the shares of lookups that go to the shares TOP of the rows seen."""
+        return self.head(np.maximum(np.rint(np.array(TOP) * self.seen), 1).astype(np.int64))
+
+
+class Tally:
+    """A table's counts as they grow."""
+
+    def __init__(self, room: int) -> None:
+        """Start with nothing, to keep about twice `room` ids in memory."""
+        self._room, self._waiting, self._held = room, 0, 0
+        self._tokens: list[Words] = []
+        self._runs: list[Run] = []
+        self._away: list[Run] = []
+        self._file: BinaryIO | None = None
+
+    def __del__(self) -> None:
+        if self._file:
+            with suppress(OSError):  # of what could not be written
+                self._file.close()
+
+    def add(self, tokens: Words) -> None:
+        """Count lookups; raises OSError where the disk is full."""
+        self._tokens.append(tokens * GOLDEN)
+        self._waiting += len(tokens)
+        if self._waiting > self._room:
+            self._gather()
+
+    def _gather(self) -> None:
+        found = np.sort(np.concatenate([*self._tokens, np.zeros(0, np.uint64)]))
+        self._tokens, self._waiting = [], 0
+        self._runs.append(_summed(found, np.ones(len(found), np.int64)))
+        self._held += len(self._runs[-1][0])
+        if self._held > self._room // 2:
+            self._runs = [_merged(self._runs)]
+            self._held = len(self._runs[0][0])
+            if self._held > self._room // 2:
+                self._put_away()
+
+    def _put_away(self) -> None:
+        self._file = self._file or temporary()
+        ((ids, counts),) = self._runs
+        start = self._file.tell()
+        for array in (ids, counts):
+            array.tofile(self._file)
+        self._file.flush()
+        mapped = [
+            np.memmap(self._file, kind, "r", at, len(ids))
+            for kind, at in ((ids.dtype, start), (counts.dtype, start + ids.nbytes))
+        ]
+        self._away.append((mapped[0], mapped[1]))
+        self._runs, self._held = [], 0
+
+    def spectrum(self) -> Tallied:
+        """Return what was counted, one range of ids after another."""
+        self._gather()
+        every = [*self._away, *self._runs]
+        ranges = max(-(-sum(len(ids) for ids, _ in every) // self._room), 1)
+        edges = (np.arange(1, ranges) * (2.0**64 / ranges)).astype(np.uint64)
+        cuts = [[0, *np.searchsorted(ids, edges), len(ids)] for ids, _ in every]
+        times, rows = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        for at in range(ranges):
+            _, found = _merged(
+                [(ids[cut[at] : cut[at + 1]], many[cut[at] : cut[at + 1]]) for (ids, many), cut in zip(every, cuts, strict=True)]
+            )
+            some, of_them = np.unique(found, return_counts=True)
+            times, rows = _by_value(np.concatenate([times, some]), np.concatenate([rows, of_them]))
+        return Tallied(times, rows)
+
+
+def _merged(runs: list[Run]) -> Run:
+    if len(runs) == 1:
+        return runs[0]
+    ids = np.concatenate([one for one, _ in runs] or [np.zeros(0, np.uint64)])
+    counts = np.concatenate([many for _, many in runs] or [np.zeros(0, np.int64)])
+    order = np.argsort(ids, kind="stable")  # merges runs that are sorted
+    return _summed(ids[order], counts[order])
+
+
+def _by_value(values: Ints, weights: Ints) -> Run:
+    order = np.argsort(values, kind="stable")
+    return _summed(values[order], weights[order])
+
+
+def _summed(values: Any, weights: Ints) -> Run:
+    """Return the different ones among sorted values, and the sum of the weights of each."""
+    if not len(values):
+        return values, weights
+    first = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    return values[first], np.add.reduceat(weights, first)
+
+
+def tallies(file: Lookups, watch: Watch = lambda share, words: None) -> Iterator[Tallied]:
+    """Yield each table's counts over the whole file; raises BadFile where temporary files have no room."""
+    room = max(ROOM // max(file.tables, 1), LEAST_ROOM)
+    every = [Tally(room) for _ in range(file.tables)]
+    try:
+        for low in range(0, file.samples, AT_ONCE):
+            high = min(low + AT_ONCE, file.samples)
+            for table, tally in enumerate(every):
+                share = (low + (high - low) * table / file.tables) / file.samples
+                watch(0.9 * share, f"{low:,} of {file.samples:,} samples")
+                tally.add(file.lookups(table, low, high))
+    except OSError as error:
+        raise too_large(file.name) from error
+    for table, tally in enumerate(every):
+        watch(0.9 + 0.1 * table / file.tables, f"table {table + 1} of {file.tables}")
+        yield tally.spectrum()
