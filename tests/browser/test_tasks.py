@@ -1,0 +1,85 @@
+"""The tasks that people come with, walked from Start to an answer: by hand, and with the keyboard alone."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.looks import HERE, WAIT_MS, drawn
+
+pytestmark = pytest.mark.slow
+MOST_ACTIONS, MOST_KEYS = 10, 70
+OWN = {"Tables": "24", "Rows per table": "3 M", "Embedding dim": "64", "Pooling factor (lookups)": "10", "Batch size": "2048"}
+ASK = "Ask about my model"
+# What the answer must say: modules of PMEM, the link, near-data compute, staleness, and what it costs.
+SAYS = (r"\d+ × 128 GB", r"GB/s", r"[Nn]ear-data", r"batch", r"USD")
+
+
+def answered(page, verdict):
+    """Wait until the smallest machine is found, and check what is said about it."""
+    said = page.locator(".st-key-answer")
+    expect(said).to_contain_text(verdict, timeout=WAIT_MS)
+    words = said.inner_text()
+    assert [one for one in SAYS if not re.search(one, words)] == [], words
+
+
+def test_ones_own_model_is_answered_on_one_page_in_ten_actions(server, visit):
+    page, actions = visit(f"{server}/start"), 0
+    drawn(page)
+    for label, value in OWN.items():
+        page.get_by_label(label, exact=True).fill(value)
+        page.keyboard.press("Tab")
+        actions += 1
+    expect(page.get_by_text("24 tables, 18.4 GB, 240 lookups a sample")).to_be_visible(timeout=WAIT_MS)
+    page.get_by_role("button", name=ASK).click()
+    page.wait_for_url(re.compile("/design.*model.num_tables=24"), timeout=WAIT_MS)
+    answered(page, "Yes, with another machine.")
+    page.get_by_role("button", name="Take it").click()
+    page.wait_for_url(re.compile("machine.pmem_capacity_GB="), timeout=WAIT_MS)
+    assert actions + 2 <= MOST_ACTIONS
+    answered(page, "Yes, as it is.")
+
+
+def test_ones_own_model_is_answered_with_the_keyboard_alone(server, visit):
+    page = visit(f"{server}/start")
+    drawn(page)
+    page.get_by_test_id("stMain").focus()
+    keys = 0
+
+    def walk(there):
+        nonlocal keys
+        for _ in range(MOST_KEYS):
+            page.keyboard.press("Tab")
+            keys += 1
+            if there(page.evaluate(HERE), page.evaluate("document.activeElement.innerText || ''")):
+                return
+        raise AssertionError(f"{keys} keys, now on {page.evaluate('document.activeElement.outerHTML')[:200]}")
+
+    for label, value in OWN.items():
+        walk(lambda named, shown, label=label: named == label)
+        page.keyboard.press("Control+A")
+        page.keyboard.type(value)
+    walk(lambda named, shown: shown.strip() == ASK)
+    expect(page.get_by_text("24 tables, 18.4 GB, 240 lookups a sample")).to_be_visible(timeout=WAIT_MS)
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/design.*model.num_tables=24"), timeout=WAIT_MS)
+    answered(page, "Yes, with another machine.")
+    walk(lambda named, shown: shown.strip() == "Take it")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("machine.pmem_capacity_GB="), timeout=WAIT_MS)
+    answered(page, "Yes, as it is.")
+    assert keys <= MOST_KEYS
+
+
+def test_a_power_loss_in_mid_run_takes_two_clicks(server, visit):
+    page = visit(f"{server}/design?preset=tiny")
+    drawn(page)
+    axis = page.get_by_test_id("stVegaLiteChart").filter(has_text="Progress of the run")
+    axis.scroll_into_view_if_needed()
+    box = axis.locator("svg").first.bounding_box()
+    page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.4 * 84)
+    page.wait_for_url(re.compile("faults.power_loss_at_seconds="), timeout=WAIT_MS)
+    drawn(page)
+    page.get_by_role("button", name=re.compile("^Run full training")).click()
+    expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("1 power loss|[Rr]ecover"), timeout=WAIT_MS)
