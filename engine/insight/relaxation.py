@@ -107,8 +107,7 @@ def relaxable(scenario: Scenario) -> Scenario:
 
     It trains without end, since a short run ends before a log is waited for.
     """
-    relaxed = asked_of_cxl(scenario)[1] and scenario.model.optimizer == "sgd"
-    base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: relaxed})
+    base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: asked_of_cxl(scenario)[1]})
     settled = fit(base).scenario
     link = min(joint_rate(settled.machine) / GB, WIDEST)
     return with_values(settled, {LINK: link, "machine.num_expanders": 1, "run.batches": ENDLESS})

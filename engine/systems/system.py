@@ -141,12 +141,6 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
             f"policy.relaxed_lookup=on is not possible: system={scenario.system} looks rows up after the update; "
             "set it to auto or off, or choose system=cxl."
         )
-    if relaxed and scenario.model.optimizer != "sgd":
-        asked = "on" if policy.relaxed_lookup else f"auto, which is on for system={scenario.system},"
-        raise BadKnob(
-            f"policy.relaxed_lookup={asked} is exact only for plain SGD, not model.optimizer={scenario.model.optimizer}; "
-            "set policy.relaxed_lookup=off or model.optimizer=sgd."
-        )
     return LogPolicy(log, bound, relaxed)
 
 

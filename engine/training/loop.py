@@ -15,7 +15,7 @@ from ..workload.batch import Batch
 from .layers import losses
 from .lookup import LocalBatch, localise, look_up
 from .shape import Shape
-from .step import StepResult, forward_pass, relaxed_allowed, step
+from .step import StepResult, forward_pass, step
 from .weights import Locals, Weights, copy
 
 CHUNK = 2048  # samples at a time: their activations stay near the processor
@@ -97,9 +97,8 @@ def train(
 
     `on_batch(n, step, batch, evaluation)` follows each batch; once it returns True, Cancelled is raised. A relaxed lookup
     starts each call strictly, because early vectors are volatile, so its calls join up to float tolerance only (bit by bit
-    with pooling 1). Raises CannotRun when training diverges, BadKnob for a relaxed lookup with another optimizer than SGD.
+    with pooling 1). Raises CannotRun when training diverges.
     """
-    relaxed_allowed(shape, relaxed)
     mine, test = copy(weights), localise(shape, weights, held_out) if held_out else None
     done, early, following = Trained([], {}, {}, {}, mine), None, None
     for n in range(first, last):

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..core.arrays import Index, Ints, Places, Singles, Slots
 from ..core.jit import by_zero, entry, inner
-from ..errors import BadKnob
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses
 from .lookup import LocalBatch, Uses, look_up, uses
 from .shape import Shape
@@ -48,9 +47,7 @@ def step(
 
     Relaxed lookup: given `next_batch`, its rows are read before this update, and its pooled vectors corrected by the
     same steps as the rows they share with `batch`; hand the result's `early` to the next step, which overwrites it.
-    Raises BadKnob for a relaxed lookup with an optimizer other than SGD, whose update is not a sum.
     """
-    relaxed_allowed(shape, next_batch is not None)
     used = early.uses if early else uses(shape, batch)
     features = early.features if early else look_up(shape, weights, batch)
     later = Early(look_up(shape, weights, next_batch), uses(shape, next_batch)) if next_batch else None
@@ -85,15 +82,6 @@ def _backward_pass(
     return mlp_gradient, of_features
 
 
-def relaxed_allowed(shape: Shape, relaxed: bool) -> None:
-    """Raise BadKnob where a relaxed lookup would not be exact: it needs updates that are plain sums."""
-    if relaxed and shape.adagrad:
-        raise BadKnob(
-            f"policy.relaxed_lookup=on is exact for model.optimizer=sgd alone, not for {shape.optimizer}; "
-            "set policy.relaxed_lookup=off or model.optimizer=sgd."
-        )
-
-
 def update_rows(shape: Shape, weights: Weights, used: Uses, gradient: Singles, early: tuple[Singles, Uses] | None) -> None:
     """Update the rows in `used` from the (B, features) gradient, in place.
 
@@ -101,11 +89,10 @@ def update_rows(shape: Shape, weights: Weights, used: Uses, gradient: Singles, e
     """
     rate, column = np.float32(shape.learning_rate), shape.bottom[-1]
     rows = (used.unique, used.first, used.samples, used.table)
-    if shape.adagrad:
-        _adagrad_rows(weights.table, weights.row_state, *rows, gradient, column, rate)
-        return
     features, later = early or (gradient[:0], Uses(used.unique[:0], used.first[:1], used.samples[:0], used.table[:1]))
-    _sgd_rows(weights.table, *rows, gradient, column, rate, later.unique, later.first, later.samples, features)
+    _step_rows(
+        weights.table, weights.row_state, *rows, gradient, column, rate, later.unique, later.first, later.samples, features
+    )
 
 
 def update_mlp(shape: Shape, weights: Weights, gradient: Singles) -> None:
@@ -129,9 +116,22 @@ def _sum(total: Any, samples: Slots, first: Index, last: Index, gradient: Single
             total[d] += part[d]
 
 
-@entry
-def _sgd_rows(
+@inner
+def _factor(state: Any, row: Index, gradient: Any, rate: np.float32) -> Any:
+    """Return what a row's gradient is multiplied with; Adagrad's state, else empty, gains the mean of its elements' squares."""
+    if not state.size:
+        return rate
+    square = np.float32(0.0)
+    for element in gradient:
+        square += element * element
+    state[row] += square / np.float32(gradient.size)
+    return rate / (np.sqrt(state[row]) + EPSILON)
+
+
+@by_zero
+def _step_rows(
     vectors: Singles,
+    state: Singles,
     unique: Places,
     first: Ints,
     samples: Slots,
@@ -144,7 +144,7 @@ def _sgd_rows(
     later_samples: Slots,
     features: Singles,
 ) -> None:
-    """Step each row against its summed gradient; take the same step in every early lookup of that row."""
+    """Step each row against its summed gradient, and take the same step in every early lookup of that row."""
     dim = vectors.shape[1]
     step = np.empty(dim, np.float32)
     meet = 0
@@ -152,9 +152,10 @@ def _sgd_rows(
         for u in range(table[t], table[t + 1]):
             row = unique[u]
             _sum(step, samples, first[u], first[u + 1], gradient, column)
+            factor = _factor(state, row, step, rate)
             vector = vectors[row]
             for d in range(dim):
-                step[d] *= rate
+                step[d] *= factor
                 vector[d] -= step[d]
             while meet < later.size and later[meet] < row:
                 meet += 1
@@ -163,36 +164,6 @@ def _sgd_rows(
                     pooled = features[later_samples[k], column : column + dim]
                     for d in range(dim):
                         pooled[d] -= step[d]
-        column += dim
-
-
-@by_zero
-def _adagrad_rows(
-    vectors: Singles,
-    state: Singles,
-    unique: Places,
-    first: Ints,
-    samples: Slots,
-    table: Ints,
-    gradient: Singles,
-    column: int,
-    rate: np.float32,
-) -> None:
-    """Row-wise Adagrad: one sum per row, of the mean over its elements of the squared gradient."""
-    dim = vectors.shape[1]
-    total = np.empty(dim, np.float32)
-    for t in range(table.size - 1):
-        for u in range(table[t], table[t + 1]):
-            row = unique[u]
-            _sum(total, samples, first[u], first[u + 1], gradient, column)
-            square = np.float32(0.0)
-            for d in range(dim):
-                square += total[d] * total[d]
-            state[row] += square / np.float32(dim)
-            factor = rate / (np.sqrt(state[row]) + EPSILON)
-            vector = vectors[row]
-            for d in range(dim):
-                vector[d] -= factor * total[d]
         column += dim
 
 

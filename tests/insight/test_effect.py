@@ -186,8 +186,8 @@ def test_a_knob_without_effect_says_why(changes, path, sentence):
 def test_a_knob_that_only_refuses_says_with_which_words():
     found = effect(with_values(preset("tiny").scenario, {"system": "pcie"}), "policy.relaxed_lookup")
     assert found.sentence.startswith(f"{NOTHING}: policy.relaxed_lookup=on is not possible: system=pcie")
-    adagrad = effect(with_values(preset("tiny").scenario, {"system": "cxl"}), "model.optimizer")
-    assert not adagrad.acts and adagrad.sentence.startswith(f"{STUCK}: policy.relaxed_lookup=auto")
+    log = effect(with_values(preset("tiny").scenario, {"system": "dram"}), "policy.log")
+    assert not log.acts and log.sentence.startswith(f"{STUCK}: policy.log=undo is not possible: system=dram keeps no log")
 
 
 def test_a_knob_that_can_only_move_with_others_is_not_called_idle():

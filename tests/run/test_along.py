@@ -24,7 +24,7 @@ POINTS = [
     for n in range(4)
 ]
 STRUCK = with_values(CALM, {"faults.power_loss_at_seconds": (1e-4,)})
-REFUSED = with_values(CALM, {"model.optimizer": "adagrad"})
+REFUSED = with_values(CALM, {"system": "cxl-d", "policy.relaxed_lookup": True})
 FULL = with_values(CALM, {"system": "pmem", "machine.pmem_capacity_GB": 1.0, "model.num_embeddings": (4 * 10**9,)})
 
 

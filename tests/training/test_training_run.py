@@ -30,8 +30,9 @@ def test_two_calls_end_in_the_bytes_of_one(optimizer):
     assert state(rest.weights) == state(whole.weights)
 
 
-def test_relaxed_calls_join_to_float_tolerance():
-    shape = model(pooling=(2, 3))
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+def test_relaxed_calls_join_to_float_tolerance(optimizer):
+    shape = model(pooling=(2, 3), optimizer=optimizer)
     whole, half = run(shape, relaxed=True), run(shape, 0, 9, relaxed=True)
     rest = run(shape, 9, 20, half.weights, relaxed=True)
     np.testing.assert_allclose(half.losses + rest.losses, whole.losses, rtol=1e-5)

@@ -63,8 +63,9 @@ def relaxed_and_strict(shape, count=12):
     return relaxed, weights, losses
 
 
-def test_relaxed_lookup_with_pooling_one_is_bit_identical_to_strict():
-    relaxed, strict, losses = relaxed_and_strict(model(pooling=(1, 1)))
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+def test_relaxed_lookup_with_pooling_one_is_bit_identical_to_strict(optimizer):
+    relaxed, strict, losses = relaxed_and_strict(model(pooling=(1, 1), optimizer=optimizer))
     assert all(ours == theirs for ours, theirs in losses)
     assert relaxed.table.tobytes() == strict.table.tobytes() and relaxed.mlp.tobytes() == strict.mlp.tobytes()
 
