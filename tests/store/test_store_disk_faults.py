@@ -96,7 +96,7 @@ def calls(folder: Path) -> int:
 
 def each_refused(folder: Path, every: int) -> None:
     told = 0
-    for number in range(every - 1, calls(folder / "whole"), every):
+    for number in range(0, calls(folder / "whole"), every):  # the first one always is told
         for why in KINDS:
             with watched() as disk:
                 disk.refuse, disk.why = number, why
