@@ -30,7 +30,7 @@ WORTH_ASKING = (
     ("policy.look_ahead_batches", "50,200"),
     ("machine.dram_channels", "4,8"),
     ("machine.num_expanders", "1,2"),
-    ("machine.matrix_precision", "fp32,tf32"),
+    ("machine.matrix_precision", "fp32,tf32,bf16"),
     ("policy.prefetch", "on,off"),
 )
 

@@ -43,7 +43,11 @@ class MachineKnobs:
     )
     gpus_per_node: int = knob(8, "GPUs per node", "Accelerators that share a host and its fabric.", low=1, high=64)
     matrix_precision: str = knob(
-        "fp32", "Matrix products", "Arithmetic of the layers' matrix products on the GPU.", choices=("fp32", "tf32")
+        "fp32",
+        "Matrix products",
+        "Arithmetic of the layers on the GPU: fp32; tf32, products alone; bf16 or fp16 with fp32 master weights, which halves "
+        "the bytes of activations.",
+        choices=("fp32", "tf32", "bf16", "fp16"),
     )
     network_bandwidth_GBps: float = knob(
         22.5,

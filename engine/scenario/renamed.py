@@ -4,13 +4,14 @@ Only what was written before is translated; whoever writes an old name now is to
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..units import GB, GiB
 
 RANGE, LIST = ":", ","
 SOFT_LOGIC_MHZ = 350.0
+NO_TF32 = ("v100", "trainingcxl")
 WRITTEN = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
 
 
@@ -51,12 +52,18 @@ def rewritten(text: str) -> str:
     return f"{found[1]}{path}{found[3]}{values}"
 
 
-def meant(link: int, given: Mapping[str, str], axes: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def meant(
+    link: int, given: Mapping[str, str], axes: Iterable[str], own: Callable[[str], object]
+) -> Iterator[tuple[str, str, str]]:
     """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
 
-    Until format 3 near-data lanes were those of all controllers together, and a clock above 350 MHz made the logic an ASIC.
+    `own` is what its preset says of a knob. Until format 3 near-data lanes were those of all controllers together, and a clock
+    above 350 MHz made the logic an ASIC. Until format 4 GPUs without tf32 computed in fp32 instead.
     """
     said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
+    gpu, precision = (said.get(path, str(own(path))) for path in ("machine.gpu", "machine.matrix_precision"))
+    if link < 4 and gpu in NO_TF32 and precision == "tf32":
+        yield "machine.matrix_precision", "fp32", f"tf32 of a {gpu}, which has none,"
     if link >= 3:
         return
     if lanes := said.get("machine.near_data_lanes"):

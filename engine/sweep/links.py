@@ -141,7 +141,8 @@ def open_pairs(pairs: Pairs) -> Opened:
         else:
             seen[key] = value
     format_ = _link_version(seen.pop("v", str(version.LINK)))
-    for path, text, why in meant(format_, seen, axes):
+    base = preset(seen.get("preset", DEFAULT)).scenario
+    for path, text, why in meant(format_, seen, axes, values(base).__getitem__):
         seen[path] = text
         renamed[why] = f"{path}={text}"
     banner = _banner(seen.pop("model", version.MODEL), renamed, seen.pop("arithmetic", ""))
@@ -151,7 +152,7 @@ def open_pairs(pairs: Pairs) -> Opened:
     questions.check()
     compared(questions)  # reading them is their check
     changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
-    return Opened(name, with_values(preset(name).scenario, changes), tuple(axes), banner, crash, questions)
+    return Opened(name, with_values(base, changes), tuple(axes), banner, crash, questions)
 
 
 def _link_version(text: str) -> int:

@@ -5,13 +5,13 @@ from math import ceil
 
 from ..core.memo import remembered
 from ..hardware.device import nodes
-from ..hardware.devices.gpu import memory_bytes
+from ..hardware.devices.gpu import memory_bytes, no_unit, word_bytes
 from ..hardware.devices.pmem import module_bytes, modules, modules_for
 from ..hardware.devices.ssd import DRIVES
 from ..registry import load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, per_table, with_values
-from ..units import FLOAT32, GB, GiB
+from ..units import GB, GiB
 from ..workload.expected_cache import expected_unique
 from .system import System
 from .traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
@@ -81,7 +81,7 @@ def activation_bytes(s: Scenario) -> float:
     """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
-    return mlp_bytes(s) + 2.0 * FLOAT32 * samples * widths
+    return mlp_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths
 
 
 def _one_gpu(s: Scenario, system: System) -> str:
@@ -194,6 +194,8 @@ def _window(s: Scenario, system: System) -> str:
 def _gpu(s: Scenario, system: System) -> str:
     if "gpu" not in system.devices:
         return ""
+    if refusal := no_unit(s.machine):
+        return refusal
     need, have = gpu_bytes(s, s.system) + activation_bytes(s), memory_bytes(s.machine)
     if need <= have:
         return ""

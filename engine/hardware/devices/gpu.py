@@ -1,8 +1,7 @@
 """The GPU: layer times from a GEMM model with sourced constants, or the paper's replayed times, fitted."""
 
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +9,9 @@ from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, mlp_parameters
 from ...scenario.machine import MachineKnobs
-from ...units import FLOAT32, GB, US
+from ...units import GB, US
 from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, gpus, some
+from ..layers import Arithmetic, joules, layers
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
@@ -24,12 +24,34 @@ REMOTE = quantity(
 )
 
 
+NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
+
+
+def _energy(value: float, low: float, high: float, source: str) -> Constant:
+    return Constant("", value, "", low, high, "unsourced", source)
+
+
+class Precision(NamedTuple):
+    """Which constants of a GPU are its peak and its energy in a precision, and the bytes of an activation."""
+
+    peak: str
+    energy: str
+    word: int
+
+
+PRECISIONS = {
+    "fp32": Precision("peak", "flop_energy", 4),
+    "tf32": Precision("tf32_peak", "tf32_energy", 4),
+    "bf16": Precision("bf16_peak", "half_energy", 2),
+    "fp16": Precision("fp16_peak", "half_energy", 2),
+}
+
+
 @dataclass(frozen=True)
 class Accelerator:
     """One GPU whose layers are computed from first principles."""
 
     peak: Constant = quantity("fp32 peak", "TFLOPS")
-    tensor: Constant = quantity("tf32 peak", "TFLOPS")
     bandwidth: Constant = quantity("memory bandwidth", "GB/s")
     flop_share: Constant = quantity("GEMM share of peak", "of peak")
     byte_share: Constant = quantity("GEMM share of bandwidth", "of bandwidth")
@@ -42,6 +64,13 @@ class Accelerator:
     launch: Constant = quantity("kernel launch", "us")
     flop_energy: Constant = quantity("fp32 energy", "pJ/FLOP")
     byte_energy: Constant = quantity("memory path energy", "pJ/B", switch="gpu_memory_energy_source", choices=("device", "board"))
+    tf32_peak: Constant = quantity("tf32 peak", "TFLOPS", default=NO_UNIT, zero=True)
+    bf16_peak: Constant = quantity("bf16 peak", "TFLOPS", default=NO_UNIT, zero=True)
+    fp16_peak: Constant = quantity("fp16 peak", "TFLOPS", default=NO_UNIT, zero=True)
+    tf32_energy: Constant = quantity("tf32 energy", "pJ/FLOP", default=_energy(1.0, 0.44, 2.7, "twice 16 bits'"))
+    half_energy: Constant = quantity(
+        "16-bit energy", "pJ/FLOP", default=_energy(0.5, 0.22, 1.3, "an RTX 3090's, to a board's limit")
+    )
     remote: Constant = REMOTE
 
 
@@ -80,63 +109,6 @@ def _part(machine: MachineKnobs) -> Accelerator | ReplayedTimes:
     return REPLAYS[machine.gpu] if machine.gpu in REPLAYS else ACCELERATORS[machine.gpu]
 
 
-@dataclass(frozen=True)
-class LayerCost:
-    """Operations, memory traffic and kernel launches of a piece of GPU work; `fixed` counts GEMMs."""
-
-    seconds: Any
-    flop: Any
-    nbytes: Any
-
-
-def _gemm(gpu: Accelerator, m: Any, k: Any, n: int) -> LayerCost:
-    """Cost an m×k by k×n product in fp32, for an output of m rows and n columns."""
-    flop, nbytes = 2.0 * m * k * n, 1.0 * FLOAT32 * (m * k + k * n + m * n)
-    padded = 2.0 * (m + gpu.rows.value) * k * n / (gpu.flop_share.value * gpu.peak.value * 1e12)
-    moved = nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB)
-    return LayerCost(gpu.fixed.value * US + np.maximum(padded, moved), flop, nbytes)
-
-
-def _elementwise(gpu: Accelerator, nbytes: Any) -> LayerCost:
-    return LayerCost(gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB), 0.0, nbytes)
-
-
-def _total(costs: list[LayerCost], samples: Any) -> LayerCost:
-    """Return the sum; without samples nothing is launched."""
-    return LayerCost(*(some(samples) * sum(part) for part in zip(*((c.seconds, c.flop, c.nbytes) for c in costs), strict=True)))
-
-
-def _forward(gpu: Accelerator, samples: Any, widths: tuple[int, ...]) -> list[LayerCost]:
-    layers = list(pairwise(widths))
-    return [_gemm(gpu, samples, k, n) for k, n in layers] + [_elementwise(gpu, 2.0 * FLOAT32 * samples * n) for _, n in layers]
-
-
-def _backward(gpu: Accelerator, samples: Any, widths: tuple[int, ...], input_gradient: bool) -> list[LayerCost]:
-    """Activation, weight gradient, input gradient and update of each layer; the update moves 3 words a weight."""
-    costs: list[LayerCost] = []
-    for layer, (k, n) in enumerate(pairwise(widths)):
-        costs += [_elementwise(gpu, 3.0 * FLOAT32 * samples * n), _gemm(gpu, k, samples, n)]
-        costs += [_gemm(gpu, samples, n, k)] if layer or input_gradient else []
-        costs += [_elementwise(gpu, 3.0 * FLOAT32 * (k + 1) * n)]
-    return costs
-
-
-def _bottom(gpu: Accelerator, work: BottomMLP) -> LayerCost:
-    if work.direction == "forward":
-        return _total(_forward(gpu, work.samples, work.widths), work.samples)
-    return _total(_backward(gpu, work.samples, work.widths, input_gradient=False), work.samples)
-
-
-def _top(gpu: Accelerator, work: TopPart) -> LayerCost:
-    """Interaction forward and backward (4 and 6 kernels over its vectors), loss (3 kernels), top MLP."""
-    vectors = 1.0 * FLOAT32 * work.samples * work.vectors * work.dim
-    outputs = 1.0 * FLOAT32 * work.samples * work.widths[0]
-    interaction = [_elementwise(gpu, vectors + outputs)] * 10
-    loss = [_elementwise(gpu, 1.0 * FLOAT32 * work.samples)] * 3
-    forward = _forward(gpu, work.samples, work.widths)
-    return _total(interaction + loss + forward + _backward(gpu, work.samples, work.widths, input_gradient=True), work.samples)
-
-
 def _moved(work: Pool | Stream | RowReads | RowUpdates) -> Any:
     """Return the bytes that cross the memory path: rows move in whole sectors; a copy and an update read and write theirs."""
     times = 2 if isinstance(work, Stream | RowUpdates) else 1
@@ -145,36 +117,42 @@ def _moved(work: Pool | Stream | RowReads | RowUpdates) -> Any:
     return times * work.rows * SECTOR * np.ceil(work.row_bytes / SECTOR)
 
 
-MOVES = (Pool, Stream, RowReads, RowUpdates)
+LAYERS, MOVES = (BottomMLP, TopPart), (Pool, Stream, RowReads, RowUpdates)
 
 
-def _computed(name: str, gpu: Accelerator) -> Device:
+def _arithmetic(gpu: Accelerator, precision: Precision) -> Arithmetic:
+    return Arithmetic(
+        rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12,
+        bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB,
+        word=precision.word,
+        per_flop=getattr(gpu, precision.energy).value * 1e-12,
+        per_byte=gpu.byte_energy.value * 1e-12,
+        fixed=gpu.fixed.value * US,
+        launch=gpu.launch.value * US,
+        rows=gpu.rows.value,
+    )
 
-    def joules(cost: LayerCost) -> Any:
-        return (cost.flop * gpu.flop_energy.value + cost.nbytes * gpu.byte_energy.value) * 1e-12
+
+def _computed(name: str, gpu: Accelerator, precision: Precision) -> Device:
+    on = _arithmetic(gpu, precision)
 
     def move(work: Pool | Stream | RowReads | RowUpdates) -> Any:
         nbytes = _moved(work)
-        return (nbytes > 0) * gpu.launch.value * US + nbytes / (gpu.byte_share.value * gpu.bandwidth.value * GB)
+        return (nbytes > 0) * on.launch + nbytes / on.bandwidth
 
     return Device(
         name="gpu",
         title=f"GPU, {name}",
         helps=HELPS,
-        seconds={
-            BottomMLP: lambda work: _bottom(gpu, work).seconds,
-            TopPart: lambda work: _top(gpu, work).seconds,
-            **dict.fromkeys(MOVES, move),
-        },
+        seconds={**dict.fromkeys(LAYERS, lambda work: layers(work, on).seconds), **dict.fromkeys(MOVES, move)},
         joules={
-            BottomMLP: lambda work: joules(_bottom(gpu, work)),
-            TopPart: lambda work: joules(_top(gpu, work)),
-            **dict.fromkeys(MOVES, lambda work: _moved(work) * gpu.byte_energy.value * 1e-12),
+            **dict.fromkeys(LAYERS, lambda work: joules(work, on)),
+            **dict.fromkeys(MOVES, lambda work: _moved(work) * on.per_byte),
         },
         idle_watts=gpu.idle.value,
         full_watts=gpu.limit.value,
         price=gpu.price.value,
-        constants=tuple(dict.fromkeys(fields_of(gpu))),  # in tf32 its peak is the peak
+        constants=_constants(gpu),
     )
 
 
@@ -212,12 +190,36 @@ def build(machine: MachineKnobs) -> Device:
     part = assumed(machine, "gpu", _part(machine))
     if isinstance(part, ReplayedTimes):
         return _replayed(part)
-    return _computed(machine.gpu, replace(part, peak=part.tensor) if machine.matrix_precision == "tf32" else part)
+    return _computed(machine.gpu, part, PRECISIONS[machine.matrix_precision])
+
+
+def no_unit(machine: MachineKnobs) -> str:
+    """Return the refusal of a precision that the GPU has no unit for; a GPU that replays times knows fp32 alone."""
+    part, asked = _part(machine), machine.matrix_precision
+    peaks = {name: getattr(part, one.peak, NO_UNIT) for name, one in PRECISIONS.items()}
+    has = [name for name, peak in peaks.items() if name == "fp32" or assumed_value(machine, "gpu", peak) > 0]
+    if asked in has:
+        return ""
+    return (
+        f"machine.matrix_precision={asked} is not possible: machine.gpu={machine.gpu} computes in {' or '.join(has)}; "
+        "choose that, or another GPU."
+    )
+
+
+def word_bytes(machine: MachineKnobs) -> int:
+    """Return the bytes of an activation."""
+    return PRECISIONS[machine.matrix_precision].word
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:
     """Return the constants of every GPU."""
-    return {name: fields_of(gpu) for name, gpu in (*ACCELERATORS.items(), *REPLAYS.items())}
+    every: tuple[tuple[str, Accelerator | ReplayedTimes], ...] = (*ACCELERATORS.items(), *REPLAYS.items())
+    return {name: _constants(gpu) for name, gpu in every}
+
+
+def _constants(gpu: Accelerator | ReplayedTimes) -> tuple[Constant, ...]:
+    """Return its constants; a peak of 0 is that of a unit that it lacks."""
+    return tuple(one for one in fields_of(gpu) if one.value or one.confidence != "vendor")
 
 
 DEVICE = DeviceKind("GPU", build, parts, reads=("gpu", "matrix_precision", "gpu_memory_energy_source"), copies=gpus)

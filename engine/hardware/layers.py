@@ -1,0 +1,95 @@
+"""Layers on a GPU: seconds, operations, bytes and kernels of its GEMMs and elementwise kernels in an arithmetic.
+
+Per GEMM t0 + max(padded operations over rate, bytes over bandwidth), per elementwise kernel a launch and its bytes.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.work import BottomMLP, TopPart
+from ..units import FLOAT32
+from .device import some
+
+INTERACTION, LOSS = 10, 3  # elementwise kernels: 4 forward and 6 backward over the vectors; of the loss
+
+
+class Arithmetic(NamedTuple):
+    """What one GPU does in one precision, in SI: operations and bytes a second that GEMMs sustain, bytes of an activation,
+    joules an operation and a byte, seconds of a GEMM and of a launch, and the rows that a GEMM is padded by."""
+
+    rate: float
+    bandwidth: float
+    word: int
+    per_flop: float
+    per_byte: float
+    fixed: float
+    launch: float
+    rows: float
+
+
+class LayerCost(NamedTuple):
+    """Seconds, operations and memory traffic of a piece of GPU work."""
+
+    seconds: Any
+    flop: Any
+    nbytes: Any
+
+
+def layers(work: BottomMLP | TopPart, on: Arithmetic) -> LayerCost:
+    """Return what a direction of the bottom MLP, or the whole top part, costs; without samples nothing is launched."""
+    costs = _top(on, work) if isinstance(work, TopPart) else _bottom(on, work)
+    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*costs, strict=True)))
+
+
+def joules(work: BottomMLP | TopPart, on: Arithmetic) -> Any:
+    """Return the energy of its operations and bytes."""
+    cost = layers(work, on)
+    return cost.flop * on.per_flop + cost.nbytes * on.per_byte
+
+
+def _gemm(on: Arithmetic, m: Any, k: Any, n: int) -> LayerCost:
+    """Cost an m×k by k×n product, for an output of m rows and n columns."""
+    flop, nbytes = 2.0 * m * k * n, 1.0 * on.word * (m * k + k * n + m * n)
+    padded = 2.0 * (m + on.rows) * k * n / on.rate
+    return LayerCost(on.fixed + np.maximum(padded, nbytes / on.bandwidth), flop, nbytes)
+
+
+def _elementwise(on: Arithmetic, nbytes: Any) -> LayerCost:
+    return LayerCost(on.launch + nbytes / on.bandwidth, 0.0, nbytes)
+
+
+def _forward(on: Arithmetic, samples: Any, widths: tuple[int, ...]) -> list[LayerCost]:
+    shapes = list(pairwise(widths))
+    return [_gemm(on, samples, k, n) for k, n in shapes] + [_elementwise(on, 2.0 * on.word * samples * n) for _, n in shapes]
+
+
+def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], input_gradient: bool) -> list[LayerCost]:
+    """Activation, weight gradient, input gradient and update of each layer.
+
+    An update reads a gradient, reads and writes an fp32 weight, and writes the weight's copy where layers compute in less.
+    """
+    update = 2.0 * FLOAT32 + on.word * (1 if on.word == FLOAT32 else 2)
+    costs: list[LayerCost] = []
+    for layer, (k, n) in enumerate(pairwise(widths)):
+        costs += [_elementwise(on, 3.0 * on.word * samples * n), _gemm(on, k, samples, n)]
+        costs += [_gemm(on, samples, n, k)] if layer or input_gradient else []
+        costs += [_elementwise(on, update * (k + 1) * n)]
+    return costs
+
+
+def _bottom(on: Arithmetic, work: BottomMLP) -> list[LayerCost]:
+    if work.direction == "forward":
+        return _forward(on, work.samples, work.widths)
+    return _backward(on, work.samples, work.widths, input_gradient=False)
+
+
+def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Interaction, forward and backward over its vectors; the loss in fp32; the top MLP."""
+    vectors = 1.0 * on.word * work.samples * work.vectors * work.dim
+    outputs = 1.0 * on.word * work.samples * work.widths[0]
+    interaction = [_elementwise(on, vectors + outputs)] * INTERACTION
+    loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
+    backward = _backward(on, work.samples, work.widths, input_gradient=True)
+    return interaction + loss + _forward(on, work.samples, work.widths) + backward
