@@ -27,7 +27,7 @@ def uses() -> Iterator[None]:
     tiny = preset("tiny").scenario
     for changes in (
         {"system": "ssd"},
-        {"model.optimizer": "adagrad", "policy.relaxed_lookup": False},
+        {"model.optimizer": "adam"},
         {"model.interaction": "concat", "data.locality": 0.2},
         {"faults.power_loss_at_seconds": (0.001,)},
     ):

@@ -16,13 +16,14 @@ from engine.registry import names
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
+from engine.scenario.storage import OPTIMIZERS
 from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 
 QUICK = {"faults.detect_seconds": 1e-3, "faults.restart_seconds": 2e-3}
 MODEL = ("Loss", "AUC", "Accuracy [%]", "Loss (training)", "AUC (training)")
-HEAD = f"{'system':8}{'optimizer':11}{'promise':20}{'instants':>9}{'same losses and model':>23}{'batches run again':>19}"
+HEAD = f"{'system':8}{'optimizer':17}{'promise':20}{'instants':>9}{'same losses and model':>23}{'batches run again':>19}"
 
 
 def learned(result: Result) -> tuple[dict[int, float], list[float | None]]:
@@ -50,7 +51,7 @@ def study(asked: Scenario, count: int, seed: int) -> str:
     again = np.mean([result.results["Lost batches"] for result in struck])
     ways = machine_of(fit(asked).scenario).log_policy
     promise = "to the bit" if ways.strict else f"MLP <= {ways.bound} batches old" if ways.log else "starts again"
-    return f"{asked.system:8}{asked.model.optimizer:11}{promise:20}{count:9}{same:23}{again:19.2f}"
+    return f"{asked.system:8}{asked.model.optimizer:17}{promise:20}{count:9}{same:23}{again:19.2f}"
 
 
 def main() -> None:
@@ -62,9 +63,8 @@ def main() -> None:
     options = parser.parse_args()
     print(HEAD)
     for system in names("systems"):
-        for optimizer in ("sgd", "adagrad"):
-            relaxed = {"policy.relaxed_lookup": False} if (system, optimizer) == ("cxl", "adagrad") else {}
-            knobs = {"system": system, "model.optimizer": optimizer, **QUICK, **relaxed}
+        for optimizer in OPTIMIZERS:
+            knobs = {"system": system, "model.optimizer": optimizer, **QUICK}
             print(study(with_values(preset(options.preset).scenario, knobs), options.instants, options.seed), flush=True)
 
 

@@ -77,8 +77,8 @@ def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model
     assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), asked.model.num_tables + 1, 16)  # the dense one too
 
 
-@pytest.mark.parametrize(("optimizer", "words"), [("sgd", 1), ("adagrad", 2)])
-def test_the_mlp_log_holds_a_word_for_each_weight_and_one_more_for_adagrads_sum(optimizer: str, words: int) -> None:
+@pytest.mark.parametrize(("optimizer", "words"), [("sgd", 1), ("rowwise-adagrad", 2), ("adagrad", 2), ("adam", 3)])
+def test_the_mlp_log_holds_a_word_for_each_weight_and_those_that_its_optimizer_keeps(optimizer: str, words: int) -> None:
     bottom = 14 * 512 + 513 * 256 + 257 * 64 + 65 * 16
     top = 368 * 512 + 513 * 256 + 257 * 1
     assert mlp_bytes(kaggle(optimizer=optimizer)) == 4 * words * (bottom + top)

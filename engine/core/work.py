@@ -160,11 +160,15 @@ class AllReduce(Work):
 
 @dataclass(frozen=True)
 class BottomMLP(Work):
-    """One direction of the bottom MLP of `widths` (dense features first) for `samples` samples."""
+    """One direction of the bottom MLP of `widths` (dense features first) for `samples` samples.
+
+    Backward, its update reads and writes `state` words of the optimizer beside each weight; so does the top part's.
+    """
 
     samples: Amount
     widths: tuple[int, ...]
     direction: Literal["forward", "backward"]
+    state: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,7 @@ class TopPart(Work):
     widths: tuple[int, ...]
     vectors: int
     dim: int
+    state: int = 0
 
 
 def amounts(work: Work) -> dict[str, Any]:

@@ -51,8 +51,9 @@ class Configuration:
     """What is logged and how: one variant of the protocol on one small model.
 
     `relaxed` MLP logs take two batches, `near_data` logic does all writes, with `late_home` the home rows of a batch are
-    written after the commit of the next one; `adagrad` adds optimizer state, `checked` a checksum to every row. Batches are
-    numbered from 2^`past` - 2 on, so that the run passes what a counter of so many bits holds; from 0 without.
+    written after the commit of the next one; `adagrad` adds one word of optimizer state to a row and to each weight, `adam` two
+    to each element and weight, `checked` a checksum to every row. Batches are numbered from 2^`past` - 2 on, so that the run
+    passes what a counter of so many bits holds; from 0 without.
     """
 
     log: LogName = "undo"
@@ -61,6 +62,7 @@ class Configuration:
     late_home: bool = False
     adagrad: bool = False
     checked: bool = False
+    adam: bool = False
     size: str = "small"
     past: int = 0
 
@@ -77,15 +79,23 @@ class Configuration:
         return 2**self.past - 2 if self.past else 0
 
 
-WORDS = {"relaxed": "relaxed", "near_data": "near", "late_home": "late", "adagrad": "adagrad", "checked": "checked"}
+WORDS = {
+    "relaxed": "relaxed",
+    "near_data": "near",
+    "late_home": "late",
+    "adagrad": "adagrad",
+    "checked": "checked",
+    "adam": "adam",
+}
 
 
 def configurations() -> tuple[Configuration, ...]:
-    """Return every small configuration; an undo log has no home writes that could be late."""
+    """Return every small configuration; an undo log has no home writes that could be late. Of Adam, one for each log."""
     logs: tuple[LogName, ...] = ("undo", "redo")
-    flags = product((False, True), repeat=len(WORDS))
+    flags = product((False, True), repeat=len(WORDS) - 1)
     found = (Configuration(log, a, b, c, d, e) for (a, b, c, d, e), log in product(flags, logs))
-    return tuple(one for one in found if one.log == "redo" or not one.late_home)
+    adam = (Configuration(log, adam=True) for log in logs)
+    return (*(one for one in found if one.log == "redo" or not one.late_home), *adam)
 
 
 def configuration(name: str) -> Configuration:
@@ -153,9 +163,9 @@ def reference_run(of: Configuration = Configuration(), seed: int = 0, size: Size
         raise BadInput(f"configuration {of.name} has no states to choose from; replay it as {of.name}~adr:0:0:run.")
     rng, size = np.random.default_rng(seed), size or SIZES[of.size]
     reach = size.reach or size.num_rows
-    columns = size.dim + of.adagrad
+    columns, words = size.dim * (3 if of.adam else 1) + of.adagrad, 3 if of.adam else 1 + of.adagrad
     tables = [rng.integers(1, 2**31, (size.num_rows, columns), np.uint32)]
-    mlps = [rng.integers(0, 256, size.mlp_bytes * (1 + of.adagrad), np.uint8) for _ in range(size.batches + 1)]
+    mlps = [rng.integers(0, 256, size.mlp_bytes * words, np.uint8) for _ in range(size.batches + 1)]
     rows = [size.num_rows - reach + np.sort(rng.choice(reach, size.touched, replace=False)) for _ in range(size.batches)]
     for touched in rows:
         tables.append(tables[-1].copy())

@@ -65,12 +65,13 @@ def _forward(on: Arithmetic, samples: Any, widths: tuple[int, ...]) -> list[Laye
     return [_gemm(on, samples, k, n) for k, n in shapes] + [_elementwise(on, 2.0 * on.word * samples * n) for _, n in shapes]
 
 
-def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], input_gradient: bool) -> list[LayerCost]:
+def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], state: int, input_gradient: bool) -> list[LayerCost]:
     """Activation, weight gradient, input gradient and update of each layer.
 
-    An update reads a gradient, reads and writes an fp32 weight, and writes the weight's copy where layers compute in less.
+    An update reads a gradient, reads and writes an fp32 weight, and writes the weight's copy where layers compute in less;
+    it reads and writes `state` fp32 words beside each weight.
     """
-    update = 2.0 * FLOAT32 + on.word * (1 if on.word == FLOAT32 else 2)
+    update = 2.0 * (1 + state) * FLOAT32 + on.word * (1 if on.word == FLOAT32 else 2)
     costs: list[LayerCost] = []
     for layer, (k, n) in enumerate(pairwise(widths)):
         costs += [_elementwise(on, 3.0 * on.word * samples * n), _gemm(on, k, samples, n)]
@@ -82,7 +83,7 @@ def _backward(on: Arithmetic, samples: Any, widths: tuple[int, ...], input_gradi
 def _bottom(on: Arithmetic, work: BottomMLP) -> list[LayerCost]:
     if work.direction == "forward":
         return _forward(on, work.samples, work.widths)
-    return _backward(on, work.samples, work.widths, input_gradient=False)
+    return _backward(on, work.samples, work.widths, work.state, input_gradient=False)
 
 
 def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
@@ -91,5 +92,5 @@ def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
     outputs = 1.0 * on.word * work.samples * work.widths[0]
     interaction = [_elementwise(on, vectors + outputs)] * INTERACTION
     loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
-    backward = _backward(on, work.samples, work.widths, input_gradient=True)
+    backward = _backward(on, work.samples, work.widths, work.state, input_gradient=True)
     return interaction + loss + _forward(on, work.samples, work.widths) + backward

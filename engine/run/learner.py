@@ -142,9 +142,8 @@ def crash(
 
 
 def _row_bytes(table: Singles, state: Singles) -> Bytes:
-    """Return (rows, row bytes): each vector followed by its optimizer state, where there is one."""
-    columns = [table, state[:, None]] if state.size else [table]
-    return np.ascontiguousarray(np.concatenate(columns, axis=1)).view(np.uint8)
+    """Return (rows, row bytes): each vector followed by its optimizer state."""
+    return np.ascontiguousarray(np.concatenate([table, state], axis=1)).view(np.uint8)
 
 
 def _mlp_bytes(mlp: Singles, state: Singles) -> Bytes:
@@ -186,7 +185,7 @@ def _from_bytes(like: Weights, table: Bytes, mlp: Bytes) -> Weights:
     return replace(
         like,
         table=rows[:, :dim].copy(),
-        row_state=rows[:, dim].copy() if like.row_state.size else like.row_state,
+        row_state=rows[:, dim:].copy(),
         mlp=flat[:size].copy(),
         mlp_state=flat[size:].copy(),
     )

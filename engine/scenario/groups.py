@@ -5,6 +5,7 @@ from typing import Annotated
 
 from ..registry import names
 from .knobs import knob
+from .storage import OPTIMIZERS
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,10 @@ class Model:
         "dot", "Feature interaction", "Pairwise dot products, or plain concatenation.", choices=("dot", "concat")
     )
     optimizer: str = knob(
-        "sgd", "Optimizer", "Plain SGD, or row-wise Adagrad for embeddings and Adagrad for MLPs.", choices=("sgd", "adagrad")
+        "sgd",
+        "Optimizer",
+        "Plain SGD; Adagrad, with one sum for each row (row-wise) or element; or Adam, of each batch's rows alone (lazy).",
+        choices=OPTIMIZERS,
     )
     learning_rate: float = knob(0.05, "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
 

@@ -1,4 +1,4 @@
-"""Knobs that had another name or unit: what an old link, file or history says is read as the knob of today.
+"""Knobs and choices that had another name or unit: what an old link, file or history says is read as the knob of today.
 
 Only what was written before is translated; whoever writes an old name now is told the new one by `scenario.known`.
 """
@@ -31,6 +31,15 @@ class Renamed:
 
 # The same bytes take the same whole modules, of whatever size the medium's are.
 RENAMED: Mapping[str, Renamed] = {"machine.pmem_capacity_GiB": Renamed("machine.pmem_capacity_GB", GiB / GB)}
+
+# Until format 4 there was one Adagrad: by row for embeddings, by element for MLPs.
+CHOICES: Mapping[str, tuple[int, str, str]] = {"model.optimizer": (4, "adagrad", "rowwise-adagrad")}
+
+
+def chosen(link: int, path: str, text: str) -> str:
+    """Return the text of a knob's value, or of several with commas between them, of a link of that format as written today."""
+    first, old, new = CHOICES.get(path, (0, "", ""))
+    return ",".join(new if word == old else word for word in text.split(LIST)) if link < first else text
 
 
 def translated(path: str, text: str) -> tuple[str, str]:

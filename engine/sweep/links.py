@@ -22,7 +22,7 @@ from ..errors import BadLink
 from ..scenario import knobs
 from ..scenario.keys import How
 from ..scenario.presets import DEFAULT, preset
-from ..scenario.renamed import meant, rewritten, translated
+from ..scenario.renamed import chosen, meant, rewritten, translated
 from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
 from . import axes as sweep_axes
 from .questions import ONE, SEVERAL, Pairs, Questions
@@ -125,10 +125,11 @@ def open_pairs(pairs: Pairs) -> Opened:
     axes: list[str] = []
     several: dict[str, list[str]] = {name: [] for name in SEVERAL}
     renamed: dict[str, str] = {}
+    format_ = _link_version(next((text for name, text in pairs if name == "v"), str(version.LINK)))
     for name, written in pairs:
         if "\ufffd" in name + written or not (name + written).isprintable():
             raise BadLink(f"The link's parameter {name[:80]!r} has characters that are no printable text; copy it again.")
-        key, value = _today(name, written)
+        key, value = _today(name, written, format_)
         if (key, value) != (name, written):
             renamed[f"{name}={written}"] = f"{key}={value}"
         if key == "axis":
@@ -140,7 +141,7 @@ def open_pairs(pairs: Pairs) -> Opened:
             raise BadLink(f"The link gives {key!r} twice ({seen[key]!r} and {value!r}); keep one.")
         else:
             seen[key] = value
-    format_ = _link_version(seen.pop("v", str(version.LINK)))
+    seen.pop("v", None)
     base = preset(seen.get("preset", DEFAULT)).scenario
     for path, text, why in meant(format_, seen, axes, values(base).__getitem__):
         seen[path] = text
@@ -163,13 +164,16 @@ def _link_version(text: str) -> int:
     return int(text)
 
 
-def _today(name: str, text: str) -> tuple[str, str]:
+def _today(name: str, text: str, format_: int) -> tuple[str, str]:
     """Return a parameter as it is written today: a knob, an axis or a bound of one, or an objective."""
+    if name in ("axis", "only"):
+        path, colon, values = text.partition(":")
+        text = f"{path}{colon}{chosen(format_, path, values)}"
     if name in ("axis", "where", "only"):
         return name, rewritten(text)
     if name == "pareto":
         return name, ",".join(rewritten(part) for part in text.split(","))
-    return translated(name, text)
+    return translated(name, chosen(format_, name, text))
 
 
 def _banner(text: str, renamed: Mapping[str, str], made: str) -> str:

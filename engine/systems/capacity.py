@@ -14,7 +14,7 @@ from ..scenario.scenario import KNOBS, Scenario, per_table, with_values
 from ..units import GB, GiB
 from ..workload.expected_cache import expected_unique
 from .system import System
-from .traffic import INDEX_BYTES, mlp_bytes, row_bytes, table_bytes
+from .traffic import INDEX_BYTES, mlp_bytes, mlp_gradient_bytes, row_bytes, table_bytes
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 MOST_GB = float(KNOBS["machine.pmem_capacity_GB"].high or 0)  # of PMEM in one node
@@ -81,7 +81,7 @@ def activation_bytes(s: Scenario) -> float:
     """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
-    return mlp_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths
+    return mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths
 
 
 def _one_gpu(s: Scenario, system: System) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from ..core.arrays import Floats
 from ..core.work import mlp_parameters
 from ..scenario.scenario import Scenario, per_table
+from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
 
 INDEX_BYTES = 8
@@ -28,8 +29,8 @@ class Traffic:
     (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the batch begins; `returned`: changed lines
     that these push out; `refetched`: lines that the batch's own ones have pushed out when they are logged or updated;
     `levels` (N, 4): rows by where they are found outside HBM, of a system with several memories (`systems.placement.levels`).
-    Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of pooled
-    vectors one way, of the sparse features, of all MLP parameters with optimizer state.
+    Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of a row's
+    gradient, of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state, of their gradients.
     """
 
     rows: Floats
@@ -48,8 +49,10 @@ class Traffic:
     lookups: float
     row_bytes: int
     vector_bytes: int
+    gradient_bytes: int
     pooled_bytes: float
     mlp_bytes: float
+    mlp_gradient_bytes: float
 
     @property
     def batches(self) -> int:
@@ -60,6 +63,16 @@ class Traffic:
     def lookup_bytes(self) -> float:
         """Bytes of all looked-up vectors before pooling."""
         return self.lookups * self.vector_bytes
+
+    @property
+    def spread_bytes(self) -> float:
+        """Bytes of a gradient for each lookup, before those of one row are summed."""
+        return self.lookups * self.gradient_bytes
+
+    @property
+    def state_bytes(self) -> Floats:
+        """Bytes of what an update needs of the batch's rows beyond what a lookup reads: the optimizer's state."""
+        return self.rows * float(self.row_bytes - self.vector_bytes)
 
     @property
     def hit_rate(self) -> float:
@@ -101,7 +114,7 @@ def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
     Others are zero, but for each row that misses one goes, and one lookup misses.
     """
     model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
-    vector = model.embedding_dim * FLOAT32
+    gradient = model.embedding_dim * FLOAT32
     nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | {"levels": np.zeros((len(rows), LEVELS))}
     come = amounts.get("misses", nothing["misses"])
     return Traffic(
@@ -109,8 +122,10 @@ def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
         lookups=float(samples * sum(per_table(model, "pooling"))),
         row_bytes=row_bytes(scenario),
         vector_bytes=vector_bytes(scenario),
-        pooled_bytes=float(samples * model.num_tables * vector),
+        gradient_bytes=gradient,
+        pooled_bytes=float(samples * model.num_tables * gradient),
         mlp_bytes=mlp_bytes(scenario),
+        mlp_gradient_bytes=mlp_gradient_bytes(scenario),
     )
 
 
@@ -135,8 +150,9 @@ def hot_rows(scenario: Scenario) -> float:
 
 
 def row_bytes(scenario: Scenario) -> int:
-    """Return the bytes of an embedding row with its optimizer state (row-wise Adagrad keeps one word) and its checksum."""
-    values = FLOAT32 * (scenario.model.embedding_dim + (scenario.model.optimizer == "adagrad"))
+    """Return the bytes of an embedding row with its optimizer state and its checksum."""
+    model = scenario.model
+    values = FLOAT32 * (model.embedding_dim + row_state(model.optimizer, model.embedding_dim))
     return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
 
 
@@ -154,10 +170,13 @@ def scratchpad_rows(scenario: Scenario, near_data: bool) -> float | None:
 
 
 def mlp_bytes(scenario: Scenario) -> float:
-    """Return the bytes of all MLP parameters with their optimizer state (Adagrad keeps one word each)."""
-    model = scenario.model
-    parameters = mlp_parameters(model.bottom_mlp) + mlp_parameters(top_widths(scenario))
-    return float(FLOAT32 * parameters * (2 if model.optimizer == "adagrad" else 1))
+    """Return the bytes of all MLP parameters with their optimizer state."""
+    return mlp_gradient_bytes(scenario) * (1 + mlp_state(scenario.model.optimizer))
+
+
+def mlp_gradient_bytes(scenario: Scenario) -> float:
+    """Return the bytes of a gradient of all MLP parameters: of the parameters alone."""
+    return float(FLOAT32 * (mlp_parameters(scenario.model.bottom_mlp) + mlp_parameters(top_widths(scenario))))
 
 
 def top_widths(scenario: Scenario) -> tuple[int, ...]:

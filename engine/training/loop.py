@@ -46,7 +46,7 @@ OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], bool | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptMlp:
-    """Both MLPs as they were when a batch began, with their Adagrad state (length 0 for SGD)."""
+    """Both MLPs as they were when a batch began, with their optimizer state."""
 
     mlp: Singles
     mlp_state: Singles
@@ -54,7 +54,7 @@ class KeptMlp:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """The rows that one batch updated: their places, vectors (U, dim) and Adagrad states (U,) before and after."""
+    """The rows that one batch updated: their places, vectors (U, dim) and states (U, words) before and after."""
 
     places: Locals
     vectors_before: Singles
@@ -107,7 +107,7 @@ def train(
         if n in keep:
             done.kept[n] = KeptMlp(mine.mlp.copy(), mine.mlp_state.copy())
         before = _rows_of(mine, np.unique(batch.places)) if n in record else None
-        stepped = step(shape, mine, batch, early, following if relaxed else None)
+        stepped = step(shape, mine, batch, early, following if relaxed else None, n)
         early = stepped.early
         done.losses.append(_finite(shape, n, stepped.loss))
         if before:
@@ -137,8 +137,8 @@ def boundaries(batches: int, count: int) -> frozenset[int]:
 
 
 def _rows_of(weights: Weights, places: Locals) -> tuple[Locals, Singles, Singles]:
-    """Return places with copies of their vectors and Adagrad states."""
-    return places, weights.table[places], weights.row_state[places if weights.row_state.size else []]
+    """Return places with copies of their vectors and states."""
+    return places, weights.table[places], weights.row_state[places]
 
 
 def _finite(shape: Shape, batch: int, loss: float) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from ..core.arrays import Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
+from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, GiB
 
 Part = Literal["bottom", "top"]
@@ -50,9 +51,14 @@ class Shape:
         return tuple(-(-rows // self.table_divisor) for rows in self.rows)
 
     @property
-    def adagrad(self) -> bool:
-        """Whether the optimizer keeps a state beside the weights."""
-        return self.optimizer == "adagrad"
+    def row_state(self) -> int:
+        """Words of optimizer state beside a row."""
+        return row_state(self.optimizer, self.dim)
+
+    @property
+    def mlp_state(self) -> int:
+        """Words of optimizer state beside each weight of the MLPs."""
+        return mlp_state(self.optimizer)
 
     @property
     def features_width(self) -> int:
@@ -91,8 +97,8 @@ def fold(shape: Shape, ids: Ints) -> Ints:
 
 
 def row_nbytes(shape: Shape) -> int:
-    """Return the bytes that one row takes: its vector, and row-wise Adagrad's one number."""
-    return FLOAT32 * (shape.dim + shape.adagrad)
+    """Return the bytes that one row takes: its vector, and its optimizer state."""
+    return FLOAT32 * (shape.dim + shape.row_state)
 
 
 def mlp_size(shape: Shape, *parts: Part) -> int:
@@ -169,7 +175,7 @@ def _divided(shape: Shape) -> Iterator[Shape]:
 
 def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
     budget = scenario.run.memory_budget_GiB * GiB
-    fixed = FLOAT32 * mlp_size(shape) * (1 + shape.adagrad)
+    fixed = FLOAT32 * mlp_size(shape) * (1 + shape.mlp_state)
     for power in range(max(shape.rows).bit_length() + 1):
         smaller = replace(shape, table_divisor=2**power)
         count = len(touched) if power == 0 else len(distinct(fold(smaller, touched)))

@@ -80,8 +80,8 @@ MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engin
 class Weights:
     """All that a step reads and changes in place; whoever makes one owns it.
 
-    `rows` (R,) are the sorted global rows that exist, `table` (R, dim) their vectors and `row_state` (R,) their
-    row-wise Adagrad sums; `mlp` (P,) has its Adagrad sums in `mlp_state` (P,). With SGD both states have length 0.
+    `rows` (R,) are the sorted global rows that exist, `table` (R, dim) their vectors and `row_state` (R, words) their
+    optimizer state; `mlp` (P,) has its own in `mlp_state` (words * P,), one word of all weights after the other.
     """
 
     rows: Ints
@@ -111,9 +111,9 @@ def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
         rows=rows,
         guide=guide(rows),
         table=first_values(shape, rows, seed),
-        row_state=np.zeros(len(rows) if shape.adagrad else 0, np.float32),
+        row_state=np.zeros((len(rows), shape.row_state), np.float32),
         mlp=mlp,
-        mlp_state=np.zeros(mlp.size if shape.adagrad else 0, np.float32),
+        mlp_state=np.zeros(mlp.size * shape.mlp_state, np.float32),
     )
 
 
@@ -186,12 +186,10 @@ def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
 
 
 def revert(weights: Weights, places: Locals, vectors: Singles, states: Singles) -> None:
-    """Put old (U, dim) vectors, and with Adagrad old (U,) states, back at `places`, in place."""
-    weights.table[places] = vectors
-    if weights.row_state.size:
-        weights.row_state[places] = states
+    """Put old (U, dim) vectors and their old (U, words) states back at `places`, in place."""
+    weights.table[places], weights.row_state[places] = vectors, states
 
 
 def revert_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:
-    """Put old MLPs (P,), and with Adagrad their old state (P,), back in place."""
+    """Put old MLPs (P,) and their old state (words * P,) back in place."""
     weights.mlp[:], weights.mlp_state[:] = mlp, state

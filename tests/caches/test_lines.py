@@ -40,7 +40,15 @@ def test_popular_rows_do_not_share_lines_more_than_chance_lets():
     assert np.std(lines) < 25
 
 
-@each(("dim", "optimizer", "found"), [(32, "sgd", (32, 1, 500)), (32, "adagrad", (31, 1, 500)), (1024, "adagrad", (1, 2, 250))])
+@each(
+    ("dim", "optimizer", "found"),
+    [
+        (32, "sgd", (32, 1, 500)),
+        (32, "rowwise-adagrad", (31, 1, 500)),
+        (1024, "rowwise-adagrad", (1, 2, 250)),
+        (32, "adam", (10, 1, 500)),
+    ],
+)
 def test_a_line_holds_whole_rows_and_a_larger_row_takes_whole_lines(dim, optimizer, found):
     s = with_values(asked(), {"model.embedding_dim": dim, "model.bottom_mlp": (13, dim), "model.optimizer": optimizer})
     assert packing(s, LineCache(500, 4096.0)) == found

@@ -32,7 +32,7 @@ def test_a_state_that_failed_once_is_consistent_now(line):
 
 
 def test_every_configuration_has_a_name_that_reads_back():
-    assert len(configurations()) == 48
+    assert len(configurations()) == 50
     assert all(configuration(one.name) == one for one in configurations())
     assert configuration("redo-near-late-tiny") == Configuration("redo", near_data=True, late_home=True, size="tiny")
     with pytest.raises(BadInput, match="undo-relaxed"):
@@ -204,7 +204,9 @@ def test_every_width_of_counters_is_passed_with_every_peculiarity():
     assert all(configuration(one.name) == one for one in passed)
     for bits in PASTS:
         some = [one for one in passed if one.past == bits]
-        assert {one.log for one in some} == {"undo", "redo"} and all(any(getattr(one, word) for one in some) for word in WORDS)
+        assert {one.log for one in some} == {"undo", "redo"} and all(
+            any(getattr(one, word) for one in some) for word in set(WORDS) - {"adam"}
+        )
         numbers = range(some[0].first, some[0].first + SIZES["small"].batches)
         assert 2**bits in numbers and 2**bits - 1 in numbers
 

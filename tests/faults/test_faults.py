@@ -65,7 +65,7 @@ def kinds(result):
     return [row["Kind"] for row in result.events]
 
 
-@each("optimizer", ["sgd", "adagrad"], few=20)
+@each("optimizer", ["sgd", "rowwise-adagrad", "adam"], few=20)
 @each("system", STRICT)
 @each("name", STOPS)
 def test_a_strict_system_trains_the_same_model_to_the_bit_after_faults_that_stop_it(name, system, optimizer):

@@ -15,7 +15,7 @@ from tests.cases import each
 from tests.faults.test_faults import TIMES, learned
 from tests.machines import STRICT, counted, flow, ready, scenario
 
-optimizers = each("optimizer", ["sgd", "adagrad"])
+optimizers = each("optimizer", ["sgd", "rowwise-adagrad", "adam"])
 
 
 def tiny(system, optimizer="sgd", at=(), **knobs):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.estimate import estimate
 from engine.scenario.scenario import KNOBS, with_values
+from engine.scenario.storage import OPTIMIZERS
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.systems.capacity import fit
@@ -25,7 +26,7 @@ def between(low, high):
 @st.composite
 def scenarios(draw, presets=PRESETS):
     """Draw a system, a preset, and a machine of very fast and very slow parts."""
-    system, optimizer = draw(st.sampled_from(SYSTEMS)), draw(st.sampled_from(["sgd", "adagrad"]))
+    system, optimizer = draw(st.sampled_from(SYSTEMS)), draw(st.sampled_from(OPTIMIZERS))
     knobs = {
         "data.batch_size": int(draw(between(1, 4096))),
         "model.optimizer": optimizer,
@@ -43,7 +44,7 @@ def scenarios(draw, presets=PRESETS):
     }
     if system == "cxl":
         knobs["policy.mlp_staleness_bound_batches"] = draw(st.sampled_from([0, 1, 3, 100]))
-        knobs["policy.relaxed_lookup"] = optimizer == "sgd" and draw(st.booleans())
+        knobs["policy.relaxed_lookup"] = draw(st.booleans())
     settled = fit(scenario(draw(st.sampled_from(presets)), system, **knobs))
     assume(not settled.problems)
     return settled.scenario

@@ -218,11 +218,11 @@ def pointwise(words):
     return 2.6 * US + 4 * words / (0.78 * 2039e9)
 
 
-def mlp(samples, widths, to_input):
-    """Return forward and backward seconds of an MLP: one GEMM forward, one per gradient, three words a weight to update."""
+def mlp(samples, widths, to_input, words=3):
+    """Return forward and backward seconds of an MLP: one GEMM forward, one per gradient, so many words a weight to update."""
     layers = list(pairwise(widths))
     forward = sum(gemm(samples, k, n) + pointwise(2 * samples * n) for k, n in layers)
-    weights = sum(pointwise(3 * samples * n) + gemm(k, samples, n) + pointwise(3 * (k + 1) * n) for k, n in layers)
+    weights = sum(pointwise(3 * samples * n) + gemm(k, samples, n) + pointwise(words * (k + 1) * n) for k, n in layers)
     return forward, weights + sum(gemm(samples, n, k) for i, (k, n) in enumerate(layers) if i or to_input)
 
 
@@ -234,6 +234,9 @@ def test_gpu_layers_take_the_gemm_models_seconds(samples):
     assert seconds(gpu, BottomMLP(samples, widths, "backward")) == exactly(backward)
     interaction = 10 * pointwise(samples * (27 * 16 + widths[0])) + 3 * pointwise(samples)
     assert seconds(gpu, TopPart(samples, widths, 27, 16)) == exactly(sum(mlp(samples, widths, to_input=True)) + interaction)
+    adam = mlp(samples, widths, False, 7)[1], sum(mlp(samples, widths, True, 7)) + interaction  # both means read and written
+    ours = BottomMLP(samples, widths, "backward", 2), TopPart(samples, widths, 27, 16, 2)
+    assert tuple(seconds(gpu, work) for work in ours) == tuple(map(exactly, adam))
 
 
 def test_energy_is_media_bytes_and_link_bits_at_their_price():

@@ -15,6 +15,7 @@ from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, 
 def torch_losses(name: str) -> list[float]:
     """Return PyTorch's loss of each step of one of the oracle's models."""
     torch.set_num_threads(1)
+    torch.sparse.check_sparse_tensor_invariants.enable()  # torch warns unless one says whether it shall check
     shape = ORACLES[name]
     weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
     tables = _tables(shape, weights)
@@ -64,11 +65,15 @@ def _interact(shape: Shape, dense: torch.Tensor, pooled: list[torch.Tensor]) -> 
 
 
 def _optimizer(shape: Shape, dense_parameters, tables):
-    """Return a function that updates everything: torch's SGD, or its Adagrad and a row-wise one for tables."""
-    rows = [table.weight for table in tables]
+    """Return a function that updates everything: by torch's own optimizers, or its Adagrad and a row-wise one for tables."""
+    rows, rate = [table.weight for table in tables], shape.learning_rate
     if shape.optimizer == "sgd":
-        return _stepping(torch.optim.SGD([*dense_parameters, *rows], lr=shape.learning_rate))
-    step_mlp = _stepping(torch.optim.Adagrad(dense_parameters, lr=shape.learning_rate, eps=1e-8))
+        return _stepping(torch.optim.SGD([*dense_parameters, *rows], lr=rate))
+    if shape.optimizer == "adagrad":
+        return _stepping(torch.optim.Adagrad([*dense_parameters, *rows], lr=rate, eps=1e-8))
+    if shape.optimizer == "adam":
+        return _stepping(torch.optim.Adam(dense_parameters, lr=rate), torch.optim.SparseAdam(rows, lr=rate))
+    step_mlp = _stepping(torch.optim.Adagrad(dense_parameters, lr=rate, eps=1e-8))
     states = [torch.zeros(len(weight)) for weight in rows]
 
     def step() -> None:
@@ -83,9 +88,10 @@ def _optimizer(shape: Shape, dense_parameters, tables):
     return step
 
 
-def _stepping(optimizer: torch.optim.Optimizer):
+def _stepping(*optimizers: torch.optim.Optimizer):
     def step() -> None:
-        optimizer.step()
-        optimizer.zero_grad()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
 
     return step

@@ -65,6 +65,16 @@ def test_links_of_format_1_still_mean_the_same():
     assert opened.scenario == expected
 
 
+def test_the_one_adagrad_of_links_until_format_4_is_the_row_wise_one():
+    for link in (3, 4):
+        opened = links.read(
+            f"/search?model.optimizer=adagrad&axis=model.optimizer:sgd,adagrad&only=model.optimizer:adagrad&v={link}"
+        )
+        name = "rowwise-adagrad" if link < 4 else "adagrad"
+        assert opened.scenario.model.optimizer == name and (name in opened.banner) == (link < 4)
+        assert opened.axes == (f"model.optimizer:sgd,{name}",) and opened.questions.only == (f"model.optimizer:{name}",)
+
+
 HOSTILE = {
     "an unknown knob": ("machine.cxl_bandwith=3", "machine.cxl_bandwidth_GBps"),
     "a knob given twice": ("data.seed=1&data.seed=2", "data.seed"),

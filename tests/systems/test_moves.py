@@ -7,6 +7,7 @@ import pytest
 from engine.estimate import estimate
 from engine.insight.data_movement import data_moves
 from engine.registry import names
+from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of
 from engine.simulate import simulate
 from engine.units import GB
@@ -60,6 +61,20 @@ def test_without_near_data_compute_rows_cross_the_link_instead_of_pooled_vectors
         assert found["cxl out"] == pytest.approx((rows if dedup == "memory" else lookups) * vector)
         assert found["pmem updated"] == pytest.approx((lookups if dedup == "off" else rows) * vector)
         assert not found["near-data pooled"]
+
+
+@each(("optimizer", "state", "beside"), [("rowwise-adagrad", 1, 1), ("adagrad", D, 1), ("adam", 2 * D, 2)])
+def test_optimizer_state_is_updated_logged_and_crosses_where_the_gpu_updates_but_gradients_have_none(optimizer, state, beside):
+    asked = scenario("dlrm-kaggle", "cxl-b", **{"model.optimizer": optimizer})
+    rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
+    row, mlp = 4 * (D + state), 4 * (1 + beside) * (MLP + TOP)
+    assert found["pmem updated"] == pytest.approx(rows * row) and found["pmem read"] == pytest.approx(rows * 4 * D)
+    assert found["pmem written"] == pytest.approx(rows * (row + 8) + mlp + 4 * 64)
+    assert found["cxl in"] == pytest.approx(8 * B * L + B * T * 4 * D + mlp)
+    bare = by_place(with_values(asked, {"machine.near_data_compute": False}))
+    assert bare["cxl out"] == pytest.approx(rows * row) and bare["cxl in"] == pytest.approx(8 * B * L + rows * row + mlp)
+    gpus = by_task(scenario("bagpipe-kaggle", "bagpipe", **{"model.optimizer": optimizer}))
+    assert gpus["All-reduce", "network"] == by_task(scenario("bagpipe-kaggle", "bagpipe"))["All-reduce", "network"]
 
 
 @each(("megabytes", "share"), [(1e5, 0.0), (0.2, None), (0.0, 1.0)])

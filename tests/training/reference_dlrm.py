@@ -14,8 +14,8 @@ class ReferenceDlrm:
         self.table = {int(row): vector.astype(np.float64) for row, vector in zip(weights.rows, weights.table, strict=True)}
         self.bottom = [(w.astype(np.float64), b.astype(np.float64)) for w, b in bottom]
         self.top = [(w.astype(np.float64), b.astype(np.float64)) for w, b in top]
-        self.row_state = dict.fromkeys(self.table, 0.0)
-        self.state = [[(np.zeros_like(w), np.zeros_like(b)) for w, b in part] for part in (self.bottom, self.top)]
+        self.state: dict = {}  # what the optimizer keeps of each row and array, by a name of its own
+        self.batches = 0
 
     def bags(self, batch):
         """Yield (table, sample, rows of the bag)."""
@@ -79,18 +79,32 @@ class ReferenceDlrm:
 
     def step(self, batch):
         """Train on `batch` and return its loss before the update."""
-        loss, rate = self.loss(batch), self.shape.learning_rate
+        loss = self.loss(batch)
         rows, *parts = self.gradients(batch)
-        adagrad = self.shape.optimizer == "adagrad"
+        self.batches += 1
         for row, gradient in rows.items():
-            self.row_state[row] += float(np.mean(gradient**2))
-            self.table[row] = self.table[row] - rate * gradient / (np.sqrt(self.row_state[row]) + 1e-8 if adagrad else 1.0)
-        for layers, states, gradients in zip((self.bottom, self.top), self.state, parts, strict=True):
-            for pair, state, gradient in zip(layers, states, gradients, strict=True):
-                for value, total, slope in zip(pair, state, gradient, strict=True):
-                    total += slope**2
-                    value -= rate * slope / (np.sqrt(total) + 1e-8 if adagrad else 1.0)
+            self.table[row] = self.table[row] - self.descent(row, gradient, is_row=True)
+        for part, (layers, gradients) in enumerate(zip((self.bottom, self.top), parts, strict=True)):
+            for layer, (pair, slopes) in enumerate(zip(layers, gradients, strict=True)):
+                for k, (value, slope) in enumerate(zip(pair, slopes, strict=True)):
+                    value -= self.descent((part, layer, k), slope, is_row=False)
         return loss
+
+    def descent(self, name, slope, is_row):
+        """Return the step against a gradient by the optimizer's published formula; `name` is what it keeps its state under."""
+        rate, kind = self.shape.learning_rate, self.shape.optimizer
+        if kind == "sgd":
+            return rate * slope
+        if kind == "adam":
+            mean, square = self.state.get(name, (0.0, 0.0))
+            mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+            self.state[name] = mean, square
+            first, second = 1 - 0.9**self.batches, 1 - 0.999**self.batches
+            small = 1e-8 / np.sqrt(second) if is_row else 1e-8  # PyTorch's SparseAdam adds it before the correction
+            return rate * (mean / first) / (np.sqrt(square / second) + small)
+        gained = np.mean(slope**2) if is_row and kind == "rowwise-adagrad" else slope**2
+        self.state[name] = self.state.get(name, 0.0) + gained
+        return rate * slope / (np.sqrt(self.state[name]) + 1e-8)
 
 
 def _mlp_gradient(layers, outputs, delta):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import Cancelled, CannotRun, EmberpoolError
+from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import localise
 from engine.training.loop import auc, boundaries, evaluate, train
 from engine.training.weights import copy, initial
@@ -21,7 +22,7 @@ def state(weights):
     return [getattr(weights, name).tobytes() for name in ("rows", "table", "row_state", "mlp", "mlp_state")]
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_two_calls_end_in_the_bytes_of_one(optimizer):
     shape = model(optimizer=optimizer)
     whole, half = run(shape), run(shape, 0, 9)
@@ -30,7 +31,7 @@ def test_two_calls_end_in_the_bytes_of_one(optimizer):
     assert state(rest.weights) == state(whole.weights)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_relaxed_calls_join_to_float_tolerance(optimizer):
     shape = model(pooling=(2, 3), optimizer=optimizer)
     whole, half = run(shape, relaxed=True), run(shape, 0, 9, relaxed=True)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import localise, uses
 from engine.training.step import step
 from engine.training.weights import copy, layers, local
@@ -13,7 +14,9 @@ from tests.training.training_models import made_up_run, model
 SHAPES = {
     "dot": model(),
     "concat": model(interaction="concat", bottom=(5, 6, 3)),
+    "row-wise adagrad": model(optimizer="rowwise-adagrad", learning_rate=0.05),
     "adagrad": model(optimizer="adagrad", learning_rate=0.05),
+    "adam": model(optimizer="adam", learning_rate=0.01),
     "one row, one table": model(rows=(1,), pooling=(2,)),
     "no hidden layer": model(bottom=(5, 4), top=(1,)),
 }
@@ -28,8 +31,9 @@ def test_thirty_steps_agree_with_a_float64_reference(name):
     shape = SHAPES[name]
     weights, batches = made_up_run(shape, 16, 30)
     truth = reference(shape, weights)
-    for batch in batches:
-        assert step(shape, weights, localise(shape, weights, batch)).loss == pytest.approx(truth.step(batch), rel=2e-5)
+    for number, batch in enumerate(batches):
+        ours = step(shape, weights, localise(shape, weights, batch), number=number).loss
+        assert ours == pytest.approx(truth.step(batch), rel=2e-5)
     np.testing.assert_allclose(weights.table, [truth.table[int(row)] for row in weights.rows], rtol=1e-5, atol=1e-6)
     expected = np.concatenate([array.ravel() for pair in truth.bottom + truth.top for array in pair])
     np.testing.assert_allclose(weights.mlp, expected, rtol=1e-5, atol=1e-6)
@@ -56,14 +60,14 @@ def relaxed_and_strict(shape, count=12):
     weights, batches = made_up_run(shape, 16, count)
     relaxed, early, losses = copy(weights), None, []
     here = [localise(shape, weights, batch) for batch in batches]
-    for batch, following in zip(here, [*here[1:], None], strict=True):
-        done = step(shape, relaxed, batch, early, following)
+    for number, (batch, following) in enumerate(zip(here, [*here[1:], None], strict=True)):
+        done = step(shape, relaxed, batch, early, following, number)
         early = done.early
-        losses.append((done.loss, step(shape, weights, batch).loss))
+        losses.append((done.loss, step(shape, weights, batch, number=number).loss))
     return relaxed, weights, losses
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_relaxed_lookup_with_pooling_one_is_bit_identical_to_strict(optimizer):
     relaxed, strict, losses = relaxed_and_strict(model(pooling=(1, 1), optimizer=optimizer))
     assert all(ours == theirs for ours, theirs in losses)

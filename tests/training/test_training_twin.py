@@ -61,8 +61,9 @@ def test_a_folded_row_keeps_its_table_and_its_remainder():
     assert offsets(shape).tolist() == [0, 10, 17, 18]
 
 
-def test_row_wise_adagrad_adds_one_number_to_a_row():
-    assert row_nbytes(model()) == 16 and row_nbytes(model(optimizer="adagrad")) == 20
+@pytest.mark.parametrize(("optimizer", "nbytes"), [("sgd", 16), ("rowwise-adagrad", 20), ("adagrad", 32), ("adam", 48)])
+def test_a_row_takes_its_four_words_and_what_its_optimizer_keeps(optimizer, nbytes):
+    assert row_nbytes(model(optimizer=optimizer)) == nbytes
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.core.hashing import GOLDEN, mix
 from engine.errors import CannotRun
+from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import localise
 from engine.training.shape import distinct, mlp_size
 from engine.training.step import step
@@ -85,15 +86,14 @@ def test_distinct_rows_are_sorted_and_none_is_lost(ids):
     assert distinct(np.array(ids, np.int64)).tolist() == sorted(set(ids))
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_revert_takes_embeddings_and_mlps_back_separately(optimizer):
     shape = model(optimizer=optimizer)
     weights, (batch,) = made_up_run(shape, 16, 1)
     before, after = copy(weights), copy(weights)
     rows = step(shape, after, localise(shape, after, batch)).touched
-    states = before.row_state[rows] if shape.adagrad else before.row_state
     embeddings = copy(after)
-    revert(embeddings, rows, before.table[rows], states)
+    revert(embeddings, rows, before.table[rows], before.row_state[rows])
     assert embeddings.table.tobytes() == before.table.tobytes() and embeddings.row_state.tobytes() == before.row_state.tobytes()
     assert embeddings.mlp.tobytes() == after.mlp.tobytes() != before.mlp.tobytes()
     revert_mlp(embeddings, before.mlp, before.mlp_state)

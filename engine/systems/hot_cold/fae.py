@@ -21,8 +21,8 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     hot, gpus = hot_batches(t), s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
     switch = (Demand("pcie", Copy(turns * (gpus + 1) * (hot_rows(s) * row_bytes(s))), gpu.UP),)
-    pool = (Demand("gpu", Pool(hot * t.lookup_bytes)),)
-    summed = (Demand("network", AllReduce(hot * t.rows * t.row_bytes)),)
+    pool, spread = ((Demand("gpu", Pool(hot * nbytes)),) for nbytes in (t.lookup_bytes, t.spread_bytes))
+    summed = (Demand("network", AllReduce(hot * t.rows * t.gradient_bytes)),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)
     others = host.Others(before=("Hot rows at a switch",), lookup=("Hot lookup",), last=("Hot update",))
@@ -32,7 +32,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
             gpu.features(t, "Hot lookup", hot),
             *host.hybrid(s, t, 1 - hot, others),
             Task("Hot lookup", "Embedding", pool, ("Vectors to GPU", "Sparse features")),
-            Task("Hot spreading", "Embedding", pool, ("Embedding update",)),
+            Task("Hot spreading", "Embedding", spread, ("Embedding update",)),
             *reduce,
             Task("Hot update", "Embedding", update, tuple(task.name for task in reduce) or ("Hot spreading",)),
         )

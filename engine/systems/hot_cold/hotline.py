@@ -18,7 +18,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     writes = Demand("gatherer", RowUpdates(gathered, t.row_bytes)), Demand("dram", RowUpdates(gathered, t.row_bytes, "card"))
     popular = gpu.micro_batch(s, t, "Popular", t.popular, ("Sparse features",), ("Hot update",))
     others = gpu.micro_batch(s, t, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))
-    summed = (Demand("network", AllReduce(t.mlp_bytes + t.popular * t.rows * t.row_bytes)),)
+    summed = (Demand("network", AllReduce(t.mlp_gradient_bytes + t.popular * t.rows * t.gradient_bytes)),)
     reduce = (Task("All-reduce", "Transfer", summed, (others[-1].name,)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, t.row_bytes)),)
     return TaskGraph(

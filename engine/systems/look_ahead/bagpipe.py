@@ -40,7 +40,7 @@ def _synchronise(s: Scenario, t: Traffic, copies: float) -> tuple[tuple[Task, ..
     """Rows that several trainers hold: gradients to the row's owner and new values back; one trainer has nothing to say."""
     if s.machine.num_gpus == 1:
         return (), ()
-    each = 2 * copies * t.vector_bytes
+    each = copies * (t.gradient_bytes + t.vector_bytes)
     soon = (Demand("network", AllToAll(each * (t.rows - t.cold))),)
     rest = (Demand("network", AllToAll(each * t.cold)),)
     return (

@@ -22,11 +22,11 @@ def next_batch(amount: Amount) -> Amount:
 
 
 def read(t: Traffic, name: str, rows: Amount, after: Names = (), after_previous: Names = (), background: bool = False) -> Task:
-    """GPUs gather `rows` rows from DRAM through PCIe; in the background they do it only while they are idle."""
+    """GPUs gather `rows` rows with their state from DRAM through PCIe; in the background they do it only while they are idle."""
     demands = (
-        Demand("gpu", Pool(rows * t.vector_bytes)),
-        Demand("dram", RowReads(rows, t.vector_bytes, by="gpu")),
-        Demand("pcie", Copy(rows * t.vector_bytes), gpu.UP),
+        Demand("gpu", Pool(rows * t.row_bytes)),
+        Demand("dram", RowReads(rows, t.row_bytes, by="gpu")),
+        Demand("pcie", Copy(rows * t.row_bytes), gpu.UP),
     )
     return Task(name, "Embedding", demands, after, after_previous, background)
 

@@ -3,9 +3,10 @@
 from itertools import pairwise
 
 from ...core.graph import Demand, Names, Stage, Task
-from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, TopPart, Work
+from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, Work
 from ...scenario.scenario import Scenario
-from ..traffic import Traffic, top_widths
+from ...scenario.storage import mlp_state
+from ..traffic import Traffic
 from . import shared
 
 LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"
@@ -31,7 +32,7 @@ def lookup(t: Traffic, after: Names, after_previous: Names = ()) -> Task:
 def update(t: Traffic, rows: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
     """Spread the gradients over their lookups, then update `rows` rows in GPU memory."""
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(t.spread_bytes)),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", RowUpdates(rows, t.row_bytes)),), ("Gradient spreading",)),
     )
 
@@ -119,20 +120,18 @@ def all_reduce(s: Scenario, t: Traffic, after: Names) -> tuple[Task, ...]:
     """Sum the MLPs' gradients over all GPUs."""
     if s.machine.num_gpus == 1:
         return ()
-    return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_bytes)),), after),)
+    return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_gradient_bytes)),), after),)
 
 
 def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
     """A `share` of the batch's samples from lookup to gradients, one step after the other."""
     model, samples = s.model, share * s.data.batch_size
-    pool = Pool(share * t.lookup_bytes)
-    top = TopPart(samples, top_widths(s), model.num_tables + 1, model.embedding_dim)
     steps: tuple[tuple[str, Stage, Work], ...] = (
-        ("lookup", "Embedding", pool),
+        ("lookup", "Embedding", Pool(share * t.lookup_bytes)),
         ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
-        ("top MLP", "Top MLP", top),
-        ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward")),
-        ("gradient spreading", "Embedding", pool),
+        ("top MLP", "Top MLP", shared.top_part(s, samples)),
+        ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward", mlp_state(model.optimizer))),
+        ("gradient spreading", "Embedding", Pool(share * t.spread_bytes)),
     )
     tasks: list[Task] = []
     for step, stage, work in steps:

@@ -19,22 +19,26 @@ def accesses(s: Scenario, t: Traffic) -> Amount:
 
 
 def crossing(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes that a lookup sends to the GPU: pooled, or rows, once each where the memory unites them."""
+    """Return the bytes that a lookup sends to the GPU: pooled, or rows, once each where the memory unites them.
+
+    A GPU that gets rows also updates them, so that their optimizer state crosses too.
+    """
     if s.machine.near_data_compute:
         return t.pooled_bytes
-    return t.rows * t.vector_bytes if s.policy.row_dedup == "memory" else t.lookup_bytes
+    return t.state_bytes + (t.rows * t.vector_bytes if s.policy.row_dedup == "memory" else t.lookup_bytes)
 
 
 def returning(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes that come back for the update: pooled gradients, or each row's where the GPU has united them."""
+    """Return the bytes that come back for the update: pooled gradients, each row's where the GPU has united them, or new rows."""
     if not spread_by_gpu(s):
         return t.pooled_bytes
-    return t.lookups * t.row_bytes if s.policy.row_dedup == "off" else t.rows * t.row_bytes
+    each = t.gradient_bytes if s.machine.near_data_compute else t.row_bytes
+    return t.lookups * each if s.policy.row_dedup == "off" else t.rows * each
 
 
 def accumulated(s: Scenario, t: Traffic) -> Amount:
     """Return the bytes of gradients that near-data logic adds up before it updates rows: one for each lookup, or none."""
-    return 0.0 if spread_by_gpu(s) else t.lookup_bytes
+    return 0.0 if spread_by_gpu(s) else t.spread_bytes
 
 
 def updates(s: Scenario, t: Traffic) -> Amount:

@@ -24,6 +24,7 @@ from ...core.work import (
     TopPart,
 )
 from ...scenario.scenario import Scenario
+from ...scenario.storage import mlp_state
 from ..system import LogPolicy
 from ..traffic import Traffic, top_widths
 from .repeated import accesses, accumulated, crossing, returning, spread_by_gpu, updates
@@ -42,14 +43,19 @@ def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
 
 def bottom_backward(scenario: Scenario, after: Names) -> Task:
     """Bottom MLP, backward, and its update."""
-    work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward")
+    work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward", mlp_state(scenario.model.optimizer))
     return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), after)
+
+
+def top_part(scenario: Scenario, samples: Amount) -> TopPart:
+    """Return the work of the top part for so many samples."""
+    model = scenario.model
+    return TopPart(samples, top_widths(scenario), model.num_tables + 1, model.embedding_dim, mlp_state(model.optimizer))
 
 
 def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
     """Feature interaction and top MLP, forward and backward."""
-    model = scenario.model
-    work = TopPart(scenario.data.batch_size, top_widths(scenario), model.num_tables + 1, model.embedding_dim)
+    work = top_part(scenario, scenario.data.batch_size)
     return Task("Top MLP", "Top MLP", (Demand("gpu", work),), after, after_previous)
 
 
@@ -105,12 +111,12 @@ class GpuSide:
 
 def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
     """Return the GPU's share once the rows are there, which the last of `looked_up` says."""
-    work = (Demand("gpu", Pool(t.lookup_bytes)),)
-    spreading = (Task("Gradient spreading", "Embedding", work, ("Top MLP",)),) if spread_by_gpu(s) else ()
+    spread = (Demand("gpu", Pool(t.spread_bytes)),)
+    spreading = (Task("Gradient spreading", "Embedding", spread, ("Top MLP",)),) if spread_by_gpu(s) else ()
     trained = tuple(task.name for task in spreading) or ("Top MLP",)
     if s.machine.near_data_compute:
         return GpuSide((), spreading, looked_up[-1], trained)
-    pooling = Task("Pooling", "Embedding", work, looked_up, after_previous)
+    pooling = Task("Pooling", "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), looked_up, after_previous)
     return GpuSide((pooling,), spreading, pooling.name, trained)
 
 
@@ -181,7 +187,7 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
             host_embedding(t, "Embedding lookup", fetch, after_previous=("Commit",)),
             handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE),
             top(s, ("Forward hand-off",)),
-            handoff("Backward hand-off", t.lookup_bytes, ("Top MLP",)),
+            handoff("Backward hand-off", t.spread_bytes, ("Top MLP",)),
             bottom_backward(s, ("Backward hand-off",)),
             host_embedding(t, "Embedding update", update, ("Backward hand-off",)),
             handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE),

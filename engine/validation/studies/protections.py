@@ -92,8 +92,7 @@ def recovered(older: Mapping[int, Weights], b: int, name: str, seed: int) -> Wei
     if kind == "cpr":
         lost = weights.rows % SHARDS == seed % SHARDS
         weights.table[lost] = older[b - amount].table[lost]
-        if weights.row_state.size:
-            weights.row_state[lost] = older[b - amount].row_state[lost]
+        weights.row_state[lost] = older[b - amount].row_state[lost]
     elif kind == "mlp":
         revert_mlp(weights, older[b - amount].mlp, older[b - amount].mlp_state)
     else:
