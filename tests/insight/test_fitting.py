@@ -11,7 +11,7 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadFile
 from engine.insight.fitting import told
-from engine.insight.fitting.counting import Counted, blocks, counted, measured
+from engine.insight.fitting.counting import LookupCounts, blocks, counted, measured
 from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
 from engine.insight.fitting.law import fit
 from engine.scenario.presets import preset, scenario_file
@@ -136,7 +136,7 @@ def replace_lookups(folder: Path) -> Recording:
 
 
 def test_measuring_nothing_held_back_is_no_error() -> None:
-    assert measured(Counted(1, tuple(np.zeros(int(at % 4 < 3), np.int64) for at in range(4))), 1).lookups == 0
+    assert measured(LookupCounts(1, tuple(np.zeros(int(at % 4 < 3), np.int64) for at in range(4))), 1).lookups == 0
 
 
 def test_the_command_writes_a_scenario_that_runs_and_a_link_that_opens(

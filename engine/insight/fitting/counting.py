@@ -33,7 +33,7 @@ class Lookups(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class LookupCounts:
     """A table's lookups: row numbers, block by block in the file's order; `rows` are numbered by their ids."""
 
     rows: int
@@ -83,16 +83,16 @@ def blocks(samples: int, most: int) -> list[tuple[int, int]]:
     return [(int(low), int(high)) for low, high in zip(starts, ends, strict=True)]
 
 
-def counted(file: Lookups, table: int, parts: list[tuple[int, int]], whole: bool) -> Counted:
+def counted(file: Lookups, table: int, parts: list[tuple[int, int]], whole: bool) -> LookupCounts:
     """Count a table; `whole` says that ids are rows' numbers, so the largest tells how many there are."""
     found = [file.lookups(table, low, high) for low, high in parts]
     different, rows = np.unique(np.concatenate(found), return_inverse=True)
     if not len(different):
-        return Counted(0, ())
+        return LookupCounts(0, ())
     return _split(int(different[-1]) + 1 if whole else len(different), rows.astype(np.int64), list(map(len, found)))
 
 
-def generated(ids: Callable[[int], Ints], sizes: list[int]) -> Counted:
+def generated(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:
     """Return as many lookups of a generator as a file has, in blocks of the same sizes."""
     made: list[Ints] = []
     lookups = sum(sizes)
@@ -102,11 +102,11 @@ def generated(ids: Callable[[int], Ints], sizes: list[int]) -> Counted:
     return _split(int(every.max()) + 1, every, sizes)
 
 
-def _split(rows: int, every: Ints, sizes: list[int]) -> Counted:
-    return Counted(rows, tuple(np.split(every, np.cumsum(sizes[:-1]))))
+def _split(rows: int, every: Ints, sizes: list[int]) -> LookupCounts:
+    return LookupCounts(rows, tuple(np.split(every, np.cumsum(sizes[:-1]))))
 
 
-def measured(found: Counted, rows: int) -> Measured:
+def measured(found: LookupCounts, rows: int) -> Measured:
     """Measure held-back lookups by what the fitted ones used most, in a table of so many rows."""
     held = np.concatenate(found.held)
     often = np.bincount(found.fitted, minlength=int(held.max(initial=0)) + 1)
