@@ -27,6 +27,7 @@ class Purpose(IntEnum):
     LINKS = 107
     CACHES = 108
     LINES = 109
+    ROUNDING = 110
 
 
 def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:

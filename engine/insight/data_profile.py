@@ -9,6 +9,7 @@ from ..caches.stack_distance import curve
 from ..core.arrays import Floats, Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
+from ..scenario.storage import stored_bytes
 from ..workload.accesses import expected
 from ..workload.batch import bag_layout
 from ..workload.expected import hit_rate
@@ -89,7 +90,9 @@ def _profile(
 ) -> Profile:
     tables = per_table(s.model, "num_embeddings")
     hits = {LRU: lru, LRU_BY_TABLE: weight @ own, STATIC: head}
-    return Profile(sum(tables), 4 * s.model.embedding_dim, words, head, by_batch, hits, tables, weight, own)
+    return Profile(
+        sum(tables), stored_bytes(s.model.row_precision, s.model.embedding_dim), words, head, by_batch, hits, tables, weight, own
+    )
 
 
 def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:

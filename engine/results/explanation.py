@@ -61,7 +61,18 @@ def report_results(
 def warnings(asked: Scenario, machine: Machine, batches: int, elapsed: float, completed: bool = True) -> tuple[str, ...]:
     """Return what a reader of a full run must know: that it is short, or that what was asked for never came."""
     missed = _missed(asked, elapsed) if completed else ()
-    return (*_short(batches), *missed, *passes(asked), *rounded_up(asked, machine))
+    return (*_short(batches), *missed, *passes(asked), *rounded_up(asked, machine), *_inexact(machine))
+
+
+def _inexact(machine: Machine) -> tuple[str, ...]:
+    """Say where early lookups are not those of a lookup after the update, to the last bit, even with one lookup a bag."""
+    precision = machine.scenario.model.row_precision
+    if precision == "fp32" or not machine.log_policy.relaxed_lookup:
+        return ()
+    return (
+        f"Relaxed lookup with {precision} rows is not exact: a row's rounded change is added to pooled vectors in fp32, so they "
+        "agree with a strict lookup to fp32's rounding, not to the bit; policy.relaxed_lookup=off is exact.",
+    )
 
 
 def unscheduled_result(one: NotScheduled) -> Result:

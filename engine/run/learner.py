@@ -10,11 +10,12 @@ from ..errors import CannotRun
 from ..faults.fault import generator
 from ..persistence.protocol import Position
 from ..persistence.replay import BatchChange, Start
+from ..scenario.storage import ELEMENT_BYTES
 from ..schedule.machine import Machine
 from ..training.loop import OnBatch, Trained, joined, train
+from ..training.precision import packed, unpacked
 from ..training.shape import Shape
 from ..training.weights import Weights
-from ..units import FLOAT32
 from ..workload.batch import Batch
 from ..workload.source import Source
 from .corruption import Bit
@@ -80,33 +81,47 @@ def _train(
             )
         except CannotRun as error:
             raise CannotRun(f"{error}{BLAME if parts or learner.flipped else ''}") from error
-        weights, first = flipped(part.weights, where, flip, m.scenario.faults.seed) if flip else part.weights, until
+        weights, first = part.weights, until
+        if flip:
+            weights = flipped(weights, learner.shape.row_precision, where, flip, m.scenario.faults.seed)
         parts.append(part)
     return joined(parts)
 
 
-def flipped_bit(weights: Weights, where: str, flip: Flip, seed: int) -> tuple[int, int]:
-    """Return which word of the table or of the MLPs flips, and the bit of it as a number."""
+def _flipped_bit(values: Singles, bits: int, flip: Flip, seed: int) -> tuple[int, int]:
+    """Return which of the table's or the MLPs' elements has a bit that flips, and the number of the bit, of so many."""
     rng = generator(seed, f"bit of {flip.at!r}")
-    return int(rng.integers((weights.table if where == "table" else weights.mlp).size)), 1 << int(rng.integers(32))
+    return int(rng.integers(values.size)), int(rng.integers(bits))
 
 
-def flipped(weights: Weights, where: str, flip: Flip, seed: int) -> Weights:
-    """Return a copy in which one random bit of the table or of the MLPs is the other way round."""
-    values = (weights.table if where == "table" else weights.mlp).copy()
-    word, bit = flipped_bit(weights, where, flip, seed)
-    values.reshape(-1).view(np.uint32)[word] ^= np.uint32(bit)
-    return replace(weights, table=values) if where == "table" else replace(weights, mlp=values)
+def _in_table(table: Singles, precision: str, flip: Flip, seed: int) -> Bit:
+    """Return the bit of the table that flips: its row, the byte of the row as it is stored, and the bit as a number."""
+    nbytes = ELEMENT_BYTES[precision]
+    element, bit = _flipped_bit(table, 8 * nbytes, flip, seed)
+    row, column = divmod(element, table.shape[1])
+    return row, column * nbytes + bit // 8, 1 << bit % 8
+
+
+def flipped(weights: Weights, precision: str, where: str, flip: Flip, seed: int) -> Weights:
+    """Return a copy in which one random bit of the table's vectors or of the MLPs is the other way round."""
+    if where != "table":
+        mlp = weights.mlp.copy()
+        word, index = _flipped_bit(mlp, 32, flip, seed)
+        mlp.view(np.uint32)[word] ^= np.uint32(1 << index)
+        return replace(weights, mlp=mlp)
+    row, byte, bit = _in_table(weights.table, precision, flip, seed)
+    table, stored = weights.table.copy(), packed(precision, weights.table[[row]], weights.row_state[[row]])
+    stored[0, byte] ^= np.uint8(bit)
+    table[row] = unpacked(precision, table.shape[1], stored)[0]
+    return replace(weights, table=table)
 
 
 def remember(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
     """Return the learner that knows which bits of its table have flipped."""
     if m.scenario.faults.silent_corruption_where != "table":
         return learner
-    places = (flipped_bit(learner.weights, "table", flip, m.scenario.faults.seed) for flip in flips)
-    width = learner.weights.table.shape[1]
-    bits = ((*divmod(word, width), bit.bit_length() - 1) for word, bit in places)
-    where = tuple((row, column * FLOAT32 + index // 8, 1 << index % 8) for row, column, index in bits)
+    table, precision = learner.weights.table, learner.shape.row_precision
+    where = tuple(_in_table(table, precision, flip, m.scenario.faults.seed) for flip in flips)
     return replace(learner, flipped=(*learner.flipped, *where))
 
 
@@ -128,7 +143,7 @@ def crash(
     mlps = frozenset({segment.first + cut.since_mlp, *(event.batch for event in played)})
     recorded = frozenset(range(since, last))
     done = _train(learner, m, last, evaluations, on_batch, segment.flips, recorded | mlps, recorded)
-    changes = {n: _change(done, n, last) for n in range(since, last)}
+    changes = {n: _change(learner, done, n, last) for n in range(since, last)}
     changes |= {n: _mlp_only(done, n, learner) for n in mlps if n < since}
     learner = remember(learner, m, segment.flips)
     before = _before(learner, done, since, segment.first + cut.since_mlp, changes)
@@ -136,27 +151,22 @@ def crash(
         found = recovered_state(m, segment, down, before, changes, m.scenario.data.batch_size, learner.flipped)
     except CannotRun as error:
         return replace(learner, weights=done.weights), Resumption(0, 0, str(error)), done
-    weights = _from_bytes(learner.weights, found.table, found.mlp)
+    weights = _from_bytes(learner, found.table, found.mlp)
     batch = found.embedding_batch
     return replace(learner, weights=weights, batch=batch), Resumption(batch, found.mlp_batch), done
-
-
-def _row_bytes(table: Singles, state: Singles) -> Bytes:
-    """Return (rows, row bytes): each vector followed by its optimizer state."""
-    return np.ascontiguousarray(np.concatenate([table, state], axis=1)).view(np.uint8)
 
 
 def _mlp_bytes(mlp: Singles, state: Singles) -> Bytes:
     return np.concatenate([mlp, state]).view(np.uint8)
 
 
-def _change(done: Trained, n: int, last: int) -> BatchChange:
-    rows = done.recorded[n]
+def _change(learner: Learner, done: Trained, n: int, last: int) -> BatchChange:
+    rows, precision = done.recorded[n], learner.shape.row_precision
     after = done.kept[n + 1] if n + 1 < last else done.weights
     return BatchChange(
         rows=rows.places.astype(np.int64),
-        before=_row_bytes(rows.vectors_before, rows.states_before),
-        after=_row_bytes(rows.vectors_after, rows.states_after),
+        before=packed(precision, rows.vectors_before, rows.states_before),
+        after=packed(precision, rows.vectors_after, rows.states_after),
         mlp_before=_mlp_bytes(done.kept[n].mlp, done.kept[n].mlp_state),
         mlp_after=_mlp_bytes(after.mlp, after.mlp_state),
     )
@@ -165,27 +175,21 @@ def _change(done: Trained, n: int, last: int) -> BatchChange:
 def _mlp_only(done: Trained, n: int, learner: Learner) -> BatchChange:
     """Return the change of an earlier batch whose MLP log is still under way; its rows are settled."""
     mlp = _mlp_bytes(done.kept[n].mlp, done.kept[n].mlp_state)
-    none = _row_bytes(learner.weights.table[:0], learner.weights.row_state[:0])
+    none = packed(learner.shape.row_precision, learner.weights.table[:0], learner.weights.row_state[:0])
     return BatchChange(np.empty(0, np.int64), none, none, mlp, mlp)
 
 
 def _before(learner: Learner, done: Trained, since: int, flagged: int, changes: Mapping[int, BatchChange]) -> Start:
     """Return the state at the start of batch `since`: the trained table with the recorded batches taken back."""
-    table = _row_bytes(done.weights.table, done.weights.row_state).copy()
+    table = packed(learner.shape.row_precision, done.weights.table, done.weights.row_state)
     for n in sorted((n for n in changes if n >= since), reverse=True):
         table[changes[n].rows] = changes[n].before
     kept = done.kept.get(flagged, learner.weights)
     return Start(table, _mlp_bytes(kept.mlp, kept.mlp_state), Position(since, flagged))
 
 
-def _from_bytes(like: Weights, table: Bytes, mlp: Bytes) -> Weights:
-    rows = np.ascontiguousarray(table).view(np.float32)
-    flat = np.ascontiguousarray(mlp).view(np.float32)
-    dim, size = like.table.shape[1], like.mlp.size
-    return replace(
-        like,
-        table=rows[:, :dim].copy(),
-        row_state=rows[:, dim:].copy(),
-        mlp=flat[:size].copy(),
-        mlp_state=flat[size:].copy(),
-    )
+def _from_bytes(learner: Learner, table: Bytes, mlp: Bytes) -> Weights:
+    like, flat = learner.weights, np.ascontiguousarray(mlp).view(np.float32)
+    vectors, state = unpacked(learner.shape.row_precision, learner.shape.dim, table)
+    size = like.mlp.size
+    return replace(like, table=vectors, row_state=state.copy(), mlp=flat[:size].copy(), mlp_state=flat[size:].copy())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ..registry import names
 from .knobs import knob
-from .storage import OPTIMIZERS
+from .storage import OPTIMIZERS, PRECISIONS
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Model:
     num_embeddings: tuple[int, ...] = knob(
         (1_000_000,), "Rows per table", "One number for all tables, or one per table separated by ';'.", low=1, high=10**11
     )
-    embedding_dim: int = knob(16, "Embedding dim", "Elements of an embedding vector (fp32).", low=1, high=4096)
+    embedding_dim: int = knob(16, "Embedding dim", "Elements of an embedding vector.", low=1, high=4096)
     pooling: tuple[int, ...] = knob(
         (1,), "Pooling factor", "Lookups per sample and table; one number, or one per table.", low=1, high=10_000
     )
@@ -37,6 +37,12 @@ class Model:
         "Optimizer",
         "Plain SGD; Adagrad, with one sum for each row (row-wise) or element; or Adam, of each batch's rows alone (lazy).",
         choices=OPTIMIZERS,
+    )
+    row_precision: str = knob(
+        "fp32",
+        "Row precision",
+        "How memories, links and logs hold a row's vector: in fp32, fp16, bf16, or int8 with a scale; updates are rounded.",
+        choices=PRECISIONS,
     )
     learning_rate: float = knob(0.05, "Learning rate", "Step of the optimizer.", low=1e-9, high=100.0, acts="training")
 

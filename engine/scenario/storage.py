@@ -1,11 +1,16 @@
-"""What an optimizer keeps in memory beside the model, in words of fp32: beside a row's vector, and beside each MLP weight.
+"""What a row and its optimizer take in memory: a vector by its precision, and fp32 words beside it and beside each MLP weight.
 
-SGD keeps nothing. Adagrad keeps a sum of squared gradients of each element, row-wise Adagrad one of a whole row's mean square
-(its MLPs have Adagrad's). Adam keeps two running means of each element, of the gradient and of its square.
+A narrow row has elements of 2 B or 1 B; int8 has one fp32 scale a row more. What an optimizer keeps is always fp32: SGD keeps
+nothing, Adagrad a sum of squared gradients of each element, row-wise Adagrad one of a whole row's mean square (its MLPs have
+Adagrad's), Adam two running means of each element, of the gradient and of its square.
 """
+
+from ..units import FLOAT32
 
 OPTIMIZERS = ("sgd", "rowwise-adagrad", "adagrad", "adam")
 BESIDE_A_WEIGHT = {"sgd": 0, "rowwise-adagrad": 1, "adagrad": 1, "adam": 2}
+ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}  # of a row's vector, by its precision
+PRECISIONS = tuple(ELEMENT_BYTES)
 
 
 def row_state(optimizer: str, dim: int) -> int:
@@ -16,3 +21,13 @@ def row_state(optimizer: str, dim: int) -> int:
 def mlp_state(optimizer: str) -> int:
     """Return the words of state of each weight and bias of the MLPs."""
     return BESIDE_A_WEIGHT[optimizer]
+
+
+def scales(precision: str) -> int:
+    """Return the words of a row's scale: one, or none."""
+    return int(precision == "int8")
+
+
+def stored_bytes(precision: str, dim: int) -> int:
+    """Return the bytes of a vector of `dim` elements as a row holds it, with its scale."""
+    return dim * ELEMENT_BYTES[precision] + scales(precision) * FLOAT32

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.arrays import Floats
 from ..core.work import mlp_parameters
 from ..scenario.scenario import Scenario, per_table
-from ..scenario.storage import mlp_state, row_state
+from ..scenario.storage import mlp_state, row_state, stored_bytes
 from ..units import FLOAT32, MiB
 
 INDEX_BYTES = 8
@@ -68,6 +68,11 @@ class Traffic:
     def spread_bytes(self) -> float:
         """Bytes of a gradient for each lookup, before those of one row are summed."""
         return self.lookups * self.gradient_bytes
+
+    @property
+    def wider(self) -> int:
+        """Bytes that a row's vector has more in fp32, in which it is added up, than as it is read."""
+        return max(0, self.gradient_bytes - self.vector_bytes)
 
     @property
     def state_bytes(self) -> Floats:
@@ -152,13 +157,14 @@ def hot_rows(scenario: Scenario) -> float:
 def row_bytes(scenario: Scenario) -> int:
     """Return the bytes of an embedding row with its optimizer state and its checksum."""
     model = scenario.model
-    values = FLOAT32 * (model.embedding_dim + row_state(model.optimizer, model.embedding_dim))
+    values = stored_bytes(model.row_precision, model.embedding_dim) + FLOAT32 * row_state(model.optimizer, model.embedding_dim)
     return values + (CHECKSUM_BYTES if scenario.policy.row_checksums else 0)
 
 
 def vector_bytes(scenario: Scenario) -> int:
     """Return the bytes of a row that a lookup reads: all of it where it has a checksum."""
-    return row_bytes(scenario) if scenario.policy.row_checksums else scenario.model.embedding_dim * FLOAT32
+    model = scenario.model
+    return row_bytes(scenario) if scenario.policy.row_checksums else stored_bytes(model.row_precision, model.embedding_dim)
 
 
 def scratchpad_rows(scenario: Scenario, near_data: bool) -> float | None:

@@ -1,7 +1,7 @@
 """The optimizers: SGD, Adagrad by row or by element, and Adam, which leaves rows alone that a batch does not use (lazy).
 
-A step is worked out from a summed gradient and what the optimizer keeps, then subtracted. Adam's correction of its first
-means counts the batches of the run, as PyTorch's `SparseAdam` counts a table's.
+A step is worked out from a summed gradient and what the optimizer keeps, then subtracted; a narrow row is rounded. Adam's
+correction of its first means counts the batches of the run, as PyTorch's `SparseAdam` counts a table's.
 """
 
 from math import sqrt
@@ -13,6 +13,7 @@ from ..core.arrays import Index, Ints, Places, Singles, Slots
 from ..core.jit import by_zero, entry, inner
 from ..scenario.storage import OPTIMIZERS
 from .lookup import Uses
+from .precision import Rounding, descend, rounding
 from .shape import Shape
 from .weights import Weights
 
@@ -51,7 +52,8 @@ def update_rows(
     rows = (used.unique, used.first, used.samples, used.table)
     features, later = early or (gradient[:0], Uses(used.unique[:0], used.first[:1], used.samples[:0], used.table[:1]))
     others = later.unique, later.first, later.samples, features
-    _step_rows(weights.table, weights.row_state, *rows, gradient, shape.bottom[-1], rule(shape, batch, True), *others)
+    how, narrow = rule(shape, batch, True), rounding(shape.row_precision, weights.seed, batch)
+    _step_rows(weights.table, weights.row_state, weights.rows, *rows, gradient, shape.bottom[-1], how, narrow, *others)
 
 
 def update_mlp(shape: Shape, weights: Weights, gradient: Singles, batch: int) -> None:
@@ -110,6 +112,7 @@ def _scale_each(state: Any, step: Any, how: Rule) -> None:
 def _step_rows(
     vectors: Singles,
     states: Singles,
+    rows: Ints,
     unique: Places,
     first: Ints,
     samples: Slots,
@@ -117,12 +120,13 @@ def _step_rows(
     gradient: Singles,
     column: int,
     how: Rule,
+    narrow: Rounding,
     later: Places,
     later_first: Ints,
     later_samples: Slots,
     features: Singles,
 ) -> None:
-    """Step each row against its summed gradient, and take the same step in every early lookup of that row."""
+    """Step each row against its summed gradient, and take what it lost from every early lookup of that row."""
     dim = vectors.shape[1]
     step = np.empty(dim, np.float32)
     meet = 0
@@ -134,9 +138,7 @@ def _step_rows(
                 _scale(states[row], step, how)
             else:
                 _scale_each(states[row], step, how)
-            vector = vectors[row]
-            for d in range(dim):
-                vector[d] -= step[d]
+            descend(vectors[row], step, states[row], rows[row], narrow)
             while meet < later.size and later[meet] < row:
                 meet += 1
             if meet < later.size and later[meet] == row:

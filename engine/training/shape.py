@@ -13,7 +13,7 @@ import numpy as np
 from ..core.arrays import Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
-from ..scenario.storage import mlp_state, row_state
+from ..scenario.storage import mlp_state, row_state, scales
 from ..units import FLOAT32, GiB
 
 Part = Literal["bottom", "top"]
@@ -37,6 +37,7 @@ class Shape:
     interaction: str
     optimizer: str
     learning_rate: float
+    row_precision: str = "fp32"
     width_divisor: int = 1
     table_divisor: int = 1
 
@@ -52,8 +53,8 @@ class Shape:
 
     @property
     def row_state(self) -> int:
-        """Words of optimizer state beside a row."""
-        return row_state(self.optimizer, self.dim)
+        """Words beside a row: the optimizer's state, and a scale if it has one."""
+        return row_state(self.optimizer, self.dim) + scales(self.row_precision)
 
     @property
     def mlp_state(self) -> int:
@@ -97,7 +98,7 @@ def fold(shape: Shape, ids: Ints) -> Ints:
 
 
 def row_nbytes(shape: Shape) -> int:
-    """Return the bytes that one row takes: its vector, and its optimizer state."""
+    """Return the bytes that training one row takes here: its vector, in fp32 whatever its precision, and its state."""
     return FLOAT32 * (shape.dim + shape.row_state)
 
 
@@ -125,6 +126,7 @@ def full(scenario: Scenario) -> Shape:
         interaction=model.interaction,
         optimizer=model.optimizer,
         learning_rate=model.learning_rate,
+        row_precision=model.row_precision,
     )
 
 

@@ -17,6 +17,7 @@ from ..core.arrays import Ints, Places, Singles
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry
 from ..errors import CannotRun
+from .precision import nearest
 from .shape import Part, Shape, distinct, fold, mlp_size, offsets
 
 Locals = NDArray[np.uint32]
@@ -81,7 +82,8 @@ class Weights:
     """All that a step reads and changes in place; whoever makes one owns it.
 
     `rows` (R,) are the sorted global rows that exist, `table` (R, dim) their vectors and `row_state` (R, words) their
-    optimizer state; `mlp` (P,) has its own in `mlp_state` (words * P,), one word of all weights after the other.
+    optimizer state, and last, of int8 rows, their scale; `mlp` (P,) has its own state in `mlp_state` (words * P,), one word of
+    all weights after the other. `seed` is what first values and the rounding of narrow rows hang on.
     """
 
     rows: Ints
@@ -90,6 +92,7 @@ class Weights:
     row_state: Singles
     mlp: Singles
     mlp_state: Singles
+    seed: int = 0
 
 
 class Layer(NamedTuple):
@@ -107,13 +110,15 @@ def initial(shape: Shape, touched: Ints, seed: int) -> Weights:
         raise CannotRun(f"The rows to train reach {reach}, but the tables hold rows 0 to {end - 1}.")
     rows = distinct(fold(shape, touched))
     mlp = first_mlp(shape, seed)
+    table, scale = nearest(first_values(shape, rows, seed), shape.row_precision)
     return Weights(
         rows=rows,
         guide=guide(rows),
-        table=first_values(shape, rows, seed),
-        row_state=np.zeros((len(rows), shape.row_state), np.float32),
+        table=table,
+        row_state=np.hstack([np.zeros((len(rows), shape.row_state - scale.shape[1]), np.float32), scale]),
         mlp=mlp,
         mlp_state=np.zeros(mlp.size * shape.mlp_state, np.float32),
+        seed=seed,
     )
 
 

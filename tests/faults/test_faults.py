@@ -242,9 +242,15 @@ def test_with_row_checksums_a_flip_in_a_table_stops_the_job_and_is_repaired_or_r
     assert seen == {True, False}
 
 
-@each("training", [True, False])
-def test_a_flip_in_a_table_is_seen_by_its_digest_after_a_dirty_shutdown_and_not_after_a_clean_one(training):
-    large = {"data.batch_size": 512, "model.bottom_mlp": (5, 8, 16), "model.embedding_dim": 16, "run.batches": 12}
+@each(("training", "precision"), [(True, "fp32"), (False, "fp32"), (True, "int8"), (True, "bf16"), (True, "fp16")], few=3)
+def test_a_flip_in_a_table_is_seen_by_its_digest_after_a_dirty_shutdown_and_not_after_a_clean_one(training, precision):
+    large = {
+        "model.row_precision": precision,
+        "data.batch_size": 512,
+        "model.bottom_mlp": (5, 8, 16),
+        "model.embedding_dim": 16,
+        "run.batches": 12,
+    }
     whole = quiet("cxl-b", **large).results["Elapsed [s]"]
     knobs = {**large, "run.training": training, "silent_corruption_at_seconds": (0.2 * whole,)}
     for name, seen in {"power_loss": False, "flush_failure": True}.items():

@@ -52,6 +52,17 @@ def test_whether_or_not_flags_under_way_survive_the_model_is_that_of_a_run_witho
         assert learned(simulate(tiny(system, at=[at]))) == learned(quiet(system)), at
 
 
+@each(("precision", "optimizer"), [("int8", "rowwise-adagrad"), ("bf16", "sgd"), ("fp16", "adam"), ("int8", "sgd")], few=2)
+@each("system", STRICT, few=2)
+def test_narrow_rows_and_their_scales_come_back_to_the_bit(system, precision, optimizer):
+    knobs = {"model.row_precision": precision}
+    undisturbed = simulate(tiny(system, optimizer, **knobs))
+    span = undisturbed.results["Elapsed [s]"]
+    struck = simulate(tiny(system, optimizer, (0.31 * span, 0.71 * span + 0.0031), **knobs))
+    assert struck.ran and len(recoveries(struck)) == 2 and learned(struck) == learned(undisturbed)
+    assert learned(undisturbed) != learned(quiet(system, optimizer)), "narrow rows learn something else"
+
+
 @optimizers
 @each("system", STRICT)
 @each("count", [2, 3], few=4)

@@ -9,5 +9,5 @@ from tests.oracles.torch_dlrm import torch_losses
 from tests.training.training_models import ORACLES
 
 if __name__ == "__main__":
-    content = {"torch": torch.__version__.split("+")[0], "losses": {name: torch_losses(name) for name in ORACLES}}
+    content = {"torch": torch.__version__.split("+")[0], "losses": {name: torch_losses(shape) for name, shape in ORACLES.items()}}
     (ROOT / "tests/data/torch_losses.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

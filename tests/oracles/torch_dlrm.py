@@ -9,25 +9,26 @@ from torch import nn
 
 from engine.training.shape import Shape
 from engine.training.weights import layers
-from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run
+from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, made_up_run
 
 
-def torch_losses(name: str) -> list[float]:
-    """Return PyTorch's loss of each step of one of the oracle's models."""
+def torch_losses(shape: Shape, seed: int = 0) -> list[float]:
+    """Return PyTorch's loss of each step of a model; narrow rows are rounded at random, by a generator of that seed."""
     torch.set_num_threads(1)
     torch.sparse.check_sparse_tensor_invariants.enable()  # torch warns unless one says whether it shall check
-    shape = ORACLES[name]
     weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
     tables = _tables(shape, weights)
     bottom, top = (_mlp(layers(shape, weights.mlp, part)) for part in ("bottom", "top"))
     bottom.append(nn.ReLU())
     optimizer = _optimizer(shape, [*bottom.parameters(), *top.parameters()], tables)
-    losses = []
+    losses, random = [], torch.Generator().manual_seed(seed)
     for batch in batches:
         logits = top(_interact(shape, bottom(torch.from_numpy(batch.dense)), _pooled(shape, weights, tables, batch)))
         loss = nn.functional.binary_cross_entropy_with_logits(logits[:, 0], torch.from_numpy(batch.labels))
         loss.backward()
+        touched = [table.weight.grad.coalesce().indices()[0] for table in tables]
         optimizer()
+        _round(shape.row_precision, tables, touched, random)
         losses.append(loss.item())
     return losses
 
@@ -37,6 +38,26 @@ def _tables(shape: Shape, weights) -> list[nn.EmbeddingBag]:
     ends = np.searchsorted(weights.rows, np.cumsum(shape.rows))
     parts = np.split(weights.table, ends[:-1])
     return [nn.EmbeddingBag.from_pretrained(torch.from_numpy(p.copy()), mode="sum", sparse=True, freeze=False) for p in parts]
+
+
+def _round(precision: str, tables, touched, random: torch.Generator) -> None:
+    """Round the rows that a batch used to what its precision holds, up or down at random."""
+    if precision == "fp32":
+        return
+    for table, rows in zip(tables, touched, strict=True):
+        exact = table.weight.data[rows]
+        if precision == "int8":
+            scale = exact.abs().amax(1, keepdim=True) / 127
+            dice = torch.rand(exact.shape, generator=random)
+            table.weight.data[rows] = torch.nan_to_num((exact / scale + dice).floor().clamp(-127, 127) * scale)
+            continue
+        kind = torch.float16 if precision == "fp16" else torch.bfloat16
+        near = exact.to(kind)
+        toward = torch.where(exact > near.float(), torch.inf, -torch.inf).to(kind)
+        other = torch.nextafter(near, toward)
+        share = ((exact - near.float()) / (other.float() - near.float())).nan_to_num()
+        there = torch.rand(exact.shape, generator=random) < share
+        table.weight.data[rows] = torch.where(there, other, near).float()
 
 
 def _mlp(given) -> nn.Sequential:

@@ -10,6 +10,7 @@ from engine.registry import names
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of
 from engine.simulate import simulate
+from engine.systems.capacity import log_bytes
 from engine.units import GB
 from engine.workload.accesses import expected
 from engine.workload.repeats import expected_again
@@ -75,6 +76,24 @@ def test_optimizer_state_is_updated_logged_and_crosses_where_the_gpu_updates_but
     assert bare["cxl out"] == pytest.approx(rows * row) and bare["cxl in"] == pytest.approx(8 * B * L + rows * row + mlp)
     gpus = by_task(scenario("bagpipe-kaggle", "bagpipe", **{"model.optimizer": optimizer}))
     assert gpus["All-reduce", "network"] == by_task(scenario("bagpipe-kaggle", "bagpipe"))["All-reduce", "network"]
+
+
+@each(("precision", "vector"), [("fp16", 2 * D), ("bf16", 2 * D), ("int8", D + 4)])
+def test_narrow_rows_are_read_crossed_logged_and_updated_as_they_are_stored_but_added_up_in_fp32(precision, vector):
+    asked = scenario("dlrm-kaggle", "cxl-b", **{"model.row_precision": precision, "model.optimizer": "rowwise-adagrad"})
+    rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
+    mlp = 8 * (MLP + TOP)
+    assert found["pmem read"] == pytest.approx(rows * vector) and found["pmem updated"] == pytest.approx(rows * (vector + 4))
+    assert found["pmem written"] == pytest.approx(rows * (vector + 4 + 8) + mlp + 4 * 64)
+    assert found["cxl out"] == pytest.approx(B * T * 4 * D) and found["cxl in"] == pytest.approx(8 * B * L + B * T * 4 * D + mlp)
+    assert found["near-data pooled"] == pytest.approx((2 * B * L + rows) * 4 * D + 4 * rows)  # of row-wise Adagrad, a word
+    bare = by_place(with_values(asked, {"machine.near_data_compute": False}))
+    assert bare["cxl out"] == pytest.approx(rows * (vector + 4)) and bare["gpu pooled"] == pytest.approx(B * L * (vector + 4 * D))
+    host = by_task(with_values(asked, {"system": "pmem"}))
+    there, back = (host[f"{way} hand-off", "pcie"] for way in ("Forward", "Backward"))
+    assert (there, back) == (pytest.approx(B * L * vector), pytest.approx(B * L * 4 * D))
+    full, narrow = (log_bytes(with_values(asked, {"model.row_precision": one})) for one in ("fp32", precision))
+    assert full - narrow == 2 * B * L * (4 * D - vector)
 
 
 @each(("megabytes", "share"), [(1e5, 0.0), (0.2, None), (0.0, 1.0)])

@@ -1,9 +1,13 @@
 """An independent DLRM step in float64 numpy, written from the model's definition and used as an oracle.
 
-Embeddings are dictionaries from row to vector, MLPs lists of (weight, bias); nothing is shared with the engine.
+Embeddings are dictionaries from row to vector, MLPs lists of (weight, bias); nothing is shared with the engine
+but the streams of random bits that narrow rows are rounded by.
 """
 
 import numpy as np
+
+from engine.core.hashing import Purpose, key
+from tests.oracles.stochastic_rounding import rounded, words
 
 
 class ReferenceDlrm:
@@ -15,7 +19,7 @@ class ReferenceDlrm:
         self.bottom = [(w.astype(np.float64), b.astype(np.float64)) for w, b in bottom]
         self.top = [(w.astype(np.float64), b.astype(np.float64)) for w, b in top]
         self.state: dict = {}  # what the optimizer keeps of each row and array, by a name of its own
-        self.batches = 0
+        self.batches, self.seed = 0, weights.seed
 
     def bags(self, batch):
         """Yield (table, sample, rows of the bag)."""
@@ -83,12 +87,19 @@ class ReferenceDlrm:
         rows, *parts = self.gradients(batch)
         self.batches += 1
         for row, gradient in rows.items():
-            self.table[row] = self.table[row] - self.descent(row, gradient, is_row=True)
+            self.table[row] = self.kept(row, self.table[row] - self.descent(row, gradient, is_row=True))
         for part, (layers, gradients) in enumerate(zip((self.bottom, self.top), parts, strict=True)):
             for layer, (pair, slopes) in enumerate(zip(layers, gradients, strict=True)):
                 for k, (value, slope) in enumerate(zip(pair, slopes, strict=True)):
                     value -= self.descent((part, layer, k), slope, is_row=False)
         return loss
+
+    def kept(self, row, values):
+        """Return what the row holds of its new values, rounded at random where it is narrow."""
+        precision = self.shape.row_precision
+        if precision == "fp32":
+            return values
+        return rounded(precision, values, words(int(key(self.seed, Purpose.ROUNDING, self.batches - 1)), row, len(values)))
 
     def descent(self, name, slope, is_row):
         """Return the step against a gradient by the optimizer's published formula; `name` is what it keeps its state under."""

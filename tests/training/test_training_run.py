@@ -22,9 +22,9 @@ def state(weights):
     return [getattr(weights, name).tobytes() for name in ("rows", "table", "row_state", "mlp", "mlp_state")]
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_two_calls_end_in_the_bytes_of_one(optimizer):
-    shape = model(optimizer=optimizer)
+@pytest.mark.parametrize(("optimizer", "precision"), [*((one, "fp32") for one in OPTIMIZERS), ("sgd", "bf16"), ("adam", "int8")])
+def test_two_calls_end_in_the_bytes_of_one(optimizer, precision):
+    shape = model(optimizer=optimizer, row_precision=precision)
     whole, half = run(shape), run(shape, 0, 9)
     rest = run(shape, 9, 20, half.weights)
     assert half.losses + rest.losses == whole.losses

@@ -3,6 +3,7 @@
 from math import ceil
 
 from ...core.constants import Constant
+from ...scenario.storage import stored_bytes
 from ...systems.traffic import INDEX_BYTES, row_bytes
 from ...units import FLOAT32
 from ...workload.expected_cache import expected_unique
@@ -22,8 +23,9 @@ def plan(site: Site) -> ProtectionPlan:
     """
     step = site.bare.step
     every = max(1, round((site.period or CUSTOMARY) / step))
-    rows, row = expected_unique(site.scenario, every), row_bytes(site.scenario)
-    quantised = INDEX_BYTES + SCALE_BYTES + row / FLOAT32 * BITS.value / 8  # of a row, its number and its scale included
+    rows, row, model = expected_unique(site.scenario, every), row_bytes(site.scenario), site.scenario.model
+    words = (row - stored_bytes(model.row_precision, model.embedding_dim)) / FLOAT32 + model.embedding_dim
+    quantised = INDEX_BYTES + SCALE_BYTES + words * BITS.value / 8  # of a row, its number and its scale included
     sent, changed = rows * quantised + site.mlp, rows * row + site.mlp
     drain, pause = sent / site.remote.write, changed / site.home.read
     if room(site) < changed:

@@ -73,7 +73,7 @@ def near_lookup(s: Scenario, t: Traffic, memory: str, link: str, name: str, afte
     has_rows = np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(has_rows * t.lookup_bytes, memory)),)
+        flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory)),)
     if link == "cxl":
         flow += (Demand("cxl", Move(has_rows * crossing(s, t), "" if s.machine.near_data_compute else memory), OUT),)
     by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
@@ -89,7 +89,7 @@ def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, p
     """
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(accumulated(s, t) + updates(s, t) * t.row_bytes, memory)),)
+        flow += (Demand("near-data", Pool(accumulated(s, t) + updates(s, t) * (t.row_bytes + t.wider), memory)),)
     if link == "cxl":
         flow += (Demand("cxl", Move(returning(s, t)), IN),)
     update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched))
@@ -226,7 +226,7 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     first[0] = t.rows[0]
     later: dict[str, Any] = {name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "again", "fetched", "returned")}
     ahead, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
-    corrected = np.append(t.raw_share[1:], 0.0) * t.lookup_bytes
+    corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.wider)
     lookup = near_lookup(s, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     where = "near-data" if s.machine.near_data_compute else "gpu"
     flow = (Demand("cxl", Move(np.sign(following) * t.pooled_bytes), OUT),) if where == "near-data" else ()

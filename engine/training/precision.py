@@ -1,0 +1,139 @@
+"""Rows narrower than fp32: what their precision can hold, in fp32 arrays, and the bytes they take where they are stored.
+
+A row is worked with in fp32 and holds only values of its precision. Its first values are rounded to the nearest; an update is
+rounded up or down at random, as likely as it is near, so that small steps are not lost (Gupta et al., arXiv 1502.02551). The
+random bits are a hash of seed, batch, row and element. An int8 row has its own scale, its largest element over 127.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Bytes, Index, Singles
+from ..core.hashing import GOLDEN, Purpose, key, mix, unit
+from ..core.jit import inner
+from ..scenario.storage import ELEMENT_BYTES, PRECISIONS
+
+FP32, FP16, BF16, INT8 = range(len(PRECISIONS))
+MOST = np.float32(127.0)  # of an int8 element, either way
+SIGN, INFINITE = np.uint32(1 << 31), np.uint32(0x7F800000)
+NORMAL16, BEYOND16 = np.uint32(0x38800000), np.uint32(0x47800000)  # 2^-14, from where on fp16 is normal, and 2^16
+CUT16, CUTB = np.uint32(13), np.uint32(16)  # bits of an fp32 fraction that fp16 and bf16 lack
+LEAST16 = 2.0**-24  # the step of fp16 below its normal numbers
+
+
+class Rounding(NamedTuple):
+    """How rows are rounded in one batch: to which precision, and with which random bits."""
+
+    kind: int
+    stream: np.uint64
+
+
+def rounding(precision: str, seed: int, batch: int) -> Rounding:
+    """Return how rows of a precision are rounded in batch `batch`."""
+    kind = PRECISIONS.index(precision)
+    return Rounding(kind, key(seed, Purpose.ROUNDING, batch) if kind else np.uint64(0))
+
+
+def nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
+    """Return (R, dim) vectors rounded to the nearest values of a precision, ties to even, and (R, 0 or 1) scales."""
+    none = np.empty((len(table), 0), np.float32)
+    if precision == "int8":
+        scale = np.abs(table).max(axis=1, keepdims=True) / MOST
+        return _whole(table, scale) * scale, scale
+    if precision == "fp16":
+        return table.astype(np.float16).astype(np.float32), none
+    if precision == "bf16":
+        bits = table.view(np.uint32)
+        return (bits + np.uint32(0x7FFF) + ((bits >> CUTB) & np.uint32(1)) >> CUTB << CUTB).view(np.float32), none
+    return table, none
+
+
+def packed(precision: str, table: Singles, state: Singles) -> Bytes:
+    """Return (R, row bytes): each vector as it is stored, followed by its optimizer state and scale."""
+    if precision == "int8":
+        elements: Any = _whole(table, state[:, -1:]).astype(np.int8)
+    elif precision == "bf16":
+        elements = (table.view(np.uint32) >> CUTB).astype(np.uint16)
+    else:
+        elements = table.astype(np.float16 if precision == "fp16" else np.float32)
+    return np.concatenate([np.ascontiguousarray(part).view(np.uint8) for part in (elements, state)], axis=1)
+
+
+def unpacked(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
+    """Return the vectors and the state with the scale of rows as bytes."""
+    width = dim * ELEMENT_BYTES[precision]
+    elements, state = np.ascontiguousarray(rows[:, :width]), np.ascontiguousarray(rows[:, width:]).view(np.float32)
+    if precision == "int8":
+        return elements.view(np.int8) * state[:, -1:], state
+    if precision == "bf16":
+        return (elements.view(np.uint16).astype(np.uint32) << CUTB).view(np.float32), state
+    return elements.view(np.float16 if precision == "fp16" else np.float32).astype(np.float32), state
+
+
+def _whole(table: Singles, scale: Singles) -> Singles:
+    """Return (R, dim) whole numbers of scales, 0 where the scale is."""
+    return np.rint(np.divide(table, scale, out=np.zeros_like(table), where=scale > 0))
+
+
+@inner
+def _round_bits(vector: Any, word: np.uint64, cut: np.uint32) -> None:
+    """Round each element to a fraction `cut` bits shorter; one beyond the largest becomes infinite."""
+    low = (np.uint32(1) << cut) - np.uint32(1)
+    for d in range(vector.size):
+        word += GOLDEN
+        bits = np.float32(vector[d]).view(np.uint32)
+        if bits & ~SIGN < INFINITE:
+            vector[d] = np.uint32((bits + (np.uint32(mix(word) >> np.uint64(32)) & low)) & ~low).view(np.float32)
+
+
+@inner
+def _round_half(vector: Any, word: np.uint64) -> None:
+    """Round each element to fp16, of which numbers below 2^-14 are multiples of 2^-24."""
+    low = (np.uint32(1) << CUT16) - np.uint32(1)
+    for d in range(vector.size):
+        word += GOLDEN
+        bits, random = np.float32(vector[d]).view(np.uint32), mix(word)
+        size = bits & ~SIGN
+        if size < NORMAL16:
+            steps = np.floor(np.float64(vector[d]) / LEAST16 + unit(random))
+            vector[d] = np.float32(steps * LEAST16)
+        elif size < INFINITE:
+            size = (size + (np.uint32(random >> np.uint64(32)) & low)) & ~low
+            vector[d] = np.uint32((bits & SIGN) | (INFINITE if size >= BEYOND16 else size)).view(np.float32)
+
+
+@inner
+def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
+    """Round each element to a whole number of scales from -127 to 127; the scale, the last word of the state, follows the row."""
+    largest = np.float32(0.0)
+    for d in range(vector.size):
+        largest = max(largest, np.abs(vector[d]))
+    scale = largest / MOST
+    state[state.size - 1] = scale
+    for d in range(vector.size):
+        word += GOLDEN
+        steps = np.floor(np.float64(vector[d]) / np.float64(scale) + unit(mix(word)))
+        vector[d] = np.float32(min(max(steps, -127.0), 127.0)) * scale if scale > np.float32(0.0) else vector[d] * np.float32(0.0)
+
+
+@inner
+def descend(vector: Any, step: Any, state: Any, row: Index, how: Rounding) -> None:
+    """Take `step` from a row's vector, round it at random, and leave in `step` what the vector has really lost."""
+    if how.kind == FP32:
+        for d in range(step.size):
+            vector[d] -= step[d]
+        return
+    for d in range(step.size):
+        old = vector[d]
+        vector[d] = old - step[d]
+        step[d] = old
+    word = mix(how.stream ^ (np.uint64(row) * GOLDEN))
+    if how.kind == INT8:
+        _round_scaled(vector, state, word)
+    elif how.kind == BF16:
+        _round_bits(vector, word, CUTB)
+    elif how.kind == FP16:
+        _round_half(vector, word)
+    for d in range(step.size):
+        step[d] -= vector[d]

@@ -1,0 +1,38 @@
+"""Rounding up or down at random, from its definition in exact arithmetic, one element at a time.
+
+The random bits are SplitMix64's of the row's stream; which of them are used is part of what is checked.
+"""
+
+from math import floor, frexp
+
+import numpy as np
+
+from tests.oracles.splitmix import mixed
+
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def words(stream: int, row: int, dim: int) -> list[int]:
+    """Return the 64 random bits of each element of a row."""
+    word = mixed(stream ^ (row * GOLDEN % 2**64))
+    return [mixed((word + GOLDEN * (d + 1)) % 2**64) for d in range(dim)]
+
+
+def rounded(precision: str, values: np.ndarray, random: list[int]) -> np.ndarray:
+    """Return float64 values as a row of that precision would hold them."""
+    if precision == "int8":
+        scale = np.abs(values).max() / 127
+        steps = [floor(v / scale + (word >> 11) * 2.0**-53) for v, word in zip(values, random, strict=True)]
+        return np.clip(steps, -127, 127) * scale
+    digits, least = (11, 2.0**-24) if precision == "fp16" else (8, 2.0**-133)
+    return np.array([_one(float(v), digits, least, word) for v, word in zip(values, random, strict=True)])
+
+
+def _one(value: float, digits: int, least: float, word: int) -> float:
+    """Round to a multiple of the value's last place: the magnitude, or below the normal numbers the value itself, up or down."""
+    place = 2.0 ** (frexp(value)[1] - digits)
+    if place < least:
+        return floor(value / least + (word >> 11) * 2.0**-53) * least
+    bits = 24 - digits  # of an fp32 fraction that are lost
+    size = floor(abs(value) / place + ((word >> 32) % 2**bits) / 2**bits)
+    return float(np.copysign(size * place, value))
