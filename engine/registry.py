@@ -17,14 +17,16 @@ CONSTANT = {
     "systems": "SYSTEM",
     "devices": "DEVICE",
     "protections": "PROTECTION",
+    "plans": "SHARDING",
 }
 # Where the files of a kind lie; those of systems in a folder for each family, beside the steps that they share.
 FOLDERS = {
     "systems": "systems/*",
     "devices": "hardware/devices",
     "protections": "campaign/protections",
+    "plans": "systems/plans",
 }
-NO_FAMILY = ("steps", "__pycache__")
+NO_FAMILY = ("steps", "plans", "__pycache__")
 # Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
 TABLES = {
     "metrics": ("results.metrics", "METRICS"),
@@ -53,7 +55,8 @@ def names(kind: str) -> tuple[str, ...]:
 @cache
 def files(kind: str) -> Mapping[str, str]:
     """Return the dotted place of each variant's file by name."""
-    folders = [folder for folder in HERE.glob(FOLDERS[kind]) if folder.is_dir() and folder.name not in NO_FAMILY]
+    aside = NO_FAMILY if kind == "systems" else ()
+    folders = [folder for folder in HERE.glob(FOLDERS[kind]) if folder.is_dir() and folder.name not in aside]
     found = ((folder, one.name) for folder in folders for one in iter_modules([str(folder)]))
     return {name.replace("_", "-"): ".".join((*folder.relative_to(HERE).parts, name)) for folder, name in found}
 

@@ -23,14 +23,17 @@ from ..core.memo import remembered
 from ..hardware.line_cache import NO_CACHE, LineCache
 from ..registry import load
 from ..scenario.scenario import Scenario, per_table
+from ..systems.balance import balance, skew
 from ..systems.placement import placement
+from ..systems.sharding import Pieces
 from ..systems.system import System, cache_policy, medium_cache
-from ..systems.traffic import BY_BATCH, LEVELS, Traffic, row_bytes, scratchpad_rows, traffic
+from ..systems.traffic import BY_BATCH, LEVELS, SKEWS, Traffic, row_bytes, scratchpad_rows, traffic
 from ..workload.batch import bag_layout, recent, tally
 from ..workload.readers.recording import Recording
 from ..workload.repeats import counted_again
 from ..workload.source import Source, num_batches, source
 from .hot_rows import hot_set, popular
+from .part_counts import counter
 
 OnProgress = Callable[[str, bool], None]  # given what was done, and whether that finishes a batch; it may raise Cancelled
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
@@ -71,6 +74,9 @@ def counted_amounts(
     if chosen.cache:
         flow = _moved(s, system, file=file, on_progress=on_progress)
         amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
+    if split := balance(s, system):
+        skews = _skews(s, split.parts.number, split.pieces, file=file, on_progress=on_progress)
+        amounts |= dict(zip(SKEWS, skews, strict=True))
     if chosen.caches:
         amounts["levels"] = _found(s, system, file=file, on_progress=on_progress)
     room = scratchpad_rows(s, "near-data" in chosen.devices)
@@ -109,6 +115,19 @@ def _tallied(s: Scenario, file: Recording | None, on_progress: OnProgress) -> Fl
         columns[:, n] = unique.sum(), raw.sum() / ids.size, unique.sum() - shared.sum()
         on_progress(f"counted rows of batch {n}", True)
     return columns
+
+
+@of_amounts
+def _skews(s: Scenario, parts: int, pieces: Pieces, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return how many times the mean the part has that has most lookups, and most unique rows, by a plan, (2, N)."""
+    given, near = _drawn(s, file=file), recent(s.model, s.data.batch_size)
+    count = counter(s.model, s.data.batch_size, parts, pieces)
+    found = np.zeros((2, num_batches(s, file)))
+    for n in range(found.shape[1]):
+        ids = given.ids(n)
+        found[:, n] = [skew(each) for each in count(ids, tally(near, ids)[0])]
+        on_progress(f"counted the parts of batch {n}", False)
+    return found
 
 
 @of_amounts

@@ -10,6 +10,7 @@ from ..core.memo import remembered
 from ..hardware.line_cache import NO_CACHE, LineCache
 from ..registry import load
 from ..scenario.scenario import Scenario
+from ..systems.balance import balance, skew
 from ..systems.placement import levels
 from ..systems.system import System, cache_policy, medium_cache
 from ..systems.traffic import Traffic, scratchpad_rows, traffic
@@ -72,7 +73,7 @@ def _share(expected: float, batches: int) -> Floats:
 def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> Traffic:
     """Return one batch of the steady state; a cache, a hot set and the `medium`'s own cache count only where there are any."""
     chosen: System = load("systems", system)
-    cache, hot, caches = chosen.cache, chosen.hot, chosen.caches
+    cache, hot, caches, split = chosen.cache, chosen.hot, chosen.caches, balance(s, system)
     accesses = expected(s)
     rows = accesses.unique_rows.sum(axis=1)
     room = scratchpad_rows(s, "near-data" in chosen.devices)
@@ -91,5 +92,7 @@ def expected_amounts(s: Scenario, system: str, medium: LineCache = NO_CACHE) -> 
         missed=np.array([moved.missed_lookups]),
         refused=np.minimum(moved.refused, rows),
         again=np.array([again]),
+        lookup_skew=np.array([skew(split.lookups) if split else 1.0]),
+        row_skew=np.array([skew(split.rows) if split else 1.0]),
         **found,
     )

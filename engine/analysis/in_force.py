@@ -12,7 +12,7 @@ from ..hardware.device import nodes
 from ..hardware.devices.pmem import read_rate, told_modules
 from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knob_effect import devices_named
-from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, THREADS
+from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, SHARDING, THREADS
 from ..insight.relaxation import LINK
 from ..registry import load
 from ..scenario import knobs
@@ -20,6 +20,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle
 from ..systems.capacity import log_bytes
+from ..systems.parts import kind_of
 from ..systems.system import KEEPS, named, readers
 from ..systems.traffic import table_bytes
 from ..units import GB, HOUR, MINUTE
@@ -127,6 +128,16 @@ def _policy(path: str) -> Callable[[Scenario], InForce]:
     return found
 
 
+def _sharding(s: Scenario) -> InForce:
+    kind = kind_of(s.system)
+    why = (
+        f"divides the tables of system {s.system} among its {kind.title}s"
+        if kind
+        else f"system {s.system} shares all work evenly"
+    )
+    return InForce(AUTOMATIC[SHARDING](s), f"{why}, where policy.plan gives no other" if kind else why)
+
+
 def _period(s: Scenario) -> InForce:
     if not load("protections", s.policy.protection).periodic:
         return InForce(None, f"protection {s.policy.protection} has no period")
@@ -161,6 +172,7 @@ OF: Mapping[str, Callable[[Scenario], InForce]] = {
     THREADS: _threads,
     "machine.target_throughput": _no_target,
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
+    SHARDING: _sharding,
     "policy.checkpoint_minutes": _period,
     "run.passes": _passes,
 }

@@ -3,7 +3,7 @@
 Amounts are floats or arrays with one value per batch (or per design point); zero amounts cost nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -16,7 +16,12 @@ By = Literal["host", "near-data", "gpu", "card"]  # who asks a memory for rows, 
 
 @dataclass(frozen=True)
 class Work:
-    """One kind of work: its fields are amounts, and what they are of."""
+    """One kind of work: its fields are amounts, and what they are of.
+
+    Where several parts of a device share it unevenly, the slowest one has `skew` times its even share.
+    """
+
+    skew: Amount = field(default=1.0, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -146,9 +151,11 @@ class Software(Work):
 
 @dataclass(frozen=True)
 class AllToAll(Work):
-    """Exchange `nbytes`, summed over all GPUs, each GPU with every other."""
+    """Exchange `nbytes`, all that leave a GPU; the busiest sends or receives so many over the `fabric` and over the `network`."""
 
     nbytes: Amount
+    fabric: Amount
+    network: Amount
 
 
 @dataclass(frozen=True)

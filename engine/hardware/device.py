@@ -87,7 +87,14 @@ class DeviceKind:
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:
     """Return how long `device` takes for `work`, one value per batch; exactly 0 where there is nothing to do."""
-    return np.asarray(device.seconds[type(work)](work), dtype=np.float64)
+    return np.asarray(device.seconds[type(work)](slowest(work)), dtype=np.float64)
+
+
+def slowest(work: Work) -> Work:
+    """Return the work as if every part had as much of it as the slowest."""
+    if isinstance(work.skew, float) and work.skew == 1:
+        return work
+    return replace(work, skew=1.0, **{name: getattr(work, name) * work.skew for name in SHARED if hasattr(work, name)})
 
 
 def joules(device: Device, work: Work) -> NDArray[np.float64]:

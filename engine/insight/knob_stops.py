@@ -10,13 +10,15 @@ from ..hardware.devices.pmem import module_bytes
 from ..registry import load
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values
+from ..systems.balance import EVEN
+from ..systems.parts import kind_of
 from ..systems.system import LogPolicy, cache_policy, log_policy
 from ..units import GB
 from .decomposition import BOUND, RELAXED
 from .relaxation import LINK
 
 CAPACITY, MODULE, THREADS = "machine.pmem_capacity_GB", "machine.pmem_module_GB", "machine.host_threads"
-LOG, CACHE = "policy.log", "policy.cache_policy"
+LOG, CACHE, SHARDING = "policy.log", "policy.cache_policy", "policy.sharding"
 NUMBERS, WORDS = ("int", "float"), ("choice", "switch")
 FAR = 1e3  # factor around the value in force within which values are looked at
 TENTHS = 10
@@ -72,6 +74,11 @@ def _policy(of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], Any]:
     return lambda s: of(log_policy(s, load("systems", s.system)))
 
 
+def _sharding(s: Scenario) -> str:
+    kind = kind_of(s.system)
+    return kind.default if kind else EVEN
+
+
 def _cache(s: Scenario) -> str | None:
     cache = load("systems", s.system).cache
     return cache_policy(s, cache).removesuffix(" in sets") if cache else None
@@ -86,4 +93,5 @@ AUTOMATIC: Mapping[str, Callable[[Scenario], Any]] = {
     BOUND: _policy(lambda policy: policy.mlp_staleness_bound),
     RELAXED: _policy(lambda policy: policy.relaxed_lookup),
     CACHE: _cache,
+    SHARDING: _sharding,
 }

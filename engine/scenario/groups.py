@@ -82,6 +82,18 @@ class Policy:
         "Who unites a batch's repeated rows in memory behind CXL or on a card: nobody, the memory's logic, or the GPU.",
         choices=("off", "memory", "gpu"),
     )
+    sharding: str | None = knob(
+        None,
+        "Sharding",
+        "How tables are divided among GPUs or nodes: whole, by rows, by columns, in two levels, by a planner, or evenly.",
+        choices=lambda: names("plans"),
+    )
+    plan: str = knob(
+        "",
+        "Plan by hand",
+        "The part of each table, ';' between tables: 3, rows over several 0-7 or 0+2, columns 0/1; empty: as sharding says.",
+        high=100_000,
+    )
     prefetch: bool = knob(True, "Prefetch", "Systems mtrains and proactive read rows for the next batch while this one trains.")
     cache_load_factor: float = knob(
         0.01, "Cache load factor", "Share of rows that a cache keeps: in host DRAM, or in HBM.", low=0.0, high=1.0

@@ -49,6 +49,12 @@ class MachineKnobs:
         "the bytes of activations.",
         choices=("fp32", "tf32", "bf16", "fp16"),
     )
+    exchange_precision: str = knob(
+        "fp32",
+        "Exchange",
+        "Numbers in which pooled vectors and their gradients are sent between GPUs or nodes; training itself is not rounded.",
+        choices=("fp32", "fp16", "int8"),
+    )
     network_bandwidth_GBps: float = knob(
         22.5,
         "Network bandwidth",

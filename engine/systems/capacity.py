@@ -5,7 +5,7 @@ from math import ceil
 
 from ..core.memo import remembered
 from ..hardware.device import nodes
-from ..hardware.devices.gpu import memory_bytes, no_unit, word_bytes
+from ..hardware.devices.gpu import memory_bytes, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for
 from ..hardware.devices.ssd import DRIVES
 from ..registry import load
@@ -13,8 +13,9 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, per_table, with_values
 from ..units import GB, GiB
 from ..workload.expected_cache import expected_unique
+from .balance import balance, skew, unfit
 from .system import System
-from .traffic import INDEX_BYTES, mlp_bytes, mlp_gradient_bytes, row_bytes, table_bytes
+from .traffic import INDEX_BYTES, activation_bytes, mlp_bytes, row_bytes, table_bytes
 
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
 MOST_GB = float(KNOBS["machine.pmem_capacity_GB"].high or 0)  # of PMEM in one node
@@ -48,7 +49,7 @@ def fit(scenario: Scenario) -> Fit:
     if capacity != asked:
         scenario = with_values(scenario, {"machine.pmem_capacity_GB": capacity})
     checks = {"pmem": _largest if automatic else _pmem, "dram": _dram, "ssd": _ssd, "servers": _servers}
-    problems = [_one_gpu(scenario, system), _linked(scenario)]
+    problems = [_one_gpu(scenario, system), _linked(scenario), unfit(scenario, scenario.system)]
     for place, need in _needs(scenario, system).items():
         have, sentence = checks[place](scenario, need)
         problems += [sentence] if need > have else []
@@ -70,18 +71,17 @@ def _needs(s: Scenario, system: System) -> dict[str, float]:
 
 @remembered()
 def gpu_bytes(s: Scenario, name: str) -> float:
-    """Return the bytes that a GPU of system `name` holds between batches: tables or cache with maps, parameters, a copy."""
+    """Return the bytes that the fullest GPU of system `name` holds between batches: tables or cache with maps, MLPs, a copy."""
     system: System = load("systems", name)
     if "gpu" not in system.devices:
         return 0.0
-    return system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
+    found = balance(s, name) if system.shards == "gpus" else None
+    return _even_bytes(s, system, skew(found.held) if found else 1.0)
 
 
-def activation_bytes(s: Scenario) -> float:
-    """Return the bytes that come and go with a batch: gradients, and every layer's activations twice."""
-    model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
-    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
-    return mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths
+def _even_bytes(s: Scenario, system: System, times: float = 1.0) -> float:
+    """Return the bytes of a GPU that has so many `times` its even share of tables or cache, between batches."""
+    return times * system.held(s).get("hbm", 0.0) / s.machine.num_gpus + 2 * mlp_bytes(s)
 
 
 def _one_gpu(s: Scenario, system: System) -> str:
@@ -196,7 +196,7 @@ def _gpu(s: Scenario, system: System) -> str:
         return ""
     if refusal := no_unit(s.machine):
         return refusal
-    need, have = gpu_bytes(s, s.system) + activation_bytes(s), memory_bytes(s.machine)
+    need, have = _even_bytes(s, system) + activation_bytes(s), memory_bytes(s.machine)
     if need <= have:
         return ""
     held = system.held(s).get("hbm", 0.0)

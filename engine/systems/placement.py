@@ -15,8 +15,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..units import GiB
 from ..workload.accesses import expected
 from ..workload.expected_cache import expected_moves
-from .capacity import activation_bytes
-from .traffic import mlp_bytes, row_bytes, table_bytes
+from .traffic import activation_bytes, mlp_bytes, row_bytes, table_bytes
 
 USABLE = Constant("memory for tables", 0.9, "of what is left", 0.7, 0.95, "unsourced", "the rest: buffers, fragments, the host")
 Tables = tuple[int, ...]

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ..core.arrays import Floats
 from ..core.work import mlp_parameters
+from ..hardware.devices.gpu import word_bytes
 from ..scenario.scenario import Scenario, per_table
 from ..scenario.storage import mlp_state, row_state, stored_bytes
 from ..units import FLOAT32, MiB
@@ -28,6 +30,8 @@ class Traffic:
     that were used where they live; `again`: lookups that come back to a row for which near-data logic had no place
     (`systems.steps.repeated`); `fetched`: lines that the cache of a medium lacks when the batch begins; `returned`: changed lines
     that these push out; `refetched`: lines that the batch's own ones have pushed out when they are logged or updated;
+    `lookup_skew` and `row_skew`: how many times the mean the part has that a plan gives most lookups, and most unique rows
+    (`systems.balance`);
     `levels` (N, 4): rows by where they are found outside HBM, of a system with several memories (`systems.placement.levels`).
     Bytes: of a row with its optimizer state, of what a lookup reads of it (all of it, where it has a checksum), of a row's
     gradient, of pooled vectors one way, of the sparse features, of all MLP parameters with optimizer state, of their gradients.
@@ -45,6 +49,8 @@ class Traffic:
     fetched: Floats
     returned: Floats
     refetched: Floats
+    lookup_skew: Floats
+    row_skew: Floats
     levels: Floats
     lookups: float
     row_bytes: int
@@ -106,10 +112,11 @@ class Traffic:
         return self.lookups * INDEX_BYTES
 
 
-BY_BATCH = (
+BY_BATCH: tuple[str, ...] = (
     *("rows", "raw_share", "misses", "cold", "popular", "evicted", "missed", "refused", "again"),
     *("fetched", "returned", "refetched"),
 )
+SKEWS = ("lookup_skew", "row_skew")
 LEVELS = 4  # memories outside HBM, fastest first
 
 
@@ -120,7 +127,8 @@ def traffic(scenario: Scenario, **amounts: Floats) -> Traffic:
     """
     model, samples, rows = scenario.model, scenario.data.batch_size, amounts["rows"]
     gradient = model.embedding_dim * FLOAT32
-    nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | {"levels": np.zeros((len(rows), LEVELS))}
+    nothing = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
+    nothing |= {"levels": np.zeros((len(rows), LEVELS))}
     come = amounts.get("misses", nothing["misses"])
     return Traffic(
         **{**nothing, "evicted": come, "missed": come, **amounts},
@@ -185,6 +193,13 @@ def mlp_gradient_bytes(scenario: Scenario) -> float:
     return float(FLOAT32 * (mlp_parameters(scenario.model.bottom_mlp) + mlp_parameters(top_widths(scenario))))
 
 
+def activation_bytes(s: Scenario) -> float:
+    """Return the bytes of GPU memory that come and go with a batch: gradients, and every layer's activations twice."""
+    model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
+    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (model.num_tables + 1) * model.embedding_dim
+    return mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths
+
+
 def top_widths(scenario: Scenario) -> tuple[int, ...]:
     """Return the top MLP's widths with its input, which the feature interaction implies."""
     model = scenario.model
@@ -205,5 +220,5 @@ def steady(amounts: Traffic, batches: int) -> Traffic:
 
 
 def _each(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
-    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in (*BY_BATCH, "levels")}
+    changed: dict[str, Any] = {name: change(getattr(amounts, name)) for name in (*BY_BATCH, *SKEWS, "levels")}
     return replace(amounts, **changed)

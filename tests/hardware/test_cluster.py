@@ -2,10 +2,12 @@
 
 import pytest
 
-from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream
+from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written
 from engine.hardware.device import folded, joules, nodes, seconds
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
+from engine.systems.crossing import even
+from engine.systems.sharding import Parts
 from tests.cases import each
 
 GB, US = 1e9, 1e-6
@@ -41,6 +43,14 @@ def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of
     assert four.full_watts == (None if one.full_watts is None else exactly(4 * one.full_watts))
 
 
+def test_the_slowest_part_decides_the_time_and_all_parts_the_energy_and_what_is_stored():
+    four, one = (folded(load("devices", "gpu").build(MachineKnobs()), copies) for copies in (4, 1))
+    uneven = RowUpdates(4e6, 512, skew=2.5)
+    assert seconds(four, uneven) == exactly(seconds(one, RowUpdates(2.5e6, 512)))
+    assert joules(four, uneven) == exactly(4 * joules(one, RowUpdates(1e6, 512)))
+    assert written(uneven) == 4e6 * 512
+
+
 def test_what_a_memory_stores_does_not_depend_on_how_many_share_it():
     one = load("devices", "pmem").build(MachineKnobs(pmem_capacity_GB=100.0))
     work = RowUpdates(4e6, 64)
@@ -55,13 +65,17 @@ def test_nodes_are_as_many_as_the_gpus_fill(gpus, in_node, expected):
 @pytest.mark.parametrize("gpus", [2, 8])
 def test_an_all_to_all_inside_a_node_sends_all_but_a_gpus_own_share_over_the_fabric(gpus):
     total = 8e9
-    assert seconds(network(gpus), AllToAll(total)) == exactly(START + total / gpus * (1 - 1 / gpus) / FABRIC)
+    sent = even(Parts(gpus, 8), total)
+    assert sent.nbytes == exactly(total * (1 - 1 / gpus))
+    assert seconds(network(gpus), AllToAll(*sent)) == exactly(START + total / gpus * (1 - 1 / gpus) / FABRIC)
 
 
 def test_an_all_to_all_over_two_nodes_waits_for_the_slower_of_fabric_and_network():
     total = 16e9
-    sent = total / 16
-    assert seconds(network(16), AllToAll(total)) == exactly(START + HOP + max(sent * 7 / 16 / FABRIC, sent * 8 / 16 / NET))
+    sent, work = total / 16, AllToAll(*even(Parts(16, 8), total))
+    assert seconds(network(16), work) == exactly(START + HOP + max(sent * 7 / 16 / FABRIC, sent * 8 / 16 / NET))
+    near = AllToAll(work.nbytes, 100 * work.fabric, work.network)
+    assert seconds(network(16), near) == exactly(START + HOP + 100 * sent * 7 / 16 / FABRIC)
 
 
 def test_an_all_reduce_is_a_ring_over_the_fabric_then_one_over_the_network_for_each_gpus_part():
@@ -74,11 +88,12 @@ def test_an_all_reduce_is_a_ring_over_the_fabric_then_one_over_the_network_for_e
 
 def test_the_energy_of_a_collective_counts_every_byte_that_leaves_a_gpu_at_both_ends():
     each = 8 * 2 * 7.5e-12
-    assert joules(network(8), AllToAll(8e9)) == exactly(8e9 * 7 / 8 * each)
+    assert joules(network(8), AllToAll(7e9, 1e9, 0.0)) == exactly(7e9 * each)
     assert joules(network(8), AllReduce(1e9)) == exactly(2 * 7 * 1e9 * each)
 
 
 def test_one_gpu_exchanges_nothing_and_two_nodes_power_a_card_for_each_gpu():
-    assert seconds(network(1), AllToAll(1e9)) == seconds(network(1), AllReduce(1e9)) == 0
-    assert joules(network(1), AllToAll(1e9)) == joules(network(1), AllReduce(1e9)) == 0
+    alone = AllToAll(*even(Parts(1, 8), 1e9))
+    assert seconds(network(1), alone) == seconds(network(1), AllReduce(1e9)) == 0
+    assert joules(network(1), alone) == joules(network(1), AllReduce(1e9)) == 0
     assert (network(8).idle_watts, network(16).idle_watts) == (0, 16 * 20)

@@ -13,6 +13,7 @@ SHARED = (
     "machine.given",
     "machine.all_powered",
     "machine.constant_power",
+    "machine.exchange_precision",
     "machine.num_gpus",
     "machine.gpus_per_node",
     "machine.persistence_model",

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
@@ -37,9 +39,8 @@ def build(machine: MachineKnobs) -> Device:
     latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US
 
     def exchange(work: AllToAll) -> Any:
-        mine = work.nbytes / gpus
-        slower = max((inside - 1) / gpus / link, (gpus - inside) / gpus / net)
-        return some(work.nbytes) * (latency if gpus > 1 else 0.0) + mine * slower
+        """Fabric and network work side by side."""
+        return some(work.nbytes) * latency + np.maximum(work.fabric / link, work.network / net)
 
     def reduce(work: AllReduce) -> Any:
         """Rings: over the fabric, then over the network with a node's GPUs each summing their part."""
@@ -56,7 +57,7 @@ def build(machine: MachineKnobs) -> Device:
         helps="a faster network, or fewer GPUs, would shorten it",
         seconds={AllToAll: exchange, AllReduce: reduce, Fetch: fetch},
         joules={
-            AllToAll: lambda work: over_link(work.nbytes * (gpus - 1) / gpus, fabric.energy),
+            AllToAll: lambda work: over_link(work.nbytes, fabric.energy),
             Fetch: lambda work: over_link(work.nbytes, fabric.energy),
             AllReduce: lambda work: over_link(work.nbytes * 2 * (gpus - 1), fabric.energy),
         },

@@ -17,9 +17,9 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     GPU threads move rows across the link themselves; a row that its set refuses, being full of its own batch or of rows used
     more often, stays in host memory, where it is read once and, by its update, read and written again.
     """
-    indices, arrived = gpu.index_exchange(s, t)
-    pooled, forward = gpu.exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
-    gradients, backward = gpu.exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
+    indices, arrived = gpu.index_exchange(s)
+    pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
     homeless = t.refused * t.row_bytes
     return TaskGraph(
         (
@@ -33,24 +33,24 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
                 arrived,
                 ("Embedding lookup",),
             ),
-            _direct("Evicted rows to host", t.evicted * t.row_bytes - homeless, gpu.DOWN, ("Find misses",)),
-            _direct("Missing rows to GPU", t.misses * t.row_bytes - homeless, gpu.UP, ("Evicted rows to host",)),
-            gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",)),
-            _direct("Refused lookups", homeless, "uvm", ("Embedding lookup",)),
+            _direct("Evicted rows to host", t.evicted * t.row_bytes - homeless, t.row_skew, gpu.DOWN, ("Find misses",)),
+            _direct("Missing rows to GPU", t.misses * t.row_bytes - homeless, t.row_skew, gpu.UP, ("Evicted rows to host",)),
+            gpu.lookup(t, ("Missing rows to GPU",), ("Embedding update",), t.lookup_skew),
+            _direct("Refused lookups", homeless, t.row_skew, "uvm", ("Embedding lookup",)),
             *pooled,
             shared.bottom_forward(s, gpu.mlp_done(s)),
             shared.top(s, ("Bottom MLP forward", "Refused lookups", *forward)),
             *gradients,
             shared.bottom_backward(s, ("Top MLP",)),
             *gpu.all_reduce(s, t, ("Bottom MLP backward",)),
-            _direct("Refused updates", 2 * homeless, "uvm", backward),
-            *gpu.update(t, t.rows, ("Refused updates",)),
+            _direct("Refused updates", 2 * homeless, t.row_skew, "uvm", backward),
+            *gpu.update(t, t.rows, ("Refused updates",), skew=t.lookup_skew, row_skew=t.row_skew),
         )
     )
 
 
-def _direct(name: str, nbytes: Amount, lane: str, after: Names) -> Task:
-    return Task(name, "Transfer", (Demand("pcie", Direct(nbytes), lane),), after)
+def _direct(name: str, nbytes: Amount, skew: Amount, lane: str, after: Names) -> Task:
+    return Task(name, "Transfer", (Demand("pcie", Direct(nbytes, skew=skew), lane),), after)
 
 
 def places(s: Scenario) -> dict[str, float]:
@@ -69,6 +69,7 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,
+    shards="gpus",
     cache=Cache("lru", cached_rows, ("lfu",), in_sets=True),
     places=places,
     cites=("pytorch/torchrec; pytorch/FBGEMM",),

@@ -54,6 +54,7 @@ SYSTEM = System(
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,
+    shards="nodes",
     hot=hot_rows,
     places=lambda s: {"dram": table_bytes(s), "hbm": s.machine.num_gpus * (hot_rows(s) * row_bytes(s))},
     constants=(GAP,),

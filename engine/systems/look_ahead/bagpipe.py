@@ -4,6 +4,8 @@ from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import AllToAll
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import look_ahead_rows, spread
+from ..crossing import even
+from ..sharding import Parts
 from ..steps import gpu, remote
 from ..system import Cache, LogPolicy, System
 from ..traffic import Traffic, row_bytes, table_bytes
@@ -40,9 +42,8 @@ def _synchronise(s: Scenario, t: Traffic, copies: float) -> tuple[tuple[Task, ..
     """Rows that several trainers hold: gradients to the row's owner and new values back; one trainer has nothing to say."""
     if s.machine.num_gpus == 1:
         return (), ()
-    each = copies * (t.gradient_bytes + t.vector_bytes)
-    soon = (Demand("network", AllToAll(each * (t.rows - t.cold))),)
-    rest = (Demand("network", AllToAll(each * t.cold)),)
+    each = even(Parts(s.machine.num_gpus, s.machine.gpus_per_node), copies * (t.gradient_bytes + t.vector_bytes))
+    soon, rest = ((Demand("network", AllToAll(*(rows * one for one in each))),) for rows in (t.rows - t.cold, t.cold))
     return (
         (Task("Sync rows used next", "Transfer", soon, ("Gradient spreading",)),),
         (Task("Sync other rows", "Transfer", rest, ("Sync rows used next",), background=True),),

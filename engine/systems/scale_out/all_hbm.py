@@ -21,6 +21,7 @@ SYSTEM = System(
     family="Caches in HBM",
     baseline="all-hbm",
     scales=True,
+    shards="gpus",
     places=lambda s: {"hbm": table_bytes(s)},
     cites=("facebookresearch/dlrm; pytorch/torchrec",),
 )

@@ -21,5 +21,6 @@ SYSTEM = System(
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,
+    shards="nodes",
     cites=("facebookresearch/dlrm, its hybrid mode",),
 )

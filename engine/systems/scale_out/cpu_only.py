@@ -3,22 +3,31 @@
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Stream
 from ...scenario.scenario import Scenario
+from .. import balance
 from ..steps import gpu, host, shared
 from ..system import LogPolicy, RecoveryWork, System
 from ..traffic import Traffic
 
 
 def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
-    """One step after the other in the host's one lane."""
+    """One step after the other in the host's one lane; several hosts share tables and samples, and exchange what they lack."""
     on_host = host.on_host
+    indices, arrived = gpu.index_exchange(s, ("Training loop",))
+    pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
+    summed, done = gpu.exchange("All-reduce", balance.layers(s, s.system), ("Bottom MLP backward",))
     return TaskGraph(
         (
             gpu.training_loop(after_previous=("Embedding update",), lane=host.CPU),
-            host.lookup(t),
-            on_host(shared.bottom_forward(s, ("Bottom MLP backward",))),
-            on_host(shared.top(s, ("Bottom MLP forward", "Embedding lookup"))),
+            *indices,
+            host.lookup(t, after=arrived),
+            *pooled,
+            on_host(shared.bottom_forward(s, done)),
+            on_host(shared.top(s, ("Bottom MLP forward", *forward))),
+            *gradients,
             on_host(shared.bottom_backward(s, ("Top MLP",))),
-            host.update(t, ("Top MLP",)),
+            *summed,
+            host.update(t, backward),
         )
     )
 
@@ -31,13 +40,14 @@ def recover(s: Scenario, recovery: RecoveryWork) -> TaskGraph:
 
 SYSTEM = System(
     title="CPU only",
-    summary="Tables, embedding work and MLPs on the host CPU.",
-    devices=("host", "dram"),
+    summary="Tables, embedding work and MLPs on the host CPU, or on those of several nodes.",
+    devices=("host", "dram", "network"),
     memory="dram",
     plan=plan,
     recover=recover,
     family="Hot and cold rows",
     baseline="cpu-gpu",
     scales=True,
+    shards="nodes",
     cites=("facebookresearch/dlrm on CPUs",),
 )

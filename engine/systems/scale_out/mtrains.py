@@ -24,7 +24,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     if s.policy.prefetch:
         fetch = _fetch(t, ("Embedding lookup",), (), ahead=True)
         return TaskGraph((fetch, _evict(t), *far_memory.step(s, t, t.far, updated_after=(fetch.name,))))
-    fetch = _fetch(t, gpu.index_exchange(s, t)[1], far_memory.end_of_batch(s), ahead=False)
+    fetch = _fetch(t, gpu.index_exchange(s)[1], far_memory.end_of_batch(s), ahead=False)
     return TaskGraph((fetch, _evict(t), *far_memory.step(s, t, t.far, (fetch.name,))))
 
 

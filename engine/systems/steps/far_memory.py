@@ -33,7 +33,7 @@ def read(t: Traffic, name: str, rows: Amount, after: Names = (), after_previous:
 
 def step_in_the_open(s: Scenario, t: Traffic, name: str, far: Amount) -> tuple[Task, ...]:
     """One batch whose `far` rows are read between the exchange of indices and the lookup; nothing else runs meanwhile."""
-    fetch = read(t, name, far, gpu.index_exchange(s, t)[1], end_of_batch(s))
+    fetch = read(t, name, far, gpu.index_exchange(s)[1], end_of_batch(s))
     return (fetch, *step(s, t, far, (fetch.name,)))
 
 

@@ -6,6 +6,8 @@ from ...core.graph import Demand, Names, Stage, Task
 from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, Work
 from ...scenario.scenario import Scenario
 from ...scenario.storage import mlp_state
+from .. import balance
+from ..crossing import Crossing
 from ..traffic import Traffic
 from . import shared
 
@@ -24,16 +26,19 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
     return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
 
 
-def lookup(t: Traffic, after: Names, after_previous: Names = ()) -> Task:
-    """Read and pool the batch's lookups from GPU memory."""
-    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.lookup_bytes)),), after, after_previous)
+def lookup(t: Traffic, after: Names, after_previous: Names = (), skew: Amount = 1.0) -> Task:
+    """Read and pool the batch's lookups from GPU memory; one GPU may have more of them than its even share."""
+    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.lookup_bytes, skew=skew)),), after, after_previous)
 
 
-def update(t: Traffic, rows: Amount, after: Names, after_previous: Names = ()) -> tuple[Task, ...]:
+def update(
+    t: Traffic, rows: Amount, after: Names, after_previous: Names = (), skew: Amount = 1.0, row_skew: Amount = 1.0
+) -> tuple[Task, ...]:
     """Spread the gradients over their lookups, then update `rows` rows in GPU memory."""
+    spread, rewrite = Pool(t.spread_bytes, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", Pool(t.spread_bytes)),), after, after_previous),
-        Task("Embedding update", "Embedding", (Demand("gpu", RowUpdates(rows, t.row_bytes)),), ("Gradient spreading",)),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
+        Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading",)),
     )
 
 
@@ -69,16 +74,22 @@ def behind(of: str, batches: int) -> tuple[Task, ...]:
     return tuple(Task(name, "Other", idle, after_previous=(before,)) for before, name in pairwise(names))
 
 
-def exchange(s: Scenario, name: str, nbytes: Amount, after: Names) -> tuple[tuple[Task, ...], Names]:
-    """Return an all-to-all and what to wait for after it; one GPU has nothing to exchange."""
-    if s.machine.num_gpus == 1:
+def exchange(name: str, sent: Crossing, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+    """Return an all-to-all, of a `share` of the batch, and what to wait for after it; one part alone has nothing to exchange."""
+    if not sent.nbytes:
         return (), after
-    return (Task(name, "Transfer", (Demand("network", AllToAll(nbytes)),), after),), (name,)
+    work = AllToAll(*(share * nbytes for nbytes in sent))
+    return (Task(name, "Transfer", (Demand("network", work),), after),), (name,)
 
 
-def index_exchange(s: Scenario, t: Traffic) -> tuple[tuple[Task, ...], Names]:
-    """Send each row's index to the GPU that has the row; return the task, and what to wait for."""
-    return exchange(s, "Index all-to-all", t.feature_bytes, ("Sparse features",))
+def index_exchange(s: Scenario, after: Names = ("Sparse features",), share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+    """Send each row's index to the part that has the row; return the task, and what to wait for."""
+    return exchange("Index all-to-all", balance.index(s, s.system), after, share)
+
+
+def vector_exchange(s: Scenario, name: str, after: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
+    """Send pooled vectors to the parts that have their samples, or their gradients the same way back."""
+    return exchange(name, balance.pooled(s, s.system), after, share)
 
 
 def mlp_done(s: Scenario) -> Names:
@@ -98,21 +109,21 @@ def step_over_all(
 
     Lookup waits for `looked_up_after`, if nothing is given for the exchange of indices.
     """
-    indices, arrived = index_exchange(s, t)
-    pooled, forward = exchange(s, "Pooled all-to-all", t.pooled_bytes, ("Embedding lookup",))
-    gradients, backward = exchange(s, "Gradient all-to-all", t.pooled_bytes, ("Top MLP",))
+    indices, arrived = index_exchange(s)
+    pooled, forward = vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = vector_exchange(s, "Gradient all-to-all", ("Top MLP",))
     return (
         training_loop(),
         features(t, "Embedding lookup"),
         *indices,
-        lookup(t, looked_up_after or arrived, lookup_after_previous),
+        lookup(t, looked_up_after or arrived, lookup_after_previous, t.lookup_skew),
         *pooled,
         shared.bottom_forward(s, mlp_after_previous),
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
         *all_reduce(s, t, ("Bottom MLP backward",)),
-        *update(t, t.rows, (*backward, *updated_after)),
+        *update(t, t.rows, (*backward, *updated_after), skew=t.lookup_skew, row_skew=t.row_skew),
     )
 
 

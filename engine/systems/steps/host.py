@@ -13,13 +13,13 @@ CPU = ""  # the host's one lane, for its software and its arithmetic
 
 def lookup(t: Traffic, share: Amount = 1.0, after: Names = ("Training loop",)) -> Task:
     """A `share` of a mini-batch's lookups by the host, at the pace of its software, its CPU or its memory."""
-    reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes))
+    reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes, skew=t.row_skew))
     return shared.host_embedding(t, "Embedding lookup", (reads,), after, share=share)
 
 
 def update(t: Traffic, after: Names, share: Amount = 1.0) -> Task:
     """A `share` of a mini-batch's updates by the host."""
-    writes = Demand("dram", RowUpdates(share * t.rows, t.row_bytes))
+    writes = Demand("dram", RowUpdates(share * t.rows, t.row_bytes, skew=t.row_skew))
     return shared.host_embedding(t, "Embedding update", (writes,), after, share=share)
 
 
@@ -34,20 +34,29 @@ class Others:
 
 
 def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, others: Others = Others()) -> tuple[Task, ...]:
-    """Embeddings on the host, MLPs on GPUs that share the samples, one after the other; `share` is 1 where so, else 0."""
+    """Embeddings on the host, MLPs on GPUs that share the samples, one after the other; `share` is 1 where so, else 0.
+
+    Hosts of several nodes each have some of the tables, and exchange pooled vectors and gradients over the nodes' network cards.
+    """
 
     def cross(name: str, lane: str, after: Names) -> Task:
         return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), after)
 
     reduced = gpu.all_reduce(s, t, ("Bottom MLP backward",))
+    indices, arrived = gpu.index_exchange(s, others.before, share)
+    pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",), share)
+    gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Gradients to host",), share)
     return (
         gpu.training_loop(after_previous=others.last, lane=CPU),
-        lookup(t, share, others.before),
-        cross("Vectors to GPU", gpu.UP, ("Embedding lookup",)),
+        *indices,
+        lookup(t, share, arrived),
+        *pooled,
+        cross("Vectors to GPU", gpu.UP, forward),
         shared.bottom_forward(s, tuple(task.name for task in reduced) or ("Bottom MLP backward",)),
         shared.top(s, ("Bottom MLP forward", *others.lookup)),
         cross("Gradients to host", gpu.DOWN, ("Top MLP",)),
-        update(t, ("Gradients to host",), share),
+        *gradients,
+        update(t, backward, share),
         shared.bottom_backward(s, ("Top MLP",)),
         *reduced,
     )

@@ -129,7 +129,7 @@ def host_embedding(
     t: Traffic, name: str, memory: tuple[Demand, ...], after: Names = (), after_previous: Names = (), share: Amount = 1.0
 ) -> Task:
     """Half of the host's embedding path for a `share` of the batch, lookup or update, at the pace of CPU or memory."""
-    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share)
+    work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, skew=t.lookup_skew)
     return Task(name, "Embedding", (Demand("host", work), *memory), after, after_previous)
 
 

@@ -1,0 +1,180 @@
+"""Balance: what each part of a machine is asked for by the plan in force, and what crosses between parts.
+
+The slowest part decides how long a task takes; energy, bytes and wear follow the sum over all parts.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Floats
+from ..core.memo import remembered
+from ..errors import BadKnob
+from ..registry import load
+from ..scenario.scenario import Scenario, per_table
+from ..units import FLOAT32, GB
+from ..workload.accesses import expected
+from ..workload.popularity import popularities
+from ..workload.row_spread import expected_spread
+from .crossing import Crossing, even, indices, vectors
+from .parts import KINDS, Kind, Units, kind_of, memories
+from .sharding import Parts, Piece, Pieces, Wanted, by_hand, made
+from .system import System
+from .traffic import INDEX_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
+
+EVEN = "interleaved"
+SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
+SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
+
+
+class Balance(NamedTuple):
+    """A plan with what it asks of each part in a batch, (P,): lookups, unique rows, indices, and bytes of tables held.
+
+    A range of a table's columns counts as that share of a lookup, or of a row.
+    """
+
+    parts: Parts
+    pieces: Pieces
+    lookups: Floats
+    rows: Floats
+    indices: Floats
+    held: Floats
+
+
+def skew(amounts: Floats) -> float:
+    """Return how many times the mean the largest amount is."""
+    return float(amounts.max() / amounts.mean()) if amounts.any() else 1.0
+
+
+@remembered()
+def balance(s: Scenario, name: str) -> Balance | None:
+    """Return the plan in force in system `name` and what it asks of each part; None where all parts are asked alike.
+
+    Raises BadKnob for a plan by hand that cannot be read.
+    """
+    kind = kind_of(name)
+    parts = kind.parts(s) if kind else Parts(1, 1)
+    if kind is None or parts.number == 1:
+        return None
+    if s.policy.plan:
+        pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number)
+    else:
+        pieces = made(s.policy.sharding or kind.default, _wanted(s, load("systems", name), parts, kind.units(s)))
+    return asked(s, parts, pieces) if pieces else None
+
+
+def asked(s: Scenario, parts: Parts, pieces: Pieces) -> Balance:
+    """Return what a plan asks of each part, as the popularity lets expect."""
+    touched, size = expected(s), row_bytes(s)
+    found = Balance(parts, pieces, *np.zeros((4, parts.number)))
+    first = np.concatenate(([0], np.cumsum(per_table(s.model, "num_embeddings"))))
+    each = zip(pieces, touched.lookups.tolist(), touched.unique_rows[0].tolist(), strict=True)
+    for table, (mine, lookups, rows) in enumerate(each):
+        nbytes = float(first[table + 1] - first[table]) * size
+        for width, over in mine:
+            where = list(over)
+            if len(where) == 1:
+                share = np.array([[lookups], [rows]])
+            else:
+                law = popularities(s)[table]
+                share = expected_spread(law, int(first[table]), lookups, rows, s.data.locality, len(where))
+            np.add.at(found.lookups, where, width * share[0])
+            np.add.at(found.rows, where, width * share[1])
+            np.add.at(found.indices, where, share[0])
+            np.add.at(found.held, where, width * nbytes / len(where))
+    return found
+
+
+def _wanted(s: Scenario, system: System, parts: Parts, units: Units) -> Wanted:
+    """Return what plans are made for."""
+    touched, vector = expected(s), sent_bytes(s)
+    way = _crossing(units, vectors(parts, ((Piece(1.0, (0,)),),), vector))
+    alone = touched.lookups * units.lookup + touched.unique_rows[0] * units.row + 2 * way
+    nbytes = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64) * row_bytes(s)
+    whole = float(nbytes.sum())
+    room = min((have / size * whole / need for _, need, have, size in memories(s, system) if need), default=np.inf)
+
+    def slowest(pieces: Pieces) -> float:
+        found = asked(s, parts, pieces)
+        sent = 2 * _crossing(units, vectors(parts, pieces, vector))
+        sent += _crossing(units, indices(parts, INDEX_BYTES * found.indices))
+        return float(found.lookups.max() * units.lookup + found.rows.max() * units.row) + sent
+
+    return Wanted(parts, alone, nbytes, s.model.embedding_dim, room, slowest)
+
+
+def _crossing(units: Units, bytes_: Crossing) -> float:
+    return max(bytes_.fabric * units.fabric, bytes_.network * units.network)
+
+
+def unfit(s: Scenario, name: str) -> str:
+    """Return why the plan in force cannot be, as a sentence; "" where it can."""
+    system, kind = load("systems", name), kind_of(name)
+    given = f"policy.plan={s.policy.plan[:40]}" if s.policy.plan else f"policy.sharding={s.policy.sharding}"
+    if kind is None:
+        if not s.policy.plan and s.policy.sharding in (None, EVEN):
+            return ""
+        return (
+            f"{given} is not possible: system={name} shares its work evenly; set it to {'nothing' if s.policy.plan else 'auto'}."
+        )
+    try:
+        found = balance(s, name)
+    except BadKnob as error:
+        return str(error)
+    return "" if found is None else _overfull(s, system, kind, found, given)
+
+
+def _overfull(s: Scenario, system: System, kind: Kind, found: Balance, given: str) -> str:
+    """Return which part has more than its memory holds, if the whole would fit when shared evenly."""
+    for place, need, have, size in memories(s, system):
+        held = found.held * need / table_bytes(s)
+        rooms = np.arange(found.parts.number) // size
+        full = np.bincount(rooms, weights=held)
+        worst = int(full.argmax())
+        if full[worst] > have >= need / len(full):
+            who = f"{kind.title} {worst}" if size == 1 else f"node {worst}"
+            other = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
+            asks = given if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
+            return (
+                f"{asks} puts {full[worst] / GB:.3g} GB on {who}, whose {place} has {have / GB:.3g} GB left for tables; "
+                f"{other}, or raise machine.num_gpus."
+            )
+    return ""
+
+
+def sent_bytes(s: Scenario) -> float:
+    """Return the bytes of one table's pooled vectors for all samples of a batch, in the precision in which they are sent."""
+    element, vector = SENT[s.machine.exchange_precision]
+    return float(s.data.batch_size * (element * s.model.embedding_dim + vector))
+
+
+def pooled(s: Scenario, name: str) -> Crossing:
+    """Return what crosses between the parts of system `name`, one way, of a batch's pooled vectors or their gradients."""
+    found, vector = balance(s, name), sent_bytes(s)
+    if found is None:
+        return _by_cards(s, name, even(among(s, name), s.model.num_tables * vector))
+    return _by_cards(s, name, vectors(found.parts, found.pieces, vector))
+
+
+def index(s: Scenario, name: str) -> Crossing:
+    """Return what crosses of a batch's row indices."""
+    found, each = balance(s, name), expected(s).lookups
+    if found is None:
+        return _by_cards(s, name, even(among(s, name), INDEX_BYTES * float(each.sum())))
+    return _by_cards(s, name, indices(found.parts, INDEX_BYTES * found.indices))
+
+
+def layers(s: Scenario, name: str) -> Crossing:
+    """Return what crosses when parts that each hold the MLPs sum their gradients, in a ring."""
+    count = among(s, name).number
+    return _by_cards(s, name, Crossing(*(2 * (count - 1) * mlp_gradient_bytes(s) * share for share in (1.0, 0.0, 1 / count))))
+
+
+def _by_cards(s: Scenario, name: str, found: Crossing) -> Crossing:
+    kind = kind_of(name)
+    return found._replace(network=found.network / kind.cards(s)) if kind else found
+
+
+def among(s: Scenario, name: str) -> Parts:
+    """Return the parts that exchange vectors: those of its plan, or the GPUs."""
+    return (kind_of(name) or KINDS["gpus"]).parts(s)

@@ -1,0 +1,1 @@
+"""Ways to divide tables among parts, a file each, found by a folder scan; `systems.sharding` has the words."""

@@ -1,0 +1,48 @@
+"""Planner: the cheapest of several plans by their own expected cost, greedy ones among them, that every part has room for."""
+
+import numpy as np
+
+from ..sharding import Piece, Pieces, Sharding, Wanted, made
+
+OTHERS = ("table-wise", "column-wise", "two-level", "row-wise")
+FINE = (1.0, 0.5, 0.25)  # of an even share of all work: what takes longer is cut into ranges of columns
+
+
+def pieces(wanted: Wanted) -> Pieces:
+    """Return the plan whose slowest parts take least, of those that fit, or of all where none does."""
+    cuts = dict.fromkeys(_cuts(wanted, share) for share in (np.inf, *FINE))
+    plans = [_greedy(wanted, cut) for cut in cuts] + [made(name, wanted) for name in OTHERS]
+    fitting = [plan for plan in plans if wanted.fits(plan)]
+    return min(fitting or plans, key=wanted.slowest)
+
+
+def _cuts(wanted: Wanted, share: float) -> tuple[int, ...]:
+    """Return into how many ranges to cut each table's columns: none takes longer than a `share` of an even part's work."""
+    even = wanted.seconds.sum() / wanted.parts.number
+    most, least = wanted.ranges(wanted.parts.number), np.ceil(wanted.nbytes / max(wanted.room, 1.0))
+    ranges = np.maximum(np.ceil(wanted.seconds / max(share * even, 1e-300)), least)
+    return tuple(np.clip(ranges, 1, most).astype(np.int64).tolist())
+
+
+def _greedy(wanted: Wanted, cuts: tuple[int, ...]) -> Pieces:
+    """Give the longest piece first to the part with least to do that has room; what no part has room for goes over all."""
+    count, found = wanted.parts.number, [list[Piece]() for _ in cuts]
+    busy, held = np.zeros(count), np.zeros(count)
+    seconds, nbytes = wanted.seconds / cuts, wanted.nbytes / cuts
+    for table in np.argsort(-seconds, kind="stable").tolist():
+        for _ in range(cuts[table]):
+            room = held + nbytes[table] <= wanted.room
+            if not room.any():
+                found[table].append(Piece(1 / cuts[table], tuple(range(count))))
+                busy, held = busy + seconds[table] / count, held + nbytes[table] / count
+                continue
+            part = int(np.argmin(np.where(room, busy, np.inf)))
+            found[table].append(Piece(1 / cuts[table], (part,)))
+            busy[part] += seconds[table]
+            held[part] += nbytes[table]
+    return tuple(map(tuple, found))
+
+
+SHARDING = Sharding(
+    "Planner", "The cheapest plan by expected cost: greedy with tables cut as needed, or one of the others.", pieces
+)

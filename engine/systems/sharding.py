@@ -1,0 +1,140 @@
+"""Sharding: which part of a machine has which rows and columns of which table.
+
+A part is a GPU, a host, an embedding server or a memory module, and parts stand in groups: the GPUs of a node, the modules of
+an expander. A plan cuts each table into pieces, ranges of its columns, and gives each piece to one part, or its rows to several.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Floats, Ints
+from ..errors import BadKnob
+from ..registry import load
+
+
+class Parts(NamedTuple):
+    """How many parts, and how many of them stand in each group but perhaps the last."""
+
+    number: int
+    inside: int
+
+    @property
+    def group(self) -> Ints:
+        """Return the group of each part, (P,)."""
+        return np.arange(self.number) // self.inside
+
+    @property
+    def beside(self) -> Ints:
+        """Return how many parts the group of each part has, (P,)."""
+        group = self.group
+        return np.bincount(group)[group].astype(np.int64)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return ceil(self.number / self.inside)
+
+
+class Piece(NamedTuple):
+    """A `width` of a table's columns, as a share of all; its rows are spread over `parts`, one named twice has two shares."""
+
+    width: float
+    parts: tuple[int, ...]
+
+
+Pieces = tuple[tuple[Piece, ...], ...]  # of each table
+LEAST = 32  # columns of a range: torchrec's planner cuts no finer
+
+
+class Wanted(NamedTuple):
+    """What a plan is made for: parts, and for each table its seconds on one part alone, its bytes and the columns of a row.
+
+    `room` are the bytes that a part has for tables; `slowest` says how long a plan's slowest parts take, in seconds.
+    """
+
+    parts: Parts
+    seconds: Floats
+    nbytes: Floats
+    columns: int
+    room: float
+    slowest: Callable[[Pieces], float]
+
+    def fits(self, pieces: Pieces) -> bool:
+        """Return whether every part has room for what a plan gives it."""
+        return bool(self.held(pieces).max() <= self.room)
+
+    def ranges(self, most: int) -> int:
+        """Return into how many ranges of columns a table can be cut, `most` of them at most."""
+        return max(1, min(most, self.columns // LEAST))
+
+    def held(self, pieces: Pieces) -> Floats:
+        """Return the bytes of tables that a plan gives each part, (P,)."""
+        found = np.zeros(self.parts.number)
+        for nbytes, table in zip(self.nbytes.tolist(), pieces, strict=True):
+            for width, parts in table:
+                np.add.at(found, list(parts), nbytes * width / len(parts))
+        return found
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """A way to make plans; `pieces` returns none where all parts simply have an even share of everything."""
+
+    title: str
+    summary: str
+    pieces: Callable[[Wanted], Pieces]
+
+
+def made(name: str, wanted: Wanted) -> Pieces:
+    """Return the plan that a way of sharding makes."""
+    way: Sharding = load("plans", name)
+    return way.pieces(wanted)
+
+
+def whole(parts: Ints) -> Pieces:
+    """Return the plan of whole tables, each on its one part, (T,)."""
+    return tuple((Piece(1.0, (part,)),) for part in parts.tolist())
+
+
+def by_hand(text: str, tables: int, count: int) -> Pieces:
+    """Read a plan: an entry a table, ";" between tables, one entry for all; raises BadKnob.
+
+    An entry is the part that has the table, as in "3"; "0+2+5" or "0-7" spreads its rows over several parts, and "/" stands
+    between ranges of its columns, as in "0/1" or "0-3/4-7".
+    """
+    entries = [part.strip() for part in text.split(";")]
+    if len(entries) not in (1, tables):
+        raise BadKnob(f"policy.plan has {len(entries)} entries for {tables} tables; give one, or {tables}, ';' between them.")
+    known = {entry: _entry(entry, count) for entry in dict.fromkeys(entries)}
+    found = tuple(known[entry] for entry in entries)
+    return found if len(found) == tables else found * tables
+
+
+def _entry(text: str, count: int) -> tuple[Piece, ...]:
+    columns = text.split("/")
+    return tuple(Piece(1 / len(columns), _parts(piece, text, count)) for piece in columns)
+
+
+def _parts(text: str, entry: str, count: int) -> tuple[int, ...]:
+    found: list[int] = []
+    for run in text.split("+"):
+        first, _, last = (word.strip() for word in run.partition("-"))
+        if not first.isdecimal() or not (last or first).isdecimal():
+            raise BadKnob(
+                f"policy.plan has the entry {entry[:40]!r}; write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1."
+            )
+        low, high = int(first), int(last or first)
+        if not low <= high < count:
+            raise BadKnob(f"policy.plan names part {max(low, high)}, but the parts are numbered 0 to {count - 1}.")
+        found += range(low, high + 1)
+    return tuple(found)
+
+
+def alike(pieces: Pieces) -> Counter[Piece]:
+    """Return how many times each piece occurs; plans of many tables have few that differ."""
+    return Counter(piece for table in pieces for piece in table)

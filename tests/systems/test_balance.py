@@ -1,0 +1,272 @@
+"""Placement as a plan: is the slowest part what a hand calculation says, is nothing lost, and is the planner any good?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.amounts.counted import counted_traffic
+from engine.amounts.expected import expected_traffic
+from engine.core.work import Pool, RowUpdates
+from engine.estimate import estimate
+from engine.hardware.device import seconds
+from engine.registry import names
+from engine.scenario.scenario import Scenario, with_values
+from engine.schedule.machine import machine_of, settle
+from engine.simulate import simulate
+from engine.systems.balance import asked, balance, pooled, skew
+from engine.systems.crossing import vectors
+from engine.systems.sharding import Parts, Wanted, by_hand, made
+from engine.workload.accesses import expected
+from engine.workload.row_spread import part_of
+from engine.workload.source import source
+from tests.cases import examples
+
+ROWS, POOLING, DIM, BATCH = (1000, 40_000, 300, 8000), (2, 1, 7, 1), 64, 600
+MADE_UP = {
+    "system": "all-hbm",
+    "model.num_tables": 4,
+    "model.num_embeddings": ROWS,
+    "model.pooling": POOLING,
+    "model.embedding_dim": DIM,
+    "model.bottom_mlp": (13, DIM),
+    "data.popularity": "uniform",
+    "data.batch_size": BATCH,
+    "run.batches": 4,
+    "run.training": False,
+    "machine.num_gpus": 3,
+}
+PLANS = ("0;1;2;2", "1;0+2;2;0", "0/2;1;0+1/2;1+1+2", "0-2", "2")
+SHARDINGS = names("plans")
+# Of 11 MB: three copies of the MLPs' parameters, and each layer's activations and the vectors of 200 samples twice, in fp32.
+MLP = 4 * (14 * 64 + (64 + 10 + 1) * 512 + 513 * 256 + 257)
+ROOM = 0.011 - (3 * MLP + 2 * 4 * 200 * (13 + 64 + 512 + 256 + 1 + 2 * 5 * 64)) / 1e9
+
+
+def made_up(**knobs):
+    return with_values(Scenario(), {**MADE_UP, **knobs})
+
+
+def test_a_made_up_plans_slowest_part_takes_what_a_hand_calculation_says():
+    """Part 0 has table 0 and half of table 1's columns, part 1 table 2, part 2 the other half and table 3."""
+    s = made_up(**{"policy.plan": "0;0/2;1;2"})
+    unique = [rows * (1 - (1 - 1 / rows) ** (BATCH * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]
+    lookups = [BATCH * 2 + BATCH / 2, BATCH * 7, BATCH / 2 + BATCH]
+    touched = [unique[0] + unique[1] / 2, unique[2], unique[1] / 2 + unique[3]]
+    m = machine_of(settle(s).scenario)
+    tasks = {
+        task.name: task.demands[0].work
+        for task in m.system.plan(m.scenario, m.log_policy, expected_traffic(s, s.system, 3)).tasks
+    }
+    one = machine_of(with_values(s, {"machine.num_gpus": 1, "policy.plan": ""})).devices["gpu"]
+    for name, alone in (
+        ("Embedding lookup", Pool(max(lookups) * DIM * 4)),
+        ("Gradient spreading", Pool(max(lookups) * DIM * 4)),
+        ("Embedding update", RowUpdates(max(touched), DIM * 4)),
+    ):
+        assert seconds(m.devices["gpu"], tasks[name])[-1] == pytest.approx(float(seconds(one, alone)), rel=1e-9), name
+    # GPU 0 has 1.5 tables' columns, GPU 2 as many, GPU 1 one; each has a third of the samples.
+    sent = [(2 / 3) * BATCH * DIM * 4 * tables for tables in (1.5, 1.0, 1.5)]
+    received = [(1 / 3) * BATCH * DIM * 4 * (4 - tables) for tables in (1.5, 1.0, 1.5)]
+    work = tasks["Pooled all-to-all"]
+    assert (work.nbytes, work.fabric, work.network) == pytest.approx((sum(sent), max(sent + received), 0.0))
+    assert sum(sent) == pytest.approx(sum(received))
+    # The indices of table 1 go to both of its parts: 3, 7 and 2 lookups of a sample are sent on, less a third that stays.
+    indices = [8 * BATCH * bags for bags in (2 + 1, 7, 1 + 1)]
+    assert tasks["Index all-to-all"].nbytes == pytest.approx(2 / 3 * sum(indices))
+    assert tasks["Index all-to-all"].fabric == pytest.approx(2 / 3 * max(indices))
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_full_run_counts_each_part_from_its_ids_and_the_estimate_expects_as_much(plan):
+    s = made_up(**{"policy.plan": plan, "data.popularity": "zipf", "data.zipf_exponent": 1.2, "data.hottest_shares": (0.1,)})
+    first = np.cumsum((0, *ROWS))
+    found, lookups, rows = counted_traffic(s, s.system), np.zeros((4, 3)), np.zeros((4, 3))
+    for n in range(4):
+        ids = source(s).ids(n)
+        for table, entry in enumerate((plan.split(";") * 4)[:4]):
+            mine, columns = ids[(ids >= first[table]) & (ids < first[table + 1])], entry.split("/")
+            for piece in columns:
+                parts = [0, 1, 2] if piece == "0-2" else [int(part) for part in piece.split("+")]
+                for row, times in zip(*np.unique(mine, return_counts=True), strict=True):
+                    part = parts[int(part_of(np.array([row]), len(parts))[0])]
+                    lookups[n, part] += times / len(columns)
+                    rows[n, part] += 1 / len(columns)
+    assert found.lookup_skew == pytest.approx(lookups.max(axis=1) / lookups.mean(axis=1))
+    assert found.row_skew == pytest.approx(rows.max(axis=1) / rows.mean(axis=1))
+    guess = expected_traffic(s, s.system, 1)
+    assert guess.lookup_skew[0] == pytest.approx(found.lookup_skew.mean(), rel=0.03)
+    assert guess.row_skew[0] == pytest.approx(found.row_skew.mean(), rel=0.03)
+    full, quick = simulate(s).results, estimate(s).results
+    assert quick["Step time [ms]"] == pytest.approx(full["Step time [ms]"], rel=0.02)
+
+
+@pytest.mark.parametrize("sharding", SHARDINGS)
+def test_no_plan_loses_or_doubles_a_lookup_a_row_or_a_byte_of_tables(sharding):
+    s = made_up(**{"policy.sharding": sharding, "machine.num_gpus": 6, "machine.gpus_per_node": 4})
+    found, every = balance(s, s.system), expected(s)
+    assert (found is None) == (sharding == "interleaved")
+    if found:
+        assert found.lookups.sum() == pytest.approx(every.lookups.sum())
+        assert found.rows.sum() == pytest.approx(every.unique_rows.sum())
+        assert found.held.sum() == pytest.approx(sum(ROWS) * DIM * 4)
+
+
+def test_the_hottest_row_is_where_its_hash_says_and_makes_that_part_the_slowest():
+    s = made_up(
+        **{"data.hottest_shares": (0.4,), "data.zipf_exponent": 0.0, "data.popularity": "zipf", "policy.sharding": "row-wise"}
+    )
+    found = balance(s, s.system)
+    where = part_of(np.cumsum((0, *ROWS))[:4], 3)
+    each = [
+        BATCH * sum(bag * (0.4 * (part == at) + 0.6 / 3) for bag, at in zip(POOLING, where, strict=True)) for part in range(3)
+    ]
+    assert found.lookups == pytest.approx(each, rel=0.05)
+    assert skew(found.lookups) > 1.15
+
+
+def routed(parts, pieces, samples):
+    """Send each piece's vectors, sample by sample, each byte one by one: what each part sends and receives, (2, 2, P)."""
+    group, sent, received = parts.group, np.zeros((2, parts.number)), np.zeros((2, parts.number))
+    owner = np.arange(samples) % parts.number
+
+    def send(source, target, share):
+        if source != target:
+            sent[int(group[source] != group[target]), source] += share
+            received[int(group[source] != group[target]), target] += share
+
+    for width, over in (piece for table in pieces for piece in table):
+        for node in range(parts.groups):
+            members = sorted({part for part in over if group[part] == node})
+            for sample in range(samples if members else 0):
+                held_by = owner[sample] if owner[sample] in members else members[(sample // parts.number) % len(members)]
+                for member in members:
+                    send(member, held_by, width)  # sums within the node meet at one of its parts
+                send(held_by, owner[sample], width)
+    return np.maximum(sent, received), sent
+
+
+@pytest.mark.parametrize("parts", [Parts(6, 6), Parts(6, 3), Parts(6, 2), Parts(5, 1)])
+@pytest.mark.parametrize("plan", ["0;1;2;3;4;4", "0/1/2/3;0", "0-4", "3", "4;0/2;1+1;0-1"])
+def test_what_crosses_is_what_routing_every_vector_takes(parts, plan):
+    pieces, samples = by_hand(plan, plan.count(";") + 1, parts.number), parts.number * 60
+    found = vectors(parts, pieces, float(samples))
+    most, sent = routed(parts, pieces, samples)
+    assert found.nbytes == pytest.approx(sent.sum())
+    if all(len(set(over)) in (1, parts.number) for table in pieces for _, over in table):
+        assert (found.fabric, found.network) == pytest.approx(tuple(most.max(axis=1)))
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 9), st.floats(1, 50)), min_size=1, max_size=30), st.integers(2, 9), st.floats(1, 4))
+@examples(40)
+def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_where_anything_does(tables, count, slack):
+    weights, nbytes = map(np.array, zip(*tables, strict=True))
+    parts = Parts(count, 4)
+
+    def slowest(pieces):
+        busy = np.zeros(count)
+        for weight, table in zip(weights, pieces, strict=True):
+            for width, over in table:
+                np.add.at(busy, list(over), weight * width / len(over))
+        return float(busy.max())
+
+    wanted = Wanted(parts, weights, nbytes, 128, slack * nbytes.sum() / count, slowest)
+    plan, turns = made("planner", wanted), made("table-wise", wanted)
+    assert wanted.fits(plan), "rows over all parts always fit"
+    assert slowest(plan) <= slowest(turns) * (1 + 1e-12) or not wanted.fits(turns)
+    assert wanted.held(plan).sum() == pytest.approx(nbytes.sum())
+    assert all(sum(width for width, _ in table) == pytest.approx(1) for table in plan)
+
+
+@pytest.mark.parametrize("system", ["all-hbm", "torchrec-uvm", "cpu-only", "cpu-gpu", "fae"])
+def test_one_part_has_everything_whatever_the_plan(system):
+    alone = {"system": system, "machine.num_gpus": 1, "policy.cache_load_factor": 1.0}
+    own = estimate(made_up(**alone)).results
+    for sharding in SHARDINGS:
+        assert estimate(made_up(**alone, **{"policy.sharding": sharding})).results == own
+    assert estimate(made_up(**alone, **{"machine.exchange_precision": "int8"})).results == own
+
+
+def test_vectors_in_fp16_are_half_the_bytes_and_in_int8_a_quarter_and_eight_bytes():
+    exact, half, quarter = (
+        pooled(made_up(**{"machine.exchange_precision": name}), "all-hbm") for name in ("fp32", "fp16", "int8")
+    )
+    assert (2 * half.nbytes, 2 * half.fabric) == pytest.approx((exact.nbytes, exact.fabric))
+    assert quarter.nbytes == pytest.approx(exact.nbytes * (DIM + 8) / (4 * DIM))
+
+
+@pytest.mark.parametrize("sharding", SHARDINGS)
+def test_a_faster_network_never_slows_a_plan(sharding):
+    steps = [
+        estimate(
+            made_up(**{"policy.sharding": sharding, "machine.gpus_per_node": 2, "machine.network_bandwidth_GBps": rate})
+        ).results["Step time [ms]"]
+        for rate in (0.5, 2.0, 8.0, 100.0)
+    ]
+    assert steps == sorted(steps, reverse=True) and steps[0] > steps[-1]
+
+
+def test_interleaved_is_faster_than_any_plan_and_energy_counts_all_parts():
+    even = estimate(made_up(**{"policy.sharding": "interleaved"})).results
+    uneven = estimate(made_up(**{"policy.plan": "0;1;1;1"})).results
+    assert uneven["Step time [ms]"] > even["Step time [ms]"]
+    s = made_up(**{"policy.plan": "0;1;1;1"})
+    both = [
+        machine_of(one).system.plan(one, machine_of(one).log_policy, expected_traffic(one, one.system, 3)).tasks
+        for one in (s, made_up(**{"policy.sharding": "interleaved"}))
+    ]
+    for one, other in zip(*both, strict=True):
+        for mine, theirs in zip(one.demands, other.demands, strict=True):
+            if mine.device == "gpu":
+                assert repr(replace(mine.work, skew=1.0)) == repr(replace(theirs.work, skew=1.0))
+
+
+@pytest.mark.parametrize(
+    ("knobs", "sentence"),
+    [
+        ({"policy.plan": "0;1"}, "policy.plan has 2 entries for 4 tables; give one, or 4, ';' between them."),
+        ({"policy.plan": "0;1;2;3"}, "policy.plan names part 3, but the parts are numbered 0 to 2."),
+        (
+            {"policy.plan": "0;1;2;x"},
+            "policy.plan has the entry 'x'; write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1.",
+        ),
+        (
+            {"policy.plan": "0;1;2;2", "system": "dram-hbm-nodes"},
+            "policy.plan=0;1;2;2 is not possible: system=dram-hbm-nodes shares its work evenly; set it to nothing.",
+        ),
+        (
+            {"policy.plan": "0;1;2;2", "machine.assume": (("gpu.memory", 0.011),)},
+            f"policy.plan=0;1;2;2 puts 0.0102 GB on GPU 1, whose hbm has {ROOM:.3g} GB left for tables; give it fewer tables, "
+            "or raise machine.num_gpus.",
+        ),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_with_a_sentence(knobs, sentence):
+    result = estimate(made_up(**knobs))
+    assert not result.ran and result.outcome.endswith(sentence), result.outcome
+
+
+def test_the_planner_spreads_what_no_part_could_hold_alone():
+    tight = made_up(**{"machine.assume": (("gpu.memory", 0.011),)})
+    assert estimate(tight).ran
+    assert 40_000 * DIM * 4 > ROOM * 1e9 > balance(tight, "all-hbm").held.max()
+
+
+def test_hosts_of_several_nodes_exchange_what_each_lacks():
+    for system in ("cpu-only", "cpu-gpu"):
+        s = made_up(**{"system": system, "machine.num_gpus": 8, "machine.gpus_per_node": 2, "policy.sharding": "interleaved"})
+        m = machine_of(settle(s).scenario)
+        graph = m.system.plan(m.scenario, m.log_policy, expected_traffic(m.scenario, system, 3))
+        sent = {task.name: task.demands[0].work for task in graph.tasks if task.demands[0].device == "network"}
+        vectors = BATCH * 4 * DIM * 4 * 3 / 4
+        assert sent["Pooled all-to-all"].nbytes == sent["Gradient all-to-all"].nbytes == pytest.approx(vectors)
+        assert sent["Pooled all-to-all"].network == pytest.approx(vectors / 4 / 2), "a node's two cards share it"
+        assert sent["Index all-to-all"].nbytes == pytest.approx(BATCH * sum(POOLING) * 8 * 3 / 4)
+
+
+def test_a_plan_by_hand_reads_parts_rows_and_columns():
+    pieces = by_hand("3;0-1+3;0/1+2", 3, 4)
+    assert pieces == (((1.0, (3,)),), ((1.0, (0, 1, 3)),), ((0.5, (0,)), (0.5, (1, 2))))
+    assert asked(made_up(), Parts(3, 3), by_hand("1", 4, 3)).lookups.tolist() == [0, BATCH * sum(POOLING), 0]
