@@ -146,6 +146,8 @@ def _fill(tokens: Any, samples: Ints, first: Ints, starts: Ints, hashed: bool, i
         for sample in samples:
             for j in range(starts[field], starts[field + 1]):
                 token = tokens[sample, j]
-                word = mix(token + np.uint64(table + 1) * GOLDEN) if mixed else token
-                ids[at] = first[table] + np.int64(word % rows)
+                if mixed:
+                    ids[at] = first[table] + np.int64(mix(token + np.uint64(table + 1) * GOLDEN) % rows)
+                else:
+                    ids[at] = first[table] + np.int64(token) % np.int64(rows)
                 at += 1

@@ -19,6 +19,7 @@ from .recording import Recording, beside, check_samples
 
 PARTS = re.compile(r"(?P<day>.*?)_?(?P<part>sparse_multi_hot\.npz|sparse\w*\.npy|dense\.npy|labels\.npy)")
 MOST_FIELDS, MOST_LOOKUPS = 10_000, 1_000_000
+AT_ONCE = 1 << 20  # samples
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # zip: signature, then lengths of name and extra field at its end
 
 
@@ -50,7 +51,7 @@ def _is_ids(path: Path, day: str) -> bool:
 def read(path: Path, name: str, digest: Callable[[], str]) -> Recording:
     """Map the three files; raises BadFile where they are damaged or do not belong together."""
     dense_file, sparse, labels_file = files(path)
-    dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiu")
+    dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiub")
     multi_hot = sparse.name.endswith(".npz")
     ids = _members(sparse) if multi_hot else [_mapped(sparse, "iu")]
     if dense.ndim != 2 or any(one.ndim != 2 for one in ids):
@@ -59,9 +60,9 @@ def read(path: Path, name: str, digest: Callable[[], str]) -> Recording:
     counts = {len(dense), len(labels), *map(len, ids)}
     if labels.ndim != 1 or len(counts) > 1:
         raise BadFile(f"{name} and the files beside it have {sorted(counts)} samples; they must be of the same day, whole.")
+    _check_values(dense_file.name, dense, np.isfinite, "a feature that is not finite; write log(x + 3) of counts")
+    _check_values(labels_file.name, labels, _is_label, "a label other than 0 and 1; write those alone")
     values = np.asarray(labels, np.float32)
-    if not np.isin(values, (0, 1)).all():
-        raise BadFile(f"{labels_file.name} has labels other than 0 and 1; write those alone.")
     check_samples(name, values)
     fields = ids if multi_hot else [ids[0][:, at : at + 1] for at in range(ids[0].shape[1])]
     pooling = tuple(int(one.shape[1]) for one in fields)
@@ -69,6 +70,19 @@ def read(path: Path, name: str, digest: Callable[[], str]) -> Recording:
         raise BadFile(f"{name} has samples of {len(fields)} fields with {sum(pooling)} ids; give arrays with some of both.")
     kind = "mlperf" if multi_hot else "torchrec"
     return Recording(name, digest(), dense, tuple(fields), values, pooling, False, kind)
+
+
+def _is_label(values: Any) -> Any:
+    return (values == 0) | (values == 1)
+
+
+def _check_values(name: str, array: Any, good: Callable[[Any], Any], what: str) -> None:
+    """Raise BadFile naming the first sample that has a bad value."""
+    for start in range(0, len(array), AT_ONCE):
+        part = good(array[start : start + AT_ONCE])
+        if not part.all():
+            row = start + int(np.argmin(part.reshape(len(part), -1).all(axis=1)))
+            raise BadFile(f"{name}: sample {row:,} has {what}.")
 
 
 def _mapped(path: Path, kinds: str) -> Any:
@@ -117,7 +131,9 @@ def _array(path: Path, name: str, file: BinaryIO, start: int, end: int, kinds: s
         shape, fortran, kind = reader(file, max_header_size=10_000)
     except (ValueError, EOFError, SyntaxError) as error:
         raise BadFile(f"{name} has no .npy header that can be read ({str(error)[:80]}); copy it again.") from error
-    if kind.hasobject or kind.kind not in kinds or kind.byteorder == ">":
+    if kind.byteorder == ">":
+        raise BadFile(f"{name} holds numbers of the byte order of other computers ({kind}); save it again with astype('<i4').")
+    if kind.hasobject or kind.kind not in kinds:
         raise BadFile(f"{name} holds {kind}, but {'floats' if kinds == 'f' else 'whole numbers'} are expected; write those.")
     size = kind.itemsize
     for part in shape:

@@ -58,6 +58,19 @@ class Blocks:
         if held:
             yield held
 
+    def check(self, text: bytes, end: int, blank: int) -> int:
+        """Check a block's encoding, and that blank lines only end a file; return the line of the first so far, or 0."""
+        if end and blank:
+            raise BadFile(f"{self.name}:{blank}: the line has 1 columns, but samples follow; take the blank line away.")
+        if not text.isascii():
+            try:
+                text.decode("utf-8")
+            except UnicodeDecodeError as error:
+                line, byte = self.line + text.count(b"\n", 0, error.start), text[error.start]
+                raise BadFile(f"{self.name}:{line}: byte 0x{byte:02x} is not UTF-8 text; data files are plain text.") from error
+        blanks = text.count(b"\n", end) - (end > 0)
+        return blank or (self.line + text.count(b"\n", 0, end) + (end > 0) if blanks > 0 else 0)
+
     def _sized(self) -> Iterator[bytes]:
         try:
             head = self._take()
@@ -147,5 +160,5 @@ def unchanged(before: os.stat_result, after: os.stat_result, name: str) -> None:
 
 def shown(path: Path | str, most: int = 120) -> str:
     """Return a path short enough for a message: its end says which file it is."""
-    text = str(path)
+    text = "".join(one if one.isprintable() else "?" for one in str(path))
     return text if len(text) <= most else f"...{text[-most:]}"

@@ -1,6 +1,6 @@
 """From columns to samples: what every format of rows and columns has in common, one block of rows after the other."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,13 @@ from .samples import Samples, too_large
 
 @dataclass(frozen=True)
 class Rows:
-    """A block of rows: its columns by name, where its first row stands, and how columns become tokens and numbers."""
+    """A block of rows: its columns by name, where its first row stands, and how columns become tokens, numbers and times."""
 
     line: int
     columns: Mapping[str, Any]
     tokens: Callable[[Any], Words]
     numbers: Callable[[Any], Floats]
+    times: Callable[[Any], Floats]
 
 
 def samples_of(name: str, layout: Layout, tables: Iterable[Rows], digest: Callable[[], str]) -> Recording:
@@ -46,6 +47,8 @@ def _parts(name: str, layout: Layout, table: Rows) -> list[Any]:
     """Return a block's dense features, log(1 + x) of what is not negative, tokens, labels and times."""
     columns = dict(table.columns)
     kept = _chosen(layout, columns)
+    for column in filter(None, (layout.label, layout.time)):
+        _check_there(name, column, table, kept)
     labels = _clicks(name, layout, table)[kept].astype(np.float32)
     dense = np.zeros((len(labels), max(len(layout.dense), 1)), np.float32)
     tokens = np.empty((len(labels), len(layout.ids)), np.uint64)
@@ -53,14 +56,39 @@ def _parts(name: str, layout: Layout, table: Rows) -> list[Any]:
         dense[:, at] = np.log1p(np.maximum(table.numbers(columns[column])[kept], 0.0))
     for at, column in enumerate(layout.ids):
         tokens[:, at] = (table.tokens(columns[column]) if layout.hashed else _whole(name, layout, column, table))[kept]
-    return [dense, tokens, labels, *([table.numbers(columns[layout.time])[kept]] if layout.time else [])]
+    return [dense, tokens, labels, *([table.times(columns[layout.time])[kept]] if layout.time else [])]
 
 
 def _chosen(layout: Layout, columns: Mapping[str, Any]) -> Any:
     if not layout.where:
         return slice(None)
     column, *texts = layout.where
-    return np.isin(np.array(columns[column].to_pylist(), dtype=str), texts)
+    return _among(columns[column], texts) & ~_missing(columns[layout.label])
+
+
+def _among(held: Any, texts: Sequence[str]) -> Flags:
+    """Return which values are one of some texts."""
+    from pyarrow import array, compute
+
+    return np.asarray(compute.is_in(held.cast("string"), array(texts)).to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _missing(held: Any) -> Flags:
+    """Return which values are not there: null, or an empty text."""
+    from pyarrow import compute, types
+
+    found = held.is_null()
+    if types.is_string(held.type) or types.is_large_string(held.type):
+        found = compute.or_(found, compute.equal(held, "").fill_null(True))
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _check_there(name: str, column: str, table: Rows, kept: Any) -> None:
+    missing = np.zeros(len(table.columns[column]), np.bool_)
+    missing[kept] = _missing(table.columns[column])[kept]
+    if missing.any():
+        line = table.line + int(missing.argmax())
+        raise BadFile(f"{name}:{line}: {column} is missing; write it, or take the sample away.")
 
 
 def _whole(name: str, layout: Layout, column: str, table: Rows) -> Words:
@@ -68,15 +96,20 @@ def _whole(name: str, layout: Layout, column: str, table: Rows) -> Words:
     found = table.numbers(table.columns[column])
     bad = np.flatnonzero((found < 0) | (found != np.floor(found)) | (found >= 2**53))
     if len(bad):
-        raise BadFile(f"{name}:{table.line + bad[0]}: {column}={found[bad[0]]:g} is no row's number; write whole ones from 0 on.")
+        raise BadFile(
+            f"{name}:{table.line + bad[0]}: {column}={found[bad[0]]:g} is no row's number; write whole ones from 0 to 2^53."
+        )
     return found.astype(np.uint64)
 
 
 def _clicks(name: str, layout: Layout, table: Rows) -> Flags:
     held = table.columns[layout.label]
     if isinstance(layout.value, str):
-        found: Flags = OPERATORS[layout.rule](np.array(held.to_pylist(), dtype=object), layout.value)
-        return np.asarray(found, dtype=np.bool_)
+        if layout.known and not (among := _among(held, layout.known)).all():
+            line = int(among.argmin())
+            what = f"{name}:{table.line + line}: {layout.label}={held[line].as_py()[:40]!r}"
+            raise BadFile(f"{what} is not known; known are {', '.join(layout.known)}.")
+        return np.asarray(_among(held, [layout.value]) == (layout.rule == "=="), dtype=np.bool_)
     numbers = table.numbers(held)
     if layout.rule:
         return np.asarray(OPERATORS[layout.rule](numbers, layout.value), dtype=np.bool_)

@@ -44,7 +44,7 @@ def decode(blocks: Blocks) -> Recording:
             start = len(MARK) if blocks.line == 1 and text.startswith(MARK) else 0
             end = len(text.rstrip(b"\r\n"))
             if end > start or form:
-                blank = _check_text(blocks, text, end, blank)
+                blank = blocks.check(text, end, blank)
             if form is None and end > start:
                 form = _form(name, text, start)
                 start = form.start
@@ -57,20 +57,6 @@ def decode(blocks: Blocks) -> Recording:
     dense, tokens, labels = samples.whole()
     check_samples(name, labels)
     return Recording(name, blocks.digest(), dense, tokens, labels, (1,) * FIELDS)
-
-
-def _check_text(blocks: Blocks, text: bytes, end: int, blank: int) -> int:
-    """Check a block's encoding, and that blank lines only end a file; return the line of the first so far, or 0."""
-    if end and blank:
-        raise BadFile(f"{blocks.name}:{blank}: the line has 1 columns, but samples follow; take the blank line away.")
-    if not text.isascii():
-        try:
-            text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line, byte = blocks.line + text.count(b"\n", 0, error.start), text[error.start]
-            raise BadFile(f"{blocks.name}:{line}: byte 0x{byte:02x} is not UTF-8 text; Criteo files are plain text.") from error
-    blanks = text.count(b"\n", end) - (end > 0)
-    return blank or (blocks.line + text.count(b"\n", 0, end) + (end > 0) if blanks > 0 else 0)
 
 
 def _parse(blocks: Blocks, text: bytes, start: int, end: int, form: Form, samples: Samples) -> None:

@@ -8,9 +8,9 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from ...errors import BadFile, nearest
-from . import arrays, criteo, mapping, parquet, text_table, torch_save
+from . import arrays, criteo, foreign, mapping, parquet, text_table, torch_save
 from .blocks import GZIP, Blocks, opened, shown, unchanged
-from .layouts import AVAZU, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
+from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
 from .recording import Recording
 
 HEAD = 1 << 16
@@ -23,13 +23,12 @@ TITLES = {
     TAOBAO_ADS: "Taobao's raw_sample.csv",
     MOVIELENS: "MovieLens' ratings.csv",
 }
-EVENTS = ("pv", "cart", "fav", "buy")
 
 
 def read(path: Path | str) -> Recording:
     """Read a data file from disk; raises BadFile with the file's name and, where there is one, the line."""
     path = Path(path)
-    given, head = mapping.content(path), _head(path)
+    given, (head, packed) = mapping.content(path), _head(path)
     name, wanted = shown(path.name), str(given.get("format", ""))
     if wanted and wanted not in NAMES:
         raise BadFile(f"{mapping.beside(path).name}: format={wanted[:40]!r} is not known; {nearest(wanted[:40], NAMES)}")
@@ -40,7 +39,12 @@ def read(path: Path | str) -> Recording:
             f"{name} is a trace of lookups in {trace.tables} tables, without labels and with bags of unlike sizes: "
             f"`python -m engine workload fit {name}` counts it; a run trains on data that is fitted to it."
         )
+    if packed or not head.startswith(GZIP):
+        foreign.check(path, name, head)
+    if packed and head.startswith((NPY, ZIP, PARQUET)):
+        raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or wanted in ("torchrec", "mlperf"):
+        foreign.check_zip(path, name)
         return _binary(path, lambda: arrays.read(path, name, lambda: digest_of(path)))
     if head.startswith(PARQUET):
         columns = parquet.columns(path)
@@ -72,22 +76,22 @@ def digest_of(path: Path) -> str:
     return digests[0] if len(digests) == 1 else sha256("\n".join(digests).encode()).hexdigest()
 
 
-def _head(path: Path) -> bytes:
-    """Return a file's first bytes, unpacked if it is gzipped."""
+def _head(path: Path) -> tuple[bytes, bool]:
+    """Return a file's first bytes, unpacked if it is gzipped, and whether it is."""
     with opened(path) as file:
         try:
             head = file.read(HEAD) or b""
             if not head.startswith(GZIP):
-                return head
+                return head, False
             file.seek(0)
             with gzip.open(file) as text:
-                return text.read(HEAD)
+                return text.read(HEAD), True
         except (OSError, EOFError, ValueError) as error:
             if isinstance(error, OSError) and error.errno:
                 raise BadFile(f"{shown(path)} cannot be read: {error.strerror}; give a readable file.") from error
-            return GZIP  # its reader says what is damaged
+            return GZIP, False  # its reader says what is damaged
         except Exception:  # zlib.error
-            return GZIP
+            return GZIP, False
 
 
 def _text(path: Path, name: str, decode: Callable[[Blocks], Recording]) -> Recording:
@@ -133,22 +137,21 @@ def _text_layout(name: str, head: bytes) -> Layout | None:
     if len(cells) == 5 and cells[3] in EVENTS and all(cells[at].isdigit() for at in (0, 1, 2, 4)):
         return TAOBAO
     words = [cell.lower() for cell in cells]
-    if (
-        "\t" in first
-        or words[0] == "label"
-        or (words[0] == "id" and words[1:2] == ["label"])
-        or len(cells) < 2
-        or not first.isprintable()
-    ):
+    if words[0] == "label" or words[:2] == ["id", "label"] or {"i1", "i13", "c26"} <= set(words):
+        return None
+    foreign.check_text(name, head.removeprefix(text_table.MARK))
+    if "\t" in first or len(cells) < 2 or not first.isprintable():
         return None
     near = [layout for layout in TEXTS if layout.header and len(set(layout.wanted) & set(cells)) > 1]
     raise _foreign(name, TITLES[near[0]] if near else "a table in CSV", cells, near[0] if near else None)
 
 
 def _foreign(name: str, what: str, columns: tuple[str, ...], near: Layout | None = None) -> BadFile:
-    there = ", ".join(one[:24] for one in columns[:6]) + (", ..." if len(columns) > 6 else "")
     lacks = f" but lacks {', '.join(one for one in near.wanted if one not in columns)[:60]}" if near else ""
+    bare = all(cell.replace(".", "", 1).lstrip("-").isdigit() for cell in columns)
+    there = f"its first line has {foreign.named(columns)}" if bare else f"its columns are {foreign.named(columns)}"
+    more = "columns = [...], " if bare else ""
     return BadFile(
-        f"{name} looks like {what}{lacks}; its columns are {there}. Say what they mean in {name}.toml: "
-        'label = "COLUMN", ids = ["COLUMN", ...].'
+        f"{name} looks like {what}{' without a header' if bare else lacks}; {there}. Say what they mean in {name}.toml: "
+        f'{more}label = "COLUMN", ids = ["COLUMN", ...].'
     )

@@ -14,7 +14,8 @@ class Layout:
 
     A sample is a click where column `label` stands in relation `rule` to `value`: a number, or for == and != also a text; it
     must be 0 or 1 where there is no rule. Rows are trained in the order of column `time`; without one as they stand. Rows
-    whose column `where[0]` is not one of the texts that follow are left out. Ids are `hashed` into rows, or rows' numbers.
+    whose column `where[0]` is not one of the texts that follow, or that have no label, are left out. Ids are `hashed` into
+    rows, or rows' numbers. A label that is a text is one of `known`, where these are.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Layout:
     header: bool = True
     hashed: bool = True
     where: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -50,6 +52,7 @@ AVAZU = Layout(
          "device_ip", "device_model", "device_type", "device_conn_type"),
     dense=tuple(f"C{n}" for n in range(14, 22)),
 )  # fmt: skip
+EVENTS = ("pv", "cart", "fav", "buy")
 TAOBAO = Layout(
     "taobao",
     ("user", "item", "category", "behaviour", "timestamp"),
@@ -59,6 +62,7 @@ TAOBAO = Layout(
     value="pv",
     time="timestamp",
     header=False,
+    known=EVENTS,
 )
 TAOBAO_ADS = Layout(
     "taobao-ads",

@@ -1,6 +1,7 @@
 """Reads Parquet files by a layout, some rows at a time: Yambda's, or any by a mapping."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from ...core.arrays import Floats, Words
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
 from .columns import Rows, samples_of
+from .foreign import named
 from .layouts import Layout
 from .recording import Recording
 from .text_table import text_tokens
@@ -48,9 +50,9 @@ def columns(path: Path) -> tuple[str, ...]:
 def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
     there = tuple(file.schema_arrow.names)
     for column in layout.wanted:
-        if column not in there:
-            shown = ", ".join(word[:40] for word in there[:12])
-            raise BadFile(f"{name} has no column {column[:40]!r}, which {layout.name} needs; its columns are {shown}.")
+        if there.count(column) != 1:
+            has = "several columns" if column in there else "no column"
+            raise BadFile(f"{name} has {has} {column[:40]!r}, which {layout.name} needs once; its columns are {named(there)}.")
     rows = file.metadata.num_rows
     if rows > FREE_ROWS + nbytes:
         raise BadFile(f"{name} says that its {nbytes:,} bytes hold {rows:,} rows, as no log of clicks does; write fewer.")
@@ -66,13 +68,14 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
 def _tables(name: str, file: Any, layout: Layout) -> Iterator[Rows]:
     row = 1
     for batch in file.iter_batches(batch_size=ROWS, columns=list(layout.wanted), use_threads=False):
-        yield Rows(row, {column: batch.column(column) for column in layout.wanted}, _tokens, lambda held: _numbers(name, held))
+        numbers = partial(_numbers, name, row)
+        yield Rows(row, {column: batch.column(column) for column in layout.wanted}, partial(_tokens, name), numbers, numbers)
         row += batch.num_rows
 
 
-def _tokens(held: Any) -> Words:
-    """Return a whole number as itself, anything else by its text; nothing is a token of its own."""
-    from pyarrow import compute, types
+def _tokens(name: str, held: Any) -> Words:
+    """Return a whole number as itself, anything else by its text; nothing is a token of its own. Raises BadFile."""
+    from pyarrow import ArrowException, compute, types
 
     kind = held.type
     if types.is_integer(kind) or types.is_boolean(kind):
@@ -80,7 +83,10 @@ def _tokens(held: Any) -> Words:
         found: Words = np.ascontiguousarray(numbers.fill_null(0).to_numpy(zero_copy_only=False)).view(np.uint64).copy()
         found[held.is_null().to_numpy(zero_copy_only=False)] = np.uint64(2**64 - 1)
         return found
-    return text_tokens(held.cast("large_string").fill_null(""))
+    try:
+        return text_tokens(held.cast("large_binary" if types.is_binary(kind) else "large_string").fill_null(""))
+    except ArrowException as error:
+        raise BadFile(f"{name}: a column of {str(kind)[:60]} holds no ids; map one of whole numbers or texts.") from error
 
 
 def _unsigned(kind: Any) -> bool:
@@ -89,8 +95,8 @@ def _unsigned(kind: Any) -> bool:
     return bool(types.is_unsigned_integer(kind) or types.is_boolean(kind))
 
 
-def _numbers(name: str, held: Any) -> Floats:
-    """Return each value as a number, nothing as 0; raises BadFile."""
+def _numbers(name: str, row: int, held: Any) -> Floats:
+    """Return each value as a number, nothing as 0; raises BadFile naming the row of one that is none."""
     from pyarrow import ArrowInvalid, ArrowNotImplementedError, types
 
     try:
@@ -98,6 +104,9 @@ def _numbers(name: str, held: Any) -> Floats:
         found: Floats = seconds.cast("float64", safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
     except (ArrowInvalid, ArrowNotImplementedError) as error:
         raise BadFile(f"{name}: a column of {held.type} holds no numbers ({str(error)[:80]}); map another one.") from error
-    if not np.isfinite(found).all():
-        raise BadFile(f"{name}: a number is not finite; write finite ones, or nothing where it is missing.")
+    bad = np.flatnonzero(~np.isfinite(found))
+    if len(bad):
+        raise BadFile(
+            f"{name}:{row + bad[0]}: {found[bad[0]]} is not a finite number; write one, or nothing where it is missing."
+        )
     return found

@@ -19,7 +19,7 @@ class Recording:
 
     `digest` is that of the bytes on disk; `dense` is (N, D); `labels` is (N,), each 0 or 1. `pooling` are the lookups of a
     sample in each of F fields, W together: `tokens` is (N, W) in memory, or F arrays (N, lookups of the field) on the disk.
-    A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number modulo them.
+    A token is a number of 64 bits, `hashed` into a table's rows, or else a row's number, with a sign, modulo them.
     """
 
     name: str
@@ -62,18 +62,19 @@ class Recording:
         if isinstance(self.tokens, np.ndarray):
             found: Words = self.tokens[low:high, self.starts[table] : self.starts[table + 1]].reshape(-1)
             return found
-        return np.asarray(unsigned(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
+        return np.asarray(words(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
 
     def some(self, rows: Ints) -> tuple[Any, Ints]:
         """Return tokens (n, W) and where in them the samples `rows` stand; what is on the disk is read."""
         if isinstance(self.tokens, np.ndarray):
             return self.tokens, rows
-        return np.concatenate([unsigned(field[rows]) for field in self.tokens], axis=1), np.arange(len(rows))
+        return np.concatenate([words(field[rows]) for field in self.tokens], axis=1), np.arange(len(rows))
 
 
-def unsigned(numbers: Any) -> Words:
-    """Return whole numbers as 64 bits; negative ones, as of signed hashes, count as the unsigned ones of their width."""
-    return np.asarray(np.ascontiguousarray(numbers).view(f"u{numbers.dtype.itemsize}"), dtype=np.uint64)
+def words(numbers: Any) -> Words:
+    """Return whole numbers as 64 bits; negative ones, as of signed hashes, keep their sign."""
+    wide = np.uint64 if numbers.dtype.kind == "u" else np.int64
+    return np.ascontiguousarray(numbers, dtype=wide).view(np.uint64)
 
 
 def check_samples(name: str, labels: Singles) -> None:

@@ -1,7 +1,9 @@
 """Reads rows and columns of text by a layout: blocks of whole lines, each parsed by Arrow, a bad cell named by file and line."""
 
 import io
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from math import isfinite
 from typing import Any
 
@@ -25,14 +27,29 @@ def decode(blocks: Blocks, layout: Layout, delimiter: str = ",") -> Recording:
 
 
 def _tables(blocks: Blocks, layout: Layout, delimiter: str) -> Iterator[Rows]:
-    columns, begun = layout.columns, not layout.header
+    columns, begun, blank = layout.columns, not layout.header, 0
     for block in blocks:
         text, line = block.removeprefix(MARK) if blocks.line == 1 else block, blocks.line
+        blank = blocks.check(text, len(text.rstrip(b"\r\n")), blank)
+        _check(blocks, text)
         if not begun:
             head, _, text = text.partition(b"\n")
             columns, line, begun = named(blocks.name, head, layout, delimiter), line + 1, True
-        if text.strip():
+        if text := text.rstrip(b"\r\n"):
             yield _parsed(blocks.name, text, line, layout, columns, delimiter)
+
+
+def _check(blocks: Blocks, text: bytes) -> None:
+    """Raise BadFile for a NUL byte, and for a blank line that something follows, outside of quotes."""
+    ends = text.rstrip(b"\r\n")
+    at = ends.find(b"\0")
+    if at >= 0:
+        line = blocks.line + text.count(b"\n", 0, at)
+        raise BadFile(f"{blocks.name}:{line}: the line has a NUL byte; data files are plain text.")
+    blank = re.search(rb"\n\r?\n", ends) if b'"' not in ends else None
+    if blank:
+        line = blocks.line + ends.count(b"\n", 0, blank.start() + 1)
+        raise BadFile(f"{blocks.name}:{line}: the line has 1 columns, but samples follow; take the blank line away.")
 
 
 def named(name: str, head: bytes, layout: Layout, delimiter: str) -> tuple[str, ...]:
@@ -79,6 +96,7 @@ def _parsed(name: str, text: bytes, line: int, layout: Layout, columns: tuple[st
         {column: table[column].combine_chunks() for column in layout.wanted},
         tokens=text_tokens,
         numbers=lambda held: _numbers(name, line, held),
+        times=lambda held: _times(name, line, held),
     )
 
 
@@ -108,6 +126,15 @@ def _numbers(name: str, line: int, texts: Any) -> Any:
                 f"{name}:{line + row}: {cell[:40]!r} is not a finite number; write one, or nothing where it is missing."
             )
     raise BadFile(f"{name}:{line}: the numbers from this line on cannot be read; write finite ones.")
+
+
+def _times(name: str, line: int, texts: Any) -> Any:
+    """Return times as numbers, of ISO dates the microseconds; raises BadFile."""
+    from pyarrow import ArrowInvalid, compute
+
+    with suppress(ArrowInvalid):
+        return compute.cast(compute.cast(texts, "timestamp[us]"), "int64").to_numpy(zero_copy_only=False).astype(np.float64)
+    return _numbers(name, line, texts)
 
 
 def _is_number(cell: str) -> bool:

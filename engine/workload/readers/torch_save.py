@@ -1,15 +1,16 @@
 """Reads Meta's embedding traces, a torch save of (indices, offsets, lengths), without torch and without pickle's freedom.
 
 A file is one batch: indices (I,) table by table, offsets (T·B+1,), lengths (T, B). The pickle inside may name nothing but the
-rebuilding of tensors; their bytes are mapped from the file. A gzipped one is unpacked once, beside itself.
+rebuilding of tensors; their bytes are mapped from the file. A gzipped one is unpacked once: beside itself, or where that cannot
+be written or has no room, in the folder for temporary files.
 """
 
-import gzip
-import os
+import io
 import pickle
-import shutil
 import struct
 import zipfile
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,14 +20,15 @@ import numpy as np
 from ...core.arrays import Words
 from ...errors import BadFile
 from .arrays import LOCAL_HEADER
-from .blocks import GZIP
-from .recording import unsigned
+from .blocks import GZIP, opened, shown
+from .recording import words
+from .unpacking import unpacked
 
 KINDS = {"LongStorage": np.int64, "IntStorage": np.int32, "ShortStorage": np.int16, "ByteStorage": np.uint8}
 DTYPES = {"int64": np.int64, "int32": np.int32, "int16": np.int16, "uint8": np.uint8}
 LARGEST_PICKLE = 1 << 20
 PIECE = 1 << 22
-EXPANSION = 64  # of the gzip: lengths and offsets shrink well
+OLD = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch's mark before it wrote zip archives, since 1.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +53,7 @@ class LookupTrace:
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return a table's lookups of bags `low` to `high`, bag after bag."""
         first = table * self.samples
-        return unsigned(self.indices[self.offsets[first + low] : self.offsets[first + high]])
+        return words(self.indices[self.offsets[first + low] : self.offsets[first + high]])
 
 
 class Stored(NamedTuple):
@@ -59,6 +61,7 @@ class Stored(NamedTuple):
 
     kind: Any
     key: str
+    numbers: int
 
 
 class Tensor(NamedTuple):
@@ -70,13 +73,21 @@ class Tensor(NamedTuple):
     strides: tuple[int, ...]
 
 
+def _tensor(storage: Any, start: Any, shape: Any, strides: Any, *_: Any) -> Tensor:
+    """Return what a pickle says of a tensor; raises ValueError where it says anything else."""
+    numbers = (start, *shape, *strides)
+    if not (isinstance(storage, Stored) and all(type(one) is int and 0 <= one < 2**48 for one in numbers)):
+        raise ValueError("a tensor of odd numbers")
+    return Tensor(storage, start, tuple(shape), tuple(strides))
+
+
 class _Unpickler(pickle.Unpickler):
     """Knows the names by which torch rebuilds tensors, and no others."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what stands for a name of torch's; raises BadFile for any other."""
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return lambda storage, start, shape, strides, *_: Tensor(storage, start, tuple(shape), tuple(strides))
+            return _tensor
         if module == "torch" and name in KINDS:
             return KINDS[name]
         if module == "torch" and name in DTYPES:
@@ -89,27 +100,58 @@ class _Unpickler(pickle.Unpickler):
         """Return which member of the archive a tensor's bytes are in; raises BadFile."""
         if not (isinstance(pid, tuple) and len(pid) == 5 and pid[0] == "storage" and isinstance(pid[2], str)):
             raise BadFile("it has a storage of unknown form")
-        return Stored(np.dtype(pid[1]), pid[2])
+        if pid[1] not in KINDS.values() or type(pid[4]) is not int or not 0 <= pid[4] < 2**48:
+            raise BadFile("it has a storage of unknown form")
+        return Stored(np.dtype(pid[1]), pid[2], pid[4])
 
 
 def is_trace(path: Path) -> bool:
-    """Return whether a name is that of such a file."""
-    return path.name.endswith((".pt", ".pt.gz"))
+    """Return whether a file is such one, by its name or by what it holds."""
+    if path.name.endswith((".pt", ".pt.gz")):
+        return True
+    with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        if path.is_file() and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                return any(name.endswith("/data.pkl") for name in archive.namelist())
+    return False
 
 
 def read(path: Path) -> LookupTrace:
     """Map a trace; raises BadFile."""
-    name = path.name
+    name = shown(path.name)
+    with opened(path) as file:
+        packed = file.read(2).startswith(GZIP)
     try:
-        plain = _unpacked(path)
+        plain = unpacked(path, name, _size) if packed else path
         if not zipfile.is_zipfile(plain):
-            raise BadFile(f"{name} is no zip archive, as torch writes since 1.6; save it again with a newer torch.")
+            raise BadFile(_no_zip(name, plain))
         with zipfile.ZipFile(plain) as archive:
             indices, offsets, lengths = (_array(plain, archive, one) for one in _tensors(name, archive))
-    except (zipfile.BadZipFile, OSError, EOFError, struct.error, KeyError, ValueError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, struct.error, zlib.error, KeyError, ValueError, NotImplementedError) as error:
         raise BadFile(f"{name} is damaged or cut off ({str(error)[:120]}); copy it again.") from error
     _check(name, indices, offsets, lengths)
     return LookupTrace(name, indices, offsets, lengths)
+
+
+def _no_zip(name: str, plain: Path) -> str:
+    """Return what is wrong with a file that is no zip archive."""
+    with plain.open("rb") as file:
+        head = file.read(64)
+    if OLD in head:
+        return f"{name} is saved as torch did before 1.6; save it again with a newer torch: torch.save(torch.load(FILE), FILE)."
+    if head.startswith(b"PK"):
+        return f"{name} is damaged or cut off: its zip archive has no end; copy it again."
+    return f"{name} {'is empty' if not head else 'is nothing that torch saved'}; give a file of dlrm_datasets."
+
+
+def _size(head: bytes) -> int:
+    """Return how many bytes the storages have that the pickle at the beginning of a save names; 0 where there is none."""
+    signature, longer, extra = LOCAL_HEADER.unpack(head[: LOCAL_HEADER.size])
+    start = LOCAL_HEADER.size + longer + extra
+    if signature != b"PK\x03\x04" or not head[LOCAL_HEADER.size :][:longer].endswith(b"/data.pkl"):
+        return 0
+    stored = {one.storage.key: one.storage for one in _Unpickler(io.BytesIO(head[start:])).load()}
+    return sum(one.numbers * one.kind.itemsize for one in stored.values())
 
 
 def _tensors(name: str, archive: zipfile.ZipFile) -> list[Tensor]:
@@ -150,42 +192,12 @@ def _check(name: str, indices: Any, offsets: Any, lengths: Any) -> None:
     if indices.ndim != 1 or offsets.ndim != 1 or lengths.ndim != 2 or len(offsets) != lengths.size + 1:
         shapes = ", ".join(str(one.shape) for one in (indices, offsets, lengths))
         raise BadFile(f"{name} has tensors of {shapes}; indices (I), offsets (T·B+1) and lengths (T, B) are expected.")
-    ends = np.asarray(offsets)
-    steps = np.diff(ends)
-    if (
-        ends[0] != 0
-        or ends[-1] != len(indices)
-        or (steps < 0).any()
-        or not np.array_equal(steps, np.asarray(lengths).reshape(-1))
-    ):
+    flat = lengths.reshape(-1)
+    good = offsets[0] == 0 and offsets[-1] == len(indices)
+    for low in range(0, len(flat), PIECE):
+        part = flat[low : low + PIECE]
+        good = good and (part >= 0).all() and np.array_equal(np.diff(offsets[low : low + len(part) + 1]), part)
+    if not good:
         raise BadFile(f"{name} has offsets that do not follow from its lengths, or not end with its indices; copy it again.")
-    if any(int(part.min()) < 0 for part in np.array_split(indices, max(1, len(indices) // PIECE)) if len(part)):
+    if any(int(indices[low : low + PIECE].min()) < 0 for low in range(0, len(indices), PIECE)):
         raise BadFile(f"{name} has negative indices; rows are numbered from 0.")
-
-
-def _unpacked(path: Path) -> Path:
-    """Return the plain file; a gzipped one is unpacked beside itself once, if there is room, and kept."""
-    with path.open("rb") as file:
-        if not file.read(2).startswith(GZIP):
-            return path
-    plain = path.with_name(path.name.removesuffix(".gz") + ".unpacked")
-    if plain.exists() and plain.stat().st_mtime >= path.stat().st_mtime:
-        return plain
-    most = EXPANSION * path.stat().st_size
-    part = plain.with_name(f"{plain.name}.{os.getpid()}")
-    try:
-        with gzip.open(path) as packed, part.open("wb") as there:
-            while piece := packed.read(PIECE):
-                if there.tell() + len(piece) > most:
-                    raise BadFile(
-                        f"{path.name} unpacks to more than {EXPANSION} times its size, as no trace does; unpack it yourself."
-                    )
-                if shutil.disk_usage(part.parent).free < 2 * PIECE:
-                    raise BadFile(
-                        f"{path.name} needs more room beside it to be unpacked than there is; free some, or unpack it elsewhere."
-                    )
-                there.write(piece)
-        part.replace(plain)
-    finally:
-        part.unlink(missing_ok=True)
-    return plain

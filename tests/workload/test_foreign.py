@@ -1,0 +1,216 @@
+"""Does a file of another format hear what it looks like and what to do, and does what is missing or odd have its line?"""
+
+import gzip
+import io
+import json
+import os
+import pickle
+import shutil
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pytest
+from pyarrow import feather, orc, parquet
+
+from engine.errors import BadFile
+from engine.workload.readers import foreign, torch_save, unpacking
+from engine.workload.readers.formats import read
+from engine.workload.source import ids_of
+from tests.cases import each
+from tests.workload.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda
+
+LINES = range(60)
+TABLE = pyarrow.table({"user": [1, 2], "click": [0, 1]})
+CRITEO = b"0\t" + b"\t" * 38 + b"\n"
+
+
+def written(write: object) -> bytes:
+    sink = io.BytesIO()
+    write(TABLE, sink)  # type: ignore[operator]
+    return sink.getvalue()
+
+
+def archive(name: str) -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as held:
+        held.writestr(name, "x")
+    return sink.getvalue()
+
+
+def tfrecord() -> bytes:
+    """Return a record as TensorFlow frames it; the check of nine digits is the one that CRC-32C is published with."""
+    data = b"\x0a\x10" + b"features" * 2
+    return struct.pack("<Q", len(data)) + foreign.masked_crc(struct.pack("<Q", len(data))) + data + b"\0\0\0\0"
+
+
+FOREIGN = {
+    "LibSVM": ("".join(f"{n % 2} 1:0.5 {n + 3}:1\n" for n in LINES).encode(), "a LibSVM file"),
+    "libFFM": ("".join(f"{n % 2} 0:1:0.5 1:{n + 3}:1\n" for n in LINES).encode(), "a libFFM file"),
+    "Vowpal Wabbit": (b"-1 |a x:1 |b y_3\n" * 60, "a Vowpal Wabbit file"),
+    "JSON lines": (json.dumps({"user": 1, "click": 0}).encode() + b"\n", "JSON; its columns are user, click"),
+    "TFRecord": (tfrecord(), "a TFRecord file"),
+    "Feather": (written(feather.write_feather), "Feather file; its columns are user, click"),
+    "ORC": (written(orc.write_table), "an ORC file"),
+    "pickle": (pickle.dumps({"user": np.arange(3)}), "a Python pickle, which may run anything and is never opened"),
+    "workbook": (archive("xl/workbook.xml"), "an Excel workbook"),
+    "zip": (archive("train.txt"), "a zip archive; unpack it and give what is inside: train.txt"),
+    "gzip twice": (gzip.compress(gzip.compress(CRITEO * 60)), "gzipped twice"),
+    "Parquet in gzip": (gzip.compress(b"PAR1" + bytes(100)), "unpack it with gunzip"),
+    "other delimiter": (b"user;item;click\n" + b"1;2;0\n" * 60, 'table separated by ";"; its columns are user, item, click'),
+    "no header": (b"1,2,0\n" * 60, "without a header; its first line has 1, 2, 0"),
+    "older MovieLens": (b"1::1193::5::978300760\n" * 60, "MovieLens' older ratings.dat"),
+    "lines of CR": (CRITEO.replace(b"\n", b"\r") * 60, "lines end with CR alone"),
+    "a page": (b"<!DOCTYPE html><html>\n", "a page of the web"),
+    "Criteo without labels": (
+        b"Id," + b",".join(b"%c%d" % (w, n) for w, m in ((73, 13), (67, 26)) for n in range(1, m + 1)),
+        "label",
+    ),
+}
+
+
+@each("what", FOREIGN)
+def test_a_foreign_file_hears_what_it_looks_like(what: str, tmp_path: Path) -> None:
+    content, words = FOREIGN[what]
+    (tmp_path / "own").write_bytes(content)
+    with pytest.raises(BadFile) as refused:
+        read(tmp_path / "own")
+    assert words in str(refused.value) and "own" in str(refused.value) and len(str(refused.value)) <= 300
+
+
+def test_the_check_of_records_is_the_published_one() -> None:
+    whole = (int.from_bytes(foreign.masked_crc(b"123456789"), "little") - 0xA282EAD8) % 2**32
+    assert (whole << 15 | whole >> 17) % 2**32 == 0xE3069283
+
+
+def test_a_text_that_only_begins_like_another_format_is_read(tmp_path: Path) -> None:
+    frame = movielens().rename(columns={"userId": "ORC", "movieId": "Obj"})
+    frame.to_csv(tmp_path / "o.csv", index=False)
+    (tmp_path / "o.csv.toml").write_text('label = "rating >= 4"\nids = ["ORC", "Obj"]\n', encoding="utf-8")
+    assert read(tmp_path / "o.csv").samples == len(frame)
+
+
+ODD = {
+    "no rating": (b"17,3,4.0,", b"17,3,,", ":214: rating is missing"),
+    "no time": (b",777\n", b",\n", ":214: timestamp is missing"),
+    "NUL": (b"17,3,4.0,", b"17,3\0,4.0,", ":214: the line has a NUL byte"),
+    "blank line": (b"\n17,3,4.0,", b"\n\n17,3,4.0,", ":214: the line has 1 columns, but samples follow"),
+}
+
+
+@each("what", ODD)
+def test_what_is_missing_in_a_table_has_its_line(what: str, tmp_path: Path) -> None:
+    old, new, words = ODD[what]
+    frame = movielens().reset_index(drop=True)
+    frame.loc[212, [*frame.columns]] = [17, 3, 4.0, 777]
+    text = frame.astype({"userId": int, "movieId": int, "timestamp": int})[["userId", "movieId", "rating", "timestamp"]]
+    whole = text.to_csv(index=False).encode()
+    assert whole.count(old) == 1
+    (tmp_path / "ratings.csv").write_bytes(whole.replace(old, new))
+    with pytest.raises(BadFile, match=words):
+        read(tmp_path / "ratings.csv")
+    (tmp_path / "ratings.csv").write_bytes(whole + b"\r\n\n\n")
+    assert read(tmp_path / "ratings.csv").samples == len(frame)
+
+
+def test_an_unknown_event_and_a_column_that_is_there_twice_are_refused(tmp_path: Path) -> None:
+    lines = [f"{n},{n * 7},3,{'buy' if n % 3 else 'pv'},{1511500000 + n}\n" for n in LINES]
+    (tmp_path / "u.csv").write_text("".join(lines).replace("21,147,3,pv", "21,147,3,view"), encoding="utf-8")
+    with pytest.raises(BadFile, match=r"u.csv:22: behaviour='view' is not known; known are pv, cart"):
+        read(tmp_path / "u.csv")
+    twice = pyarrow.table([[0, 1], [1, 2], [3, 4]], names=["click", "user", "user"])
+    parquet.write_table(twice, tmp_path / "t.parquet")
+    (tmp_path / "t.parquet.toml").write_text('label = "click"\nids = "user"\n', encoding="utf-8")
+    with pytest.raises(BadFile, match="has several columns 'user'"):
+        read(tmp_path / "t.parquet")
+
+
+def test_events_without_a_played_share_are_left_out_and_dates_are_times(tmp_path: Path) -> None:
+    frame = yambda().assign(event_type=pd.Categorical(["listen"] * 299 + ["like"])).astype({"played_ratio_pct": "UInt16"})
+    frame.iloc[:5, list(frame.columns).index("played_ratio_pct")] = pd.NA
+    frame.to_parquet(tmp_path / "m.parquet", index=False)
+    assert read(tmp_path / "m.parquet").samples == 294
+    table = movielens()
+    read_as_number = {}
+    for name, times in (("n.csv", table["timestamp"]), ("d.csv", pd.to_datetime(table["timestamp"], unit="s"))):
+        table.assign(timestamp=times).to_csv(tmp_path / name, index=False)
+        (tmp_path / f"{name}.toml").write_text('label = "rating >= 4"\nids = "movieId"\ntime = "timestamp"\n', encoding="utf-8")
+        read_as_number[name] = read(tmp_path / name).tokens.tolist()
+    assert read_as_number["n.csv"] == read_as_number["d.csv"]
+
+
+def test_arrays_with_a_feature_that_is_no_number_or_of_other_computers_are_refused(tmp_path: Path) -> None:
+    path = a_day(tmp_path)
+    dense = np.load(tmp_path / "day_3_dense.npy")
+    np.save(path, np.load(path).astype(">i4"))
+    with pytest.raises(BadFile, match="byte order of other computers"):
+        read(path)
+    np.save(path, -np.load(path).astype(np.int32))
+    dense[212, 4] = np.nan
+    np.save(tmp_path / "day_3_dense.npy", dense)
+    with pytest.raises(BadFile, match=r"day_3_dense.npy: sample 212 has a feature that is not finite"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_negative_row_numbers_wrap_as_numpys_remainder_does(kind: type, tmp_path: Path) -> None:
+    path = a_day(tmp_path)
+    numbers = np.random.default_rng(3).integers(-(2**31), 2**31, (300, 26)).astype(kind)
+    np.save(path, numbers)
+    found, first = read(path), offsets_of(26, 1009)
+    tokens, at = found.some(np.arange(300))
+    ours = ids_of(tokens, at, first, found.starts, found.hashed).reshape(26, 300) - first[:-1, None]
+    assert np.array_equal(ours, (numbers % 1009).T)
+
+
+def offsets_of(tables: int, rows: int) -> np.ndarray:
+    return np.arange(tables + 1, dtype=np.int64) * rows
+
+
+def number(value: object) -> bytes:
+    return pickle.dumps(value, 2)[2:-1]
+
+
+@each("odd", {"text": ("a",), "half": (3.5,), "nothing": (None,), "negative": (-1,), "endless": (2**70,)})
+def test_a_trace_whose_pickle_says_odd_shapes_is_a_sentence(odd: str, tmp_path: Path) -> None:
+    shape = {"text": ("a",), "half": (3.5,), "nothing": (None,), "negative": (-1,), "endless": (2**70,)}[odd]
+    words = b"".join(b"X" + len(text).to_bytes(4, "little") + text for text in (b"0", b"cpu"))
+    storage = b"(X\x07\0\0\0storagectorch\nLongStorage\n" + words + number(10) + b"tQ"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + number(0) + number(shape) + number((1,)) + b"\x89Nt" + b"R"
+    with zipfile.ZipFile(tmp_path / "o.pt", "w") as held:
+        held.writestr("archive/data.pkl", b"\x80\x02(" + tensor * 3 + b"t.")
+        held.writestr("archive/data/0", bytes(80))
+    with pytest.raises(BadFile, match=r"o\.pt"):
+        torch_save.read(tmp_path / "o.pt")
+
+
+def test_a_trace_is_known_by_what_it_holds_and_never_waited_for(tmp_path: Path) -> None:
+    a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
+    shutil.copy(tmp_path / "t.pt", tmp_path / "own")
+    assert torch_save.is_trace(tmp_path / "own") and torch_save.read(tmp_path / "own").tables == 3
+    (tmp_path / "old.pt").write_bytes(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.")
+    (tmp_path / "cut.pt").write_bytes((tmp_path / "t.pt").read_bytes()[:900])
+    os.mkfifo(tmp_path / "pipe.pt")
+    (tmp_path / "folder.pt").mkdir()
+    for name, words in (("old.pt", "before 1.6"), ("cut.pt", "cut off"), ("pipe.pt", "a pipe"), ("folder.pt", "a directory")):
+        with pytest.raises(BadFile, match=words):
+            torch_save.read(tmp_path / name)
+
+
+def test_room_for_a_trace_is_named_before_anything_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
+    path = tmp_path / "t.pt.gz"
+    path.write_bytes(gzip.compress((tmp_path / "t.pt").read_bytes()))
+    sizes = []
+    monkeypatch.setattr(unpacking, "_free", lambda one: sizes.append(one) or unpacking.SPARE + 1)
+    needed = 8 * (INDICES.size + 2 * LENGTHS.size + 1)
+    with pytest.raises(BadFile, match=rf"needs {needed / 2**30:,.1f} GiB to be unpacked"):
+        torch_save.read(path)
+    assert not list(tmp_path.glob("*unpacked*"))
+    monkeypatch.setattr(unpacking, "_free", lambda one: unpacking.SPARE + needed + (1 if "emberpool-" in one.name else -1))
+    monkeypatch.setattr(unpacking.tempfile, "gettempdir", lambda: str(tmp_path / "away"))
+    (tmp_path / "away").mkdir()
+    assert torch_save.read(path).samples == LENGTHS.shape[1] and len(list((tmp_path / "away").iterdir())) == 1
