@@ -1,9 +1,9 @@
 """A run and what is learned in it: trained along, or one training shared by all points of a functional class.
 
-A functional class is all that a training reads: model, data, run and the lookup's order, never a machine. What a
-recovery gives back is that of the run without a fault, to the bit, where it is strict and only volatile state was lost;
-then faults do not part a class either. Where they can, a run belongs to its class as long as nothing strikes it, which
-its timing says before anything is trained.
+A functional class is all that a training reads: model, data, run, the lookup's order and the products' precision, nothing else
+of a machine. What a recovery gives back is that of the run without a fault, to the bit, where it is strict and only volatile
+state was lost; then faults do not part a class either. Where they can, a run belongs to its class as long as nothing strikes
+it, which its timing says before anything is trained.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,13 +21,14 @@ from ..scenario.data import Data
 from ..scenario.fault_knobs import Faults
 from ..scenario.groups import Model, RunKnobs
 from ..scenario.keys import digest, texts
+from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..systems.system import LogPolicy, log_policy
 from ..systems.traffic import Traffic
 from ..training.lookup import LocalBatch
 from ..training.loop import Evaluation, Scores, boundaries, train
-from ..training.shape import scale_note
+from ..training.shape import matrix_precision, scale_note
 from ..training.step import StepResult
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
@@ -62,11 +63,13 @@ class FunctionalClass:
     data: Data
     run: RunKnobs
     relaxed_lookup: bool
+    matrix_precision: str = "fp32"
 
     @property
     def scenario(self) -> Scenario:
         """A scenario of the class that nothing else is known of: who trains it cannot read more than the class says."""
-        return Scenario(model=self.model, data=self.data, run=self.run)
+        machine = MachineKnobs(matrix_precision=self.matrix_precision)
+        return Scenario(model=self.model, data=self.data, run=self.run, machine=machine)
 
     @property
     def name(self) -> str:
@@ -84,7 +87,8 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
         return None  # the run itself will say so
     if strikes_matter(scenario, chosen) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
         return None
-    return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup)
+    precision = matrix_precision(scenario)
+    return FunctionalClass(scenario.model, scenario.data, scenario.run, chosen.relaxed_lookup, precision)
 
 
 def strikes_matter(scenario: Scenario, chosen: LogPolicy) -> bool:
@@ -100,7 +104,8 @@ def strikes_matter(scenario: Scenario, chosen: LogPolicy) -> bool:
 @lru_cache(maxsize=256)
 def _name(one: FunctionalClass, model_version: str) -> str:
     read = [f"{path}={text}" for path, text in texts(one.scenario).items() if path.partition(".")[0] in READ]
-    return digest(["training", model_version, f"relaxed_lookup={one.relaxed_lookup}", *read])
+    other = (f"relaxed_lookup={one.relaxed_lookup}", f"matrix_precision={one.matrix_precision}")
+    return digest(["training", model_version, *other, *read])
 
 
 @dataclass(frozen=True)

@@ -6,33 +6,48 @@ import numpy as np
 
 from ..core.arrays import Singles
 from ..core.jit import entry
+from .products import LOSS_SCALE, operand
 from .shape import Shape
 from .weights import Layer
 
 
-def forward(layers: Sequence[Layer], x: Singles, last_relu: bool) -> list[Singles]:
-    """Return the input and every layer's (B, out) output; each goes through a ReLU, the last only if `last_relu`."""
+def forward(layers: Sequence[Layer], x: Singles, last_relu: bool, precision: str) -> list[Singles]:
+    """Return the input and every layer's (B, out) output; each goes through a ReLU, the last only if `last_relu`.
+
+    Here and below operands of products are rounded to a precision.
+    """
     outputs = [x]
     for layer in layers:
-        y = outputs[-1] @ layer.weight.T
+        y = operand(outputs[-1], precision) @ operand(layer.weight, precision).T
         _finish(y, layer.bias, last_relu or layer is not layers[-1])
         outputs.append(y)
     return outputs
 
 
 def backward(
-    layers: Sequence[Layer], gradients: Sequence[Layer], outputs: list[Singles], gradient: Singles, last_relu: bool
+    layers: Sequence[Layer],
+    gradients: Sequence[Layer],
+    outputs: list[Singles],
+    gradient: Singles,
+    last_relu: bool,
+    precision: str,
 ) -> Singles:
     """Fill `gradients` from that of the last output, which is overwritten, and return that of the first layer's output.
 
-    The gradient of the MLP's own input, which the bottom MLP has no use for, is `gradient @ layers[0].weight`.
+    The gradient of the MLP's own input, which the bottom MLP has no use for, is `through(layers[0], gradient, precision)`.
     """
     for k in range(len(layers) - 1, -1, -1):
         _start_back(gradient, outputs[k + 1], gradients[k].bias, last_relu or k < len(layers) - 1)
-        np.matmul(gradient.T, outputs[k], out=gradients[k].weight)
+        slope = operand(gradient, precision, LOSS_SCALE * len(gradient))
+        np.matmul(slope.T, operand(outputs[k], precision), out=gradients[k].weight)
         if k:
-            gradient = gradient @ layers[k].weight
+            gradient = slope @ operand(layers[k].weight, precision)
     return gradient
+
+
+def through(layer: Layer, gradient: Singles, precision: str) -> Singles:
+    """Return the gradient of a layer's input from that of its linear output."""
+    return operand(gradient, precision, LOSS_SCALE * len(gradient)) @ operand(layer.weight, precision)
 
 
 @entry

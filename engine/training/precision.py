@@ -13,6 +13,7 @@ from ..core.arrays import Bytes, Index, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, unit
 from ..core.jit import inner
 from ..scenario.storage import ELEMENT_BYTES, PRECISIONS
+from .products import operand
 
 FP32, FP16, BF16, INT8 = range(len(PRECISIONS))
 MOST = np.float32(127.0)  # of an int8 element, either way
@@ -41,12 +42,7 @@ def nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
     if precision == "int8":
         scale = np.abs(table).max(axis=1, keepdims=True) / MOST
         return _whole(table, scale) * scale, scale
-    if precision == "fp16":
-        return table.astype(np.float16).astype(np.float32), none
-    if precision == "bf16":
-        bits = table.view(np.uint32)
-        return (bits + np.uint32(0x7FFF) + ((bits >> CUTB) & np.uint32(1)) >> CUTB << CUTB).view(np.float32), none
-    return table, none
+    return operand(table, precision), none
 
 
 def packed(precision: str, table: Singles, state: Singles) -> Bytes:

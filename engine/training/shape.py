@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.arrays import Ints
 from ..errors import CannotRun
+from ..registry import load
 from ..scenario.scenario import Scenario, per_table
 from ..scenario.storage import mlp_state, row_state, scales
 from ..units import FLOAT32, GiB
@@ -38,6 +39,7 @@ class Shape:
     optimizer: str
     learning_rate: float
     row_precision: str = "fp32"
+    matrix_precision: str = "fp32"
     width_divisor: int = 1
     table_divisor: int = 1
 
@@ -114,6 +116,11 @@ def step_flop(shape: Shape, batch_size: int) -> float:
     return 6.0 * batch_size * (weights + products)
 
 
+def matrix_precision(scenario: Scenario) -> str:
+    """Return the precision of the layers' products: the machine's, or a host's fp32 where no GPU trains."""
+    return scenario.machine.matrix_precision if "gpu" in load("systems", scenario.system).devices else "fp32"
+
+
 def full(scenario: Scenario) -> Shape:
     """Return the shape of the model itself."""
     model = scenario.model
@@ -127,6 +134,7 @@ def full(scenario: Scenario) -> Shape:
         optimizer=model.optimizer,
         learning_rate=model.learning_rate,
         row_precision=model.row_precision,
+        matrix_precision=matrix_precision(scenario),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Singles
-from .layers import backward, forward, interact, interact_back, loss_gradient, losses
+from .layers import backward, forward, interact, interact_back, loss_gradient, losses, through
 from .lookup import LocalBatch, Uses, look_up, uses
 from .optimizers import update_mlp, update_rows
 from .shape import Shape
@@ -64,19 +64,20 @@ def step(
 
 def forward_pass(shape: Shape, weights: Weights, dense: Singles, features: Singles) -> tuple[Outputs, Outputs]:
     """Return the outputs of the layers of both MLPs, the last being the logits; `features` gets its dense vector."""
-    bottom = forward(layers(shape, weights.mlp, "bottom"), dense, last_relu=True)
+    precision = shape.matrix_precision
+    bottom = forward(layers(shape, weights.mlp, "bottom"), dense, True, precision)
     features[:, : shape.bottom[-1]] = bottom[-1]
-    return bottom, forward(layers(shape, weights.mlp, "top"), interact(shape, features), last_relu=False)
+    return bottom, forward(layers(shape, weights.mlp, "top"), interact(shape, features), False, precision)
 
 
 def _backward_pass(
     shape: Shape, weights: Weights, features: Singles, dense: Outputs, clicks: Outputs, gradient: Singles
 ) -> tuple[Singles, Singles]:
     """Return the gradients of the flat MLPs and of the features, given that of the logits."""
-    mlp_gradient = np.empty_like(weights.mlp)
+    mlp_gradient, precision = np.empty_like(weights.mlp), shape.matrix_precision
     bottom, top = layers(shape, weights.mlp, "bottom"), layers(shape, weights.mlp, "top")
-    back = backward(top, layers(shape, mlp_gradient, "top"), clicks, gradient[:, None], last_relu=False)
-    of_features = interact_back(shape, features, back @ top[0].weight)
+    back = backward(top, layers(shape, mlp_gradient, "top"), clicks, gradient[:, None], False, precision)
+    of_features = interact_back(shape, features, through(top[0], back, precision))
     back = of_features[:, : shape.bottom[-1]].copy()
-    backward(bottom, layers(shape, mlp_gradient, "bottom"), dense, back, last_relu=True)
+    backward(bottom, layers(shape, mlp_gradient, "bottom"), dense, back, True, precision)
     return mlp_gradient, of_features

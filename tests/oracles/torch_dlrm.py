@@ -11,21 +11,35 @@ from engine.training.shape import Shape
 from engine.training.weights import layers
 from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, made_up_run
 
+SCALE = 128.0 * ORACLE_BATCH  # of the loss: a power of two, which fp32 gradients do not feel
 
-def torch_losses(shape: Shape, seed: int = 0) -> list[float]:
-    """Return PyTorch's loss of each step of a model; narrow rows are rounded at random, by a generator of that seed."""
+
+def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False) -> list[float]:
+    """Return PyTorch's loss of each step of a model; narrow rows are rounded at random, by a generator of that seed.
+
+    Operands of layers are rounded to the shape's precision, or layers run in it as PyTorch's autocast has it.
+    """
     torch.set_num_threads(1)
     torch.sparse.check_sparse_tensor_invariants.enable()  # torch warns unless one says whether it shall check
     weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
     tables = _tables(shape, weights)
-    bottom, top = (_mlp(layers(shape, weights.mlp, part)) for part in ("bottom", "top"))
+    kind = None if autocast else shape.matrix_precision
+    bottom, top = (_mlp(layers(shape, weights.mlp, part), kind) for part in ("bottom", "top"))
+    low = torch.float16 if shape.matrix_precision == "fp16" else torch.bfloat16
     bottom.append(nn.ReLU())
     optimizer = _optimizer(shape, [*bottom.parameters(), *top.parameters()], tables)
     losses, random = [], torch.Generator().manual_seed(seed)
     for batch in batches:
-        logits = top(_interact(shape, bottom(torch.from_numpy(batch.dense)), _pooled(shape, weights, tables, batch)))
+        pooled = _pooled(shape, weights, tables, batch)
+        with torch.autocast("cpu", low, enabled=autocast):
+            dense = bottom(torch.from_numpy(batch.dense)).float()
+        inputs = _interact(shape, dense, pooled)
+        with torch.autocast("cpu", low, enabled=autocast):
+            logits = top(inputs).float()
         loss = nn.functional.binary_cross_entropy_with_logits(logits[:, 0], torch.from_numpy(batch.labels))
-        loss.backward()
+        (SCALE * loss).backward()
+        for value in (*bottom.parameters(), *top.parameters(), *(table.weight for table in tables)):
+            value.grad /= SCALE
         touched = [table.weight.grad.coalesce().indices()[0] for table in tables]
         optimizer()
         _round(shape.row_precision, tables, touched, random)
@@ -60,10 +74,47 @@ def _round(precision: str, tables, touched, random: torch.Generator) -> None:
         table.weight.data[rows] = torch.where(there, other, near).float()
 
 
-def _mlp(given) -> nn.Sequential:
+class Product(torch.autograd.Function):
+    """x W^T in a precision: both operands, and those of both gradients, are rounded, and sums are fp32."""
+
+    @staticmethod
+    def forward(ctx, x, weight, kind):
+        """Keep the rounded operands."""
+        ctx.kind, x, weight = kind, _near(x, kind), _near(weight, kind)
+        ctx.save_for_backward(x, weight)
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx, slope):
+        """Round the slope."""
+        x, weight = ctx.saved_tensors
+        slope = _near(slope, ctx.kind)
+        return slope @ weight, slope.T @ x, None
+
+
+def _near(values: torch.Tensor, kind: str) -> torch.Tensor:
+    """Return the nearest values of a precision; of tf32, by adding and taking away 2^13 times the value (Dekker, 1971)."""
+    if kind == "tf32":
+        far = values * (2**13 + 1)
+        return far - (far - values)
+    return values.to(torch.float16 if kind == "fp16" else torch.bfloat16).float()
+
+
+class Rounded(nn.Linear):
+    """A linear layer whose products have a precision."""
+
+    kind = "fp32"
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Multiply in the precision, add the bias in fp32."""
+        return Product.apply(x, self.weight, self.kind) + self.bias
+
+
+def _mlp(given, kind: str | None) -> nn.Sequential:
     modules: list[nn.Module] = []
     for weight, bias in given:
-        linear = nn.Linear(weight.shape[1], weight.shape[0])
+        linear = (nn.Linear if kind in (None, "fp32") else Rounded)(weight.shape[1], weight.shape[0])
+        linear.kind = kind
         linear.weight.data, linear.bias.data = torch.from_numpy(weight.copy()), torch.from_numpy(bias.copy())
         modules += [nn.ReLU(), linear] if modules else [linear]
     return nn.Sequential(*modules)

@@ -52,6 +52,23 @@ def span(system: str) -> float:
     return float(simulate(tiny(system, **{"run.training": False})).results["Elapsed [s]"] or 0.0)
 
 
+def test_the_precision_of_products_parts_a_class_where_a_gpu_trains():
+    def name(system: str, **knobs: object) -> str:
+        one = functional_class(tiny(system, **knobs))
+        assert one is not None and one.scenario.machine.matrix_precision == one.matrix_precision
+        return one.name
+
+    names = {precision: name("dram", **{"machine.matrix_precision": precision}) for precision in ("fp32", "tf32", "bf16", "fp16")}
+    assert len(set(names.values())) == 4
+    assert name("cpu-only", **{"machine.matrix_precision": "bf16"}) == name("cpu-only") == names["fp32"]
+
+
+def test_a_shared_training_in_bf16_is_that_of_the_point_alone():
+    knobs = {"machine.matrix_precision": "bf16", "model.row_precision": "int8"}
+    alone, shared = simulate(tiny("dram", **knobs)), simulate(tiny("dram", **knobs), shelf=SHELF)
+    assert alone.results == shared.results and alone.results["Loss"] != simulate(tiny("dram")).results["Loss"]
+
+
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the training steps that really run."""
@@ -196,9 +213,14 @@ def test_what_faults_will_change_or_what_cannot_run_has_no_class(system: str, kn
 
 @given(scenarios, scenarios)
 @examples(20)
-def test_a_class_hangs_on_model_data_and_run_and_on_nothing_else_but_the_order_of_lookups(one: Scenario, other: Scenario) -> None:
+def test_a_class_hangs_on_model_data_and_run_and_on_nothing_else_but_lookups_order_and_precision(
+    one: Scenario, other: Scenario
+) -> None:
     first, second = functional_class(one), functional_class(replace(other, model=one.model, data=one.data, run=one.run))
-    if first and second and first.relaxed_lookup == second.relaxed_lookup:
+    alike = (
+        first and second and first.relaxed_lookup == second.relaxed_lookup and first.matrix_precision == second.matrix_precision
+    )
+    if first and second and alike:
         assert first.name == second.name and first.scenario == second.scenario
     for path in KNOBS:
         if first and path.partition(".")[0] in READ and values(one)[path] != values(other)[path] and path != "model.name":

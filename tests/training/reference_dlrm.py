@@ -33,13 +33,13 @@ class ReferenceDlrm:
         """Return (bottom activations, vectors per sample, top activations)."""
         dense = [batch.dense.astype(np.float64)]
         for w, b in self.bottom:
-            dense.append(np.maximum(dense[-1] @ w.T + b, 0.0))
+            dense.append(np.maximum(self.near(dense[-1]) @ self.near(w).T + b, 0.0))
         pooled = np.zeros((len(batch.labels), len(self.shape.pooling), self.shape.dim))
         for table, sample, rows in self.bags(batch):
             pooled[sample, table] = sum(self.table[row] for row in rows)
         top = [self.interact(dense[-1], pooled)]
         for k, (w, b) in enumerate(self.top):
-            z = top[-1] @ w.T + b
+            z = self.near(top[-1]) @ self.near(w).T + b
             top.append(z if k == len(self.top) - 1 else np.maximum(z, 0.0))
         return dense, pooled, top
 
@@ -61,9 +61,9 @@ class ReferenceDlrm:
         """Return (row gradients, bottom gradients, top gradients)."""
         dense, pooled, top = self.forward(batch)
         delta = (1.0 / (1.0 + np.exp(-top[-1])) - batch.labels[:, None]) / len(batch.labels)
-        top_gradient, delta = _mlp_gradient(self.top, top, delta)
+        top_gradient, delta = self.mlp_gradient(self.top, top, delta)
         dense_delta, pooled_delta = self.interact_gradient(dense[-1], pooled, delta)
-        bottom_gradient, _ = _mlp_gradient(self.bottom, dense, dense_delta * (dense[-1] > 0))
+        bottom_gradient, _ = self.mlp_gradient(self.bottom, dense, dense_delta * (dense[-1] > 0))
         rows: dict[int, np.ndarray] = {}
         for table, sample, bag in self.bags(batch):
             for row in bag:
@@ -117,13 +117,24 @@ class ReferenceDlrm:
         self.state[name] = self.state.get(name, 0.0) + gained
         return rate * slope / (np.sqrt(self.state[name]) + 1e-8)
 
+    def mlp_gradient(self, layers, outputs, delta):
+        """Return the gradients of each (weight, bias), and that of the input; `delta` is that of the last linear output."""
+        gradients, scale = [], 128.0 * len(delta)
+        for k in range(len(layers) - 1, -1, -1):
+            less = self.near(delta * scale) / scale
+            gradients.insert(0, (less.T @ self.near(outputs[k]), delta.sum(0)))
+            delta = less @ self.near(layers[k][0])
+            if k:
+                delta = delta * (outputs[k] > 0)
+        return gradients, delta
 
-def _mlp_gradient(layers, outputs, delta):
-    """Return the gradients of each (weight, bias), and that of the input; `delta` is that of the last linear output."""
-    gradients = []
-    for k in range(len(layers) - 1, -1, -1):
-        gradients.insert(0, (delta.T @ outputs[k], delta.sum(0)))
-        delta = delta @ layers[k][0]
-        if k:
-            delta = delta * (outputs[k] > 0)
-    return gradients, delta
+    def near(self, values):
+        """Return what a product of the shape's precision takes: the nearest number of so many binary digits, ties to even."""
+        digits = {"fp32": 53, "tf32": 11, "bf16": 8, "fp16": 11}[self.shape.matrix_precision]
+        if digits == 53:
+            return values
+        _, power = np.frexp(values)
+        place = power - digits
+        if self.shape.matrix_precision == "fp16":
+            place = np.maximum(place, -24)
+        return np.ldexp(np.rint(np.ldexp(values, -place)), place)

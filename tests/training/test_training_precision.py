@@ -1,4 +1,4 @@
-"""Are narrow rows those that their precision can hold, rounded as it says, and learned from as in PyTorch and by definition?"""
+"""Do rows and products of layers hold what their precision can, and do they learn as by definition and as in PyTorch?"""
 
 from dataclasses import replace
 
@@ -10,12 +10,14 @@ from engine.scenario.storage import PRECISIONS, stored_bytes
 from engine.training.loop import train
 from engine.training.optimizers import update_rows
 from engine.training.precision import nearest, packed, unpacked
+from engine.training.products import operand
 from engine.training.weights import initial
 from tests.oracles.stochastic_rounding import rounded, words
 from tests.training.test_training_step import reference, relaxed_and_strict
 from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, ORACLES, made_up_run, model
 
-NARROW = PRECISIONS[1:]
+NARROW, PRODUCTS = PRECISIONS[1:], ("tf32", "bf16", "fp16")
+DIGITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}  # half a last place
 ULP = {"fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 1 / 127}
 
 
@@ -110,6 +112,50 @@ def test_thirty_steps_agree_with_a_float64_reference_that_rounds_by_definition(p
     scale = np.abs(there).max(axis=1, keepdims=True) if precision == "int8" else np.abs(there)
     off = np.abs(ours.weights.table - there) / scale
     assert np.mean(off > 1e-5) < 0.03 and off.max() < 4 * ULP[precision]  # where a last bit of fp32 turns the die
+
+
+@pytest.mark.parametrize("precision", PRODUCTS)
+def test_operands_of_products_are_the_nearest_of_their_precision(precision):
+    values = (10.0 ** np.random.default_rng(1).uniform(-12, 4, 4000)).astype(np.float32)
+    values[:8] = 0.0, 1.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11, np.inf, -np.inf  # ties go to even
+    values[8::2] *= -1
+    nearest = reference(model(matrix_precision=precision), made_up_run(model(), 4, 1)[0]).near
+    finite = np.isfinite(values)
+    assert operand(values, precision)[finite].tobytes() == nearest(values[finite].astype(np.float64)).astype(np.float32).tobytes()
+    assert (
+        operand(values, precision)[~finite].tolist() == [np.inf, -np.inf] and np.isnan(operand(values * np.nan, precision)).all()
+    )
+
+
+@pytest.mark.parametrize("precision", PRODUCTS)
+def test_products_of_a_precision_agree_with_a_float64_reference_that_rounds_operands(precision):
+    shape = model(matrix_precision=precision, learning_rate=0.05)
+    weights, batches = made_up_run(shape, 16, 30)
+    truth = reference(shape, weights)
+    ours = train(shape, weights, batches.__getitem__, 0, 30)
+    theirs = [truth.step(batch) for batch in batches]
+    full = train(replace(shape, matrix_precision="fp32"), weights, batches.__getitem__, 0, 30).losses
+    off, rounding = (np.abs(np.subtract(theirs, one)).max() for one in (ours.losses, full))
+    assert off < rounding / 5 and rounding < 30 * DIGITS[precision], "as near as fp32 sums are, and far nearer than fp32 products"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", PRODUCTS)
+def test_200_steps_of_a_precision_are_torchs_with_operands_rounded_and_near_its_autocast(precision):
+    from tests.oracles.torch_dlrm import torch_losses
+
+    shape = replace(ORACLES["kaggle-like"], matrix_precision=precision)
+    weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS)
+    ours, full = (
+        train(one, weights, batches.__getitem__, 0, ORACLE_STEPS).losses
+        for one in (shape, replace(shape, matrix_precision="fp32"))
+    )
+    theirs = torch_losses(shape)
+    off, rounding = (np.abs(np.subtract(theirs, one)[:10]).max() for one in (ours, full))
+    assert off < rounding / 20, "later a last bit of fp32 makes another operand, and that another batch's"
+    np.testing.assert_allclose(ours, theirs, rtol=DIGITS[precision])
+    if precision != "tf32":  # which autocast does not have on a CPU
+        np.testing.assert_allclose(ours, torch_losses(shape, autocast=True), rtol=DIGITS[precision])
 
 
 @pytest.mark.slow

@@ -1,0 +1,36 @@
+"""Matrix products as a GPU in tf32, bf16 or fp16 takes them: operands rounded to the nearest, sums in fp32, weights' masters too.
+
+Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small ones are not lost.
+"""
+
+import numpy as np
+
+from ..core.arrays import Singles
+from ..core.jit import entry
+
+FRACTION = {"tf32": 10, "bf16": 7}  # bits, of fp32's 23; the exponent is fp32's own
+LOSS_SCALE = 128.0  # of a sample's loss: its gradients by logits are at most this, far from fp16's 65504
+
+
+def operand(values: Singles, precision: str, scale: float = 1.0) -> Singles:
+    """Return contiguous `values` rounded to what a product of that precision takes; fp16 rounds them times `scale`."""
+    if precision == "fp32":
+        return values
+    if precision == "fp16":
+        factor = np.float32(scale)
+        with np.errstate(over="ignore"):
+            return np.asarray((values * factor).astype(np.float16).astype(np.float32) / factor)
+    rounded = np.empty(values.shape, np.float32)
+    _shorten(values.reshape(-1), rounded.reshape(-1), 23 - FRACTION[precision])
+    return rounded
+
+
+@entry
+def _shorten(values: Singles, rounded: Singles, cut: int) -> None:
+    """Round to a fraction `cut` bits shorter, ties to even."""
+    low = np.uint32((1 << cut) - 1)
+    for k in range(values.size):
+        bits = np.float32(values[k]).view(np.uint32)
+        if bits & np.uint32(0x7F800000) != np.uint32(0x7F800000):
+            bits = np.uint32((bits + (low >> np.uint32(1)) + ((bits >> np.uint32(cut)) & np.uint32(1))) & ~low)
+        rounded[k] = np.uint32(bits).view(np.float32)
