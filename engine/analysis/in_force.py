@@ -19,10 +19,9 @@ from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import settle
-from ..systems.capacity import log_bytes
 from ..systems.parts import kind_of
 from ..systems.system import KEEPS, named, readers
-from ..systems.traffic import table_bytes
+from ..systems.traffic import log_bytes, table_bytes
 from ..units import GB, HOUR, MINUTE
 
 RATES = "_mtbf_hours"

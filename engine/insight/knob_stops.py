@@ -10,8 +10,7 @@ from ..hardware.devices.pmem import module_bytes
 from ..registry import load
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, values
-from ..systems.balance import EVEN
-from ..systems.parts import kind_of
+from ..systems.parts import EVEN, kind_of
 from ..systems.system import LogPolicy, cache_policy, log_policy
 from ..units import GB
 from .decomposition import BOUND, RELAXED

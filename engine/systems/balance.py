@@ -11,18 +11,17 @@ from ..core.arrays import Floats
 from ..core.memo import remembered
 from ..errors import BadKnob
 from ..registry import load
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import KNOBS, Scenario, per_table
 from ..units import FLOAT32, GB
 from ..workload.accesses import expected
 from ..workload.popularity import popularities
 from ..workload.row_spread import expected_spread
 from .crossing import Crossing, even, indices, vectors
-from .parts import KINDS, Kind, Units, kind_of, memories
-from .sharding import Parts, Piece, Pieces, Wanted, by_hand, made
+from .parts import EVEN, KINDS, Kind, Units, kind_of, memories
+from .sharding import Parts, Piece, Pieces, Wanted, alike, by_hand, made
 from .system import System
 from .traffic import INDEX_BYTES, mlp_gradient_bytes, row_bytes, table_bytes
 
-EVEN = "interleaved"
 SCALED = 8  # bytes that an int8 vector carries besides: its scale and its offset, as in FBGEMM
 SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
 
@@ -134,10 +133,11 @@ def _overfull(s: Scenario, system: System, kind: Kind, found: Balance, given: st
         if full[worst] > have >= need / len(full):
             who = f"{kind.title} {worst}" if size == 1 else f"node {worst}"
             other = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
+            more = kind.more or next(path for path in KNOBS if path.startswith(f"machine.{place}_capacity_"))
             asks = given if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
             return (
                 f"{asks} puts {full[worst] / GB:.3g} GB on {who}, whose {place} has {have / GB:.3g} GB left for tables; "
-                f"{other}, or raise machine.num_gpus."
+                f"{other}, or raise {more}."
             )
     return ""
 
@@ -162,6 +162,30 @@ def index(s: Scenario, name: str) -> Crossing:
     if found is None:
         return _by_cards(s, name, even(among(s, name), INDEX_BYTES * float(each.sum())))
     return _by_cards(s, name, indices(found.parts, INDEX_BYTES * found.indices))
+
+
+class Links(NamedTuple):
+    """What crosses the links of groups, such as expanders, as (times as much as without a plan, skew over the links)."""
+
+    vectors: tuple[float, float] = (1.0, 1.0)
+    indices: tuple[float, float] = (1.0, 1.0)
+    rows: tuple[float, float] = (1.0, 1.0)
+    lookups: tuple[float, float] = (1.0, 1.0)
+
+
+@remembered()
+def links(s: Scenario, name: str) -> Links:
+    """Return what a plan makes of the traffic between one GPU and the groups that have pieces of tables."""
+    found = balance(s, name)
+    if found is None:
+        return Links()
+    groups = np.zeros((4, found.parts.groups))
+    for piece, times in alike(found.pieces).items():
+        groups[0, np.unique(found.parts.group[list(piece.parts)])] += times * piece.width  # each sums its own rows
+    for row, amounts in zip(groups[1:], (found.indices, found.rows, found.lookups), strict=True):
+        row += np.bincount(found.parts.group, weights=amounts, minlength=len(row))
+    whole = (s.model.num_tables, expected(s).lookups.sum(), found.rows.sum(), found.lookups.sum())
+    return Links(*((float(each.sum() / one), skew(each)) for each, one in zip(groups, whole, strict=True)))
 
 
 def layers(s: Scenario, name: str) -> Crossing:

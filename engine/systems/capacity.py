@@ -10,14 +10,13 @@ from ..hardware.devices.pmem import module_bytes, modules, modules_for
 from ..hardware.devices.ssd import DRIVES
 from ..registry import load
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, per_table, with_values
+from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..units import GB, GiB
 from ..workload.expected_cache import expected_unique
 from .balance import balance, skew, unfit
 from .system import System
-from .traffic import INDEX_BYTES, activation_bytes, mlp_bytes, row_bytes, table_bytes
+from .traffic import activation_bytes, log_bytes, mlp_bytes, table_bytes
 
-EMBEDDING_LOGS, MLP_LOGS = 2, 3
 MOST_GB = float(KNOBS["machine.pmem_capacity_GB"].high or 0)  # of PMEM in one node
 
 
@@ -31,13 +30,6 @@ class Fit:
     scenario: Scenario
     problems: tuple[str, ...]
     capacity_is_automatic: bool
-
-
-def log_bytes(s: Scenario) -> float:
-    """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
-    rows = s.data.batch_size * sum(per_table(s.model, "pooling"))
-    rows = min(rows, sum(per_table(s.model, "num_embeddings")))
-    return EMBEDDING_LOGS * float(rows) * (row_bytes(s) + INDEX_BYTES) + MLP_LOGS * mlp_bytes(s)
 
 
 def fit(scenario: Scenario) -> Fit:

@@ -1,17 +1,21 @@
-"""Parts: the GPUs or nodes of a system among which its tables are divided, how fast each is, and what its memories hold."""
+"""Parts: the GPUs, nodes, servers or memory modules among which a system's tables are divided, their pace and their room."""
 
 from collections.abc import Callable, Mapping
+from math import ceil
 from typing import NamedTuple
 
-from ..core.work import AllToAll, HostEmbedding, Pool, RowUpdates, Work
+from ..core.work import AllToAll, HostEmbedding, HostRows, Pool, RowReads, RowUpdates, Stream, Work
 from ..hardware.device import Device, gpus_in_node, nodes, seconds
 from ..hardware.devices.gpu import memory_bytes
+from ..hardware.devices.pmem import module_bytes, modules
 from ..registry import load
 from ..scenario.scenario import Scenario
 from ..units import GiB
 from .sharding import Parts
 from .system import System
-from .traffic import activation_bytes, mlp_bytes, row_bytes, vector_bytes
+from .traffic import activation_bytes, log_bytes, mlp_bytes, row_bytes, vector_bytes
+
+EVEN = "interleaved"
 
 
 class Units(NamedTuple):
@@ -24,14 +28,18 @@ class Units(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What the parts of a system are: their title, how many there are, the way of sharding without another word, their
-    pace, and how many network cards share what one of them sends or receives."""
+    """What the parts of a system are: their title, how many there are, the way of sharding without another word, their pace.
+
+    So many network `cards` share what one of them sends or receives; `more` is what to raise for more room, where that is not
+    a memory's own capacity.
+    """
 
     title: str
     parts: Callable[[Scenario], Parts]
     default: str
     units: Callable[[Scenario], Units]
     cards: Callable[[Scenario], int] = lambda s: 1
+    more: str = ""
 
 
 def _per(device: Device, work: Callable[[float], Work], amount: float = 1e9) -> float:
@@ -62,9 +70,43 @@ def _host_units(s: Scenario) -> Units:
     return Units(lookup, 0.0, fabric, network / gpus_in_node(s.machine))
 
 
+def _server_units(s: Scenario) -> Units:
+    server, read, written = _alone(s, "remote"), vector_bytes(s), row_bytes(s)
+    each = _per(server, lambda n: HostRows(n, read)) + _per(server, lambda n: HostRows(n, written, scatter=True))
+    return Units(0.0, each + (read + written) * _per(server, Stream), 0.0, 0.0)
+
+
+def _module_units(s: Scenario) -> Units:
+    """Where logic beside each controller pools, it has as much to do for every lookup; what cannot be told is its share."""
+    name, count = load("systems", s.system).memory, _modules(s).number
+    memory, row = _alone(s, name), row_bytes(s)
+    each = _per(memory, lambda n: RowReads(n, row, by="near-data")) + _per(memory, lambda n: RowUpdates(n, row, "near-data"))
+    pool = 2 * vector_bytes(s) * _per(_alone(s, "near-data"), lambda n: Pool(n, name)) if s.machine.near_data_compute else 0.0
+    return Units(count * pool, count * each, 0.0, 0.0)
+
+
+def _modules(s: Scenario) -> Parts:
+    """Modules, or channels, stand in the groups of their expanders."""
+    count = s.machine.dram_channels if load("systems", s.system).memory == "dram" else modules(s.machine)
+    return Parts(count, ceil(count / s.machine.num_expanders))
+
+
 KINDS: Mapping[str, Kind] = {
-    "gpus": Kind("GPU", lambda s: Parts(s.machine.num_gpus, s.machine.gpus_per_node), "planner", _gpu_units),
-    "nodes": Kind("node", lambda s: Parts(nodes(s.machine), 1), "planner", _host_units, lambda s: gpus_in_node(s.machine)),
+    "gpus": Kind(
+        "GPU", lambda s: Parts(s.machine.num_gpus, s.machine.gpus_per_node), "planner", _gpu_units, more="machine.num_gpus"
+    ),
+    "nodes": Kind(
+        "node",
+        lambda s: Parts(nodes(s.machine), 1),
+        "planner",
+        _host_units,
+        lambda s: gpus_in_node(s.machine),
+        "machine.num_gpus",
+    ),
+    "servers": Kind(
+        "server", lambda s: Parts(s.machine.embedding_servers, 1), EVEN, _server_units, more="machine.embedding_servers"
+    ),
+    "modules": Kind("module", _modules, EVEN, _module_units),
 }
 
 
@@ -76,9 +118,11 @@ def kind_of(name: str) -> Kind | None:
 
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
     """Return the memories that parts share: name, bytes needed in all, room in bytes, and how many parts share each room."""
-    machine, per_gpu = s.machine, system.shards == "gpus"
-    node = min(machine.num_gpus, machine.gpus_per_node) if per_gpu else 1
-    have = {"dram": (machine.dram_capacity_GiB * GiB, node)}
-    if per_gpu:
-        have["hbm"] = memory_bytes(machine) - 2 * mlp_bytes(s) - activation_bytes(s), 1
+    machine, dram = s.machine, s.machine.dram_capacity_GiB * GiB
+    have: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": (dram, 1)}
+    if system.shards == "gpus":
+        have = {"dram": (dram, gpus_in_node(machine)), "hbm": (memory_bytes(machine) - 2 * mlp_bytes(s) - activation_bytes(s), 1)}
+    if system.shards == "modules":
+        count = _modules(s).number
+        have = {"dram": (dram / count, 1), "pmem": (module_bytes(machine) - log_bytes(s) / count, 1)}
     return [(place, need, *have[place]) for place, need in system.held(s).items() if place in have]

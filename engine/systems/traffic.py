@@ -16,6 +16,7 @@ from ..units import FLOAT32, MiB
 
 INDEX_BYTES = 8
 CHECKSUM_BYTES = 8
+EMBEDDING_LOGS, MLP_LOGS = 2, 3
 MEGABYTE = 10**6
 
 
@@ -191,6 +192,13 @@ def mlp_bytes(scenario: Scenario) -> float:
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of a gradient of all MLP parameters: of the parameters alone."""
     return float(FLOAT32 * (mlp_parameters(scenario.model.bottom_mlp) + mlp_parameters(top_widths(scenario))))
+
+
+def log_bytes(s: Scenario) -> float:
+    """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
+    rows = s.data.batch_size * sum(per_table(s.model, "pooling"))
+    rows = min(rows, sum(per_table(s.model, "num_embeddings")))
+    return EMBEDDING_LOGS * float(rows) * (row_bytes(s) + INDEX_BYTES) + MLP_LOGS * mlp_bytes(s)
 
 
 def activation_bytes(s: Scenario) -> float:

@@ -266,6 +266,68 @@ def test_hosts_of_several_nodes_exchange_what_each_lacks():
         assert sent["Index all-to-all"].nbytes == pytest.approx(BATCH * sum(POOLING) * 8 * 3 / 4)
 
 
+def near(**knobs):
+    """Return the tasks, by name, of the made-up model on two expanders of two modules each, and what a batch asks for."""
+    chosen = {"system": "cxl-b", "machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
+    s = made_up(**chosen, **{"machine.num_expanders": 2, **knobs})
+    m, t = machine_of(settle(s).scenario), expected_traffic(settle(s).scenario, "cxl-b", 3)
+    return {
+        task.name: {one.device: one.work for one in task.demands} for task in m.system.plan(m.scenario, m.log_policy, t).tasks
+    }, t
+
+
+def test_the_fullest_module_reads_and_pools_longest_and_each_link_carries_its_own_tables():
+    """Module 0 has tables 0 and 1, module 1 table 3, module 2 table 2; module 3 has nothing."""
+    tasks, t = near(**{"policy.plan": "0;0;2;1"})
+    unique = [rows * (1 - (1 - 1 / rows) ** (BATCH * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]
+    rows, lookups = (unique[0] + unique[1]) / (sum(unique) / 4), 7 / (sum(POOLING) / 4)
+    lookup, update, log = (tasks[name] for name in ("Embedding lookup", "Embedding update", "Embedding log"))
+    for work in (lookup["pmem"], update["pmem"], log["pmem"]):
+        assert work.skew == pytest.approx(rows)
+    assert lookup["near-data"].skew == pytest.approx(lookups)
+    added, changed = BATCH * sum(POOLING) * DIM * 4, sum(unique) * DIM * 4
+    assert update["near-data"].skew == pytest.approx((added * lookups + changed * rows) / (added + changed))
+    assert (lookup["cxl"].nbytes[-1], lookup["cxl"].skew) == pytest.approx((BATCH * 4 * DIM * 4, 3 / 2))
+    assert (update["cxl"].nbytes, update["cxl"].skew) == pytest.approx((BATCH * 4 * DIM * 4, 3 / 2))
+    assert tasks["Sparse features"]["cxl"].skew == pytest.approx(7 / (sum(POOLING) / 2))
+    whole, _ = near(**{"policy.plan": "0;0;2;1", "machine.near_data_compute": False, "policy.row_dedup": "off"})
+    assert whole["Embedding lookup"]["pmem"].skew == pytest.approx(lookups)
+    assert whole["Embedding lookup"]["cxl"].skew == pytest.approx(7 / (sum(POOLING) / 2))
+    spread, _ = near(**{"policy.sharding": "row-wise"})
+    assert spread["Embedding lookup"]["cxl"].nbytes[-1] == pytest.approx(2 * BATCH * 4 * DIM * 4), (
+        "each expander sends sums of its rows"
+    )
+    assert t.mlp_bytes == tasks["MLP log"]["pmem"].nbytes and tasks["MLP log"]["pmem"].skew == 1
+
+
+def test_servers_answer_as_fast_as_the_one_with_most_rows():
+    s = made_up(
+        **{"system": "remote-no-cache", "machine.embedding_servers": 2, "policy.plan": "0;1;1;1", "data.batch_size": 6000}
+    )
+    m, t = machine_of(settle(s).scenario), expected_traffic(s, s.system, 3)
+    even = made_up(**{"system": "remote-no-cache", "machine.embedding_servers": 2, "data.batch_size": 6000})
+    both = [
+        {task.name: task.demands[0].work for task in m.system.plan(one, m.log_policy, expected_traffic(one, one.system, 3)).tasks}
+        for one in (s, even)
+    ]
+    unique = [rows * (1 - (1 - 1 / rows) ** (6000 * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]
+    name, skewed = "Gather remote rows", sum(unique[1:]) / (sum(unique) / 2)
+    assert t.row_skew == pytest.approx(skewed)
+    more = replace(both[1][name], rows=both[1][name].rows * skewed)
+    assert seconds(m.devices["remote"], both[0][name]) == pytest.approx(seconds(m.devices["remote"], more))
+
+
+def test_a_module_that_a_plan_overfills_is_named():
+    huge = {"model.num_embeddings": (1000, 4_000_000, 300, 8000), "policy.plan": "0;3;1;2"}
+    result = estimate(
+        made_up(
+            **huge, **{"system": "cxl", "machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
+        )
+    )
+    assert "puts 1.02 GB on module 3, whose pmem has 0.9" in result.outcome
+    assert result.outcome.endswith("give it fewer tables, or raise machine.pmem_capacity_GB.")
+
+
 def test_a_plan_by_hand_reads_parts_rows_and_columns():
     pieces = by_hand("3;0-1+3;0/1+2", 3, 4)
     assert pieces == (((1.0, (3,)),), ((1.0, (0, 1, 3)),), ((0.5, (0,)), (0.5, (1, 2))))

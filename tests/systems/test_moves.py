@@ -10,7 +10,7 @@ from engine.registry import names
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of
 from engine.simulate import simulate
-from engine.systems.capacity import log_bytes
+from engine.systems.traffic import log_bytes
 from engine.units import GB
 from engine.workload.accesses import expected
 from engine.workload.repeats import expected_again

@@ -59,6 +59,7 @@ SYSTEM = System(
     family="Look-ahead",
     baseline="remote-no-cache",
     scales=True,
+    shards="servers",
     cache=Cache("look-ahead", look_ahead_rows),
     places=lambda s: {"servers": table_bytes(s), "hbm": look_ahead_rows(s) * row_bytes(s)},
     cites=("Agarwal et al., arXiv 2202.12429",),

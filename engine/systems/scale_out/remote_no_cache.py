@@ -31,6 +31,7 @@ SYSTEM = System(
     family="Look-ahead",
     baseline="remote-no-cache",
     scales=True,
+    shards="servers",
     places=lambda s: {"servers": table_bytes(s)},
     cites=("the baseline of Agarwal et al., arXiv 2202.12429",),
 )

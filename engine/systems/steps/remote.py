@@ -14,9 +14,15 @@ def fetch(t: Traffic, rows: Amount, after: Names, after_previous: Names) -> tupl
     The GPU updates them, so that their optimizer state comes with them.
     """
     nbytes = rows * (t.row_bytes + INDEX_BYTES)
-    over = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False)))
+    over = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
     return (
-        Task("Gather remote rows", "Embedding", (Demand("remote", HostRows(rows, t.row_bytes)),), after, after_previous),
+        Task(
+            "Gather remote rows",
+            "Embedding",
+            (Demand("remote", HostRows(rows, t.row_bytes, skew=t.row_skew)),),
+            after,
+            after_previous,
+        ),
         Task("Rows over network", "Transfer", over, ("Gather remote rows",)),
         Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.row_bytes), gpu.UP),), ("Rows over network",)),
     )
@@ -28,8 +34,8 @@ def send_back(t: Traffic, rows: Amount, after: Names, background: bool = False, 
     `calls` per batch: below one where several batches' rows go in bulk.
     """
     nbytes = rows * (t.row_bytes + INDEX_BYTES)
-    over = (Demand("network", Fetch(nbytes), TO), Demand("remote", Stream(nbytes)))
-    put = (Demand("remote", HostRows(rows, t.row_bytes, scatter=True, calls=calls)),)
+    over = (Demand("network", Fetch(nbytes), TO), Demand("remote", Stream(nbytes, skew=t.row_skew)))
+    put = (Demand("remote", HostRows(rows, t.row_bytes, scatter=True, calls=calls, skew=t.row_skew)),)
     down = (Demand("pcie", Copy(rows * t.row_bytes), gpu.DOWN),)
     return (
         Task("Rows from GPU", "Transfer", down, after, background=background),

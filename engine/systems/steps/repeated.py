@@ -6,8 +6,9 @@ row's gradient once; `off` does everything for each lookup.
 
 import numpy as np
 
-from ...core.work import Amount
+from ...core.work import Amount, Move
 from ...scenario.scenario import Scenario
+from .. import balance
 from ..traffic import Traffic
 
 
@@ -16,6 +17,34 @@ def accesses(s: Scenario, t: Traffic) -> Amount:
     if s.policy.row_dedup != "memory":
         return t.lookups
     return t.rows + t.again if s.machine.near_data_compute else t.rows
+
+
+def read_skew(s: Scenario, t: Traffic) -> Amount:
+    """Return how many times the mean the part reads that reads most: unique rows, or lookup by lookup."""
+    return t.row_skew if s.policy.row_dedup == "memory" else t.lookup_skew
+
+
+def update_skew(s: Scenario, t: Traffic) -> Amount:
+    """Return the same of what memory updates."""
+    return t.lookup_skew if s.policy.row_dedup == "off" else t.row_skew
+
+
+def carried_out(s: Scenario, t: Traffic, memory: str, times: Amount = 1.0) -> Move:
+    """Return what a lookup sends over the links of all expanders to the GPU, so many `times`."""
+    found = balance.links(s, s.system)
+    if s.machine.near_data_compute:
+        more, skew = found.vectors
+        return Move(times * (more * crossing(s, t)), skew=skew)
+    _, skew = found.rows if s.policy.row_dedup == "memory" else found.lookups
+    return Move(times * crossing(s, t), memory, skew=skew)
+
+
+def carried_in(s: Scenario, t: Traffic) -> Move:
+    """Return what comes back for the update."""
+    found = balance.links(s, s.system)
+    of_rows = found.lookups if s.policy.row_dedup == "off" else found.rows
+    more, skew = of_rows if spread_by_gpu(s) else found.vectors
+    return Move(more * returning(s, t), skew=skew)
 
 
 def crossing(s: Scenario, t: Traffic) -> Amount:

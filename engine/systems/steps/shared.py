@@ -25,9 +25,10 @@ from ...core.work import (
 )
 from ...scenario.scenario import Scenario
 from ...scenario.storage import mlp_state
+from .. import balance
 from ..system import LogPolicy
-from ..traffic import Traffic, top_widths
-from .repeated import accesses, accumulated, crossing, returning, spread_by_gpu, updates
+from ..traffic import SKEWS, Traffic, top_widths
+from .repeated import accesses, accumulated, carried_in, carried_out, read_skew, spread_by_gpu, update_skew, updates
 
 FLAGS = 4.0  # set for rows and MLP, cleared on the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
@@ -59,9 +60,10 @@ def top(scenario: Scenario, after: Names, after_previous: Names = ()) -> Task:
     return Task("Top MLP", "Top MLP", (Demand("gpu", work),), after, after_previous)
 
 
-def sparse_features(t: Traffic, link: str) -> Task:
+def sparse_features(s: Scenario, t: Traffic, link: str) -> Task:
     """The batch's row indices, sent to the memory side as soon as the batch before has been looked up."""
-    work = Move(t.feature_bytes) if link == "cxl" else Copy(t.feature_bytes)
+    times, skew = balance.links(s, s.system).indices
+    work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
     return Task("Sparse features", "Transfer", (Demand(link, work, IN),), after_previous=("Embedding lookup",))
 
 
@@ -73,12 +75,12 @@ def near_lookup(s: Scenario, t: Traffic, memory: str, link: str, name: str, afte
     has_rows = np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory)),)
+        flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
     if link == "cxl":
-        flow += (Demand("cxl", Move(has_rows * crossing(s, t), "" if s.machine.near_data_compute else memory), OUT),)
+        flow += (Demand("cxl", carried_out(s, t, memory, has_rows), OUT),)
     by: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
     lines = has_rows * t.fetched, has_rows * t.returned
-    reads = Demand(memory, RowReads(has_rows * accesses(s, t), t.vector_bytes, t.raw_share, by, *lines))
+    reads = Demand(memory, RowReads(has_rows * accesses(s, t), t.vector_bytes, t.raw_share, by, *lines, skew=read_skew(s, t)))
     return Task(name, "Embedding", (reads, *flow), after, after_previous)
 
 
@@ -89,10 +91,12 @@ def near_update(s: Scenario, t: Traffic, memory: str, link: str, after: Names, p
     """
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(accumulated(s, t) + updates(s, t) * (t.row_bytes + t.wider), memory)),)
+        added, changed = accumulated(s, t), updates(s, t) * (t.row_bytes + t.wider)
+        most = added * t.lookup_skew + changed * update_skew(s, t)  # as if one part had most of both
+        flow += (Demand("near-data", Pool(added + changed, memory, skew=most / np.maximum(added + changed, 1.0))),)
     if link == "cxl":
-        flow += (Demand("cxl", Move(returning(s, t)), IN),)
-    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched))
+        flow += (Demand("cxl", carried_in(s, t), IN),)
+    update = Demand(memory, RowUpdates(updates(s, t), t.row_bytes, "near-data", t.refetched, skew=update_skew(s, t)))
     return Task("Embedding update", "Embedding", (update, *flow), after, persists=persists)
 
 
@@ -137,8 +141,8 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "
     """Log new rows and the MLP at batch end, set both flags; then the rows go home in the background."""
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
-    home = Demand(memory, HomeWrites(t.rows, t.row_bytes), DRAIN, beside=True)
-    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, by, t.refetched)),)
+    home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, beside=True)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, by, t.refetched, skew=t.row_skew)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, ("Home write",), persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
@@ -150,7 +154,7 @@ def redo_checkpoint(t: Traffic, memory: str, link: str, after: Names, by: By = "
 def undo_log(t: Traffic, bound: int, after: Names) -> tuple[Task, ...]:
     """Log old rows and the MLP while the top part runs; both flags go before any update in place."""
     mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
-    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched)),)
+    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched, skew=t.row_skew)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, after, background=True, persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
@@ -166,7 +170,7 @@ def near_plan(s: Scenario, t: Traffic, memory: str, barrier: Names, checkpoint: 
     gpu = gpu_side(s, t, ("Embedding lookup",))
     return TaskGraph(
         (
-            sparse_features(t, "cxl"),
+            sparse_features(s, t, "cxl"),
             bottom_forward(s, barrier),
             near_lookup(s, t, memory, "cxl", "Embedding lookup", ("Sparse features",), barrier),
             *gpu.pooling,
@@ -205,7 +209,7 @@ def undo_plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     before_update = (*gpu.trained, "Commit", *(task.name for task in early[:1]))
     return TaskGraph(
         (
-            sparse_features(t, "cxl"),
+            sparse_features(s, t, "cxl"),
             bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
             near_lookup(s, now, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
             *gpu.pooling,
@@ -225,11 +229,12 @@ def _split(s: Scenario, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     first = np.zeros_like(t.rows)
     first[0] = t.rows[0]
     later: dict[str, Any] = {name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "again", "fetched", "returned")}
+    later |= {name: np.append(getattr(t, name)[1:], 1.0) for name in SKEWS}
     ahead, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
     corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.wider)
     lookup = near_lookup(s, ahead, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     where = "near-data" if s.machine.near_data_compute else "gpu"
-    flow = (Demand("cxl", Move(np.sign(following) * t.pooled_bytes), OUT),) if where == "near-data" else ()
-    adds = Demand(where, Pool(corrected, "pmem" if where == "near-data" else ""))
+    flow = (Demand("cxl", carried_out(s, ahead, "", np.sign(following)), OUT),) if where == "near-data" else ()
+    adds = Demand(where, Pool(corrected, "pmem", skew=ahead.lookup_skew) if where == "near-data" else Pool(corrected))
     correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
     return replace(t, rows=first, raw_share=np.zeros_like(t.rows)), (lookup, correct)

@@ -8,6 +8,7 @@ SYSTEM = System(
     summary="TrainingCXL: undo log in the background, lookup a batch early, MLP log relaxed over batches.",
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
+    shards="modules",
     plan=undo_plan,
     log_policy=LogPolicy("undo", 100, True),
     relaxes=True,

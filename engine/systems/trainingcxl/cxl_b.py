@@ -8,6 +8,7 @@ SYSTEM = System(
     summary="Tables in CXL-MEM; an undo log of rows and MLP is written in the background of every batch.",
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
+    shards="modules",
     plan=undo_plan,
     log_policy=LogPolicy("undo"),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),

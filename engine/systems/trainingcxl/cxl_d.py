@@ -22,6 +22,7 @@ SYSTEM = System(
     summary="Tables in CXL-MEM with near-data logic; hardware moves data; redo log after every batch.",
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
+    shards="modules",
     plan=plan,
     log_policy=LogPolicy("redo"),
     logs=("undo",),

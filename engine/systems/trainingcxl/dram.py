@@ -17,6 +17,7 @@ SYSTEM = System(
     summary="The ideal: all tables in DRAM behind CXL, no checkpoint; a power loss starts training again.",
     devices=("host", "gpu", "cxl", "near-data", "dram"),
     memory="dram",
+    shards="modules",
     plan=plan,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

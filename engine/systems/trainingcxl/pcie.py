@@ -13,7 +13,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     gpu = shared.gpu_side(s, t, ("Forward hand-off",))
     return TaskGraph(
         (
-            shared.sparse_features(t, "pcie"),
+            shared.sparse_features(s, t, "pcie"),
             shared.bottom_forward(s, ("Commit",)),
             shared.near_lookup(s, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
             shared.handoff("Forward hand-off", crossing(s, t), ("Bottom MLP forward", "Embedding lookup")),
@@ -34,6 +34,7 @@ SYSTEM = System(
     summary="Tables on a PCIe card of PMEM with near-data logic; software moves data and drives the redo log.",
     devices=("host", "gpu", "pcie", "near-data", "pmem"),
     memory="pmem",
+    shards="modules",
     plan=plan,
     log_policy=LogPolicy("redo"),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
