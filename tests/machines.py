@@ -76,7 +76,7 @@ def ready(asked: Scenario) -> Machine:
 
 def planned(m: Machine, amounts: Traffic) -> TaskGraph:
     """Return the tasks of these batches, with an amount for each of them."""
-    return m.system.plan(m.scenario, m.log_policy, amounts)
+    return m.system.graph(m.scenario, m.log_policy, amounts)
 
 
 def line(asked: Scenario, batches: int = 20) -> Timeline:

@@ -142,10 +142,20 @@ class HostRows(Work):
 
 
 @dataclass(frozen=True)
-class Software(Work):
-    """The host's own time for a batch, `times` over: the training loop (input, Python, kernel calls), or tending a cache."""
+class DriveBatch(Work):
+    """What the training loop does for a batch in the process of each GPU: kernels and collectives that it calls, tables that
+    Python handles one by one, values of samples that it brings in."""
 
-    of: Literal["loop", "cache"]
+    kernels: Amount = 0.0
+    collectives: Amount = 0.0
+    tables: Amount = 0.0
+    values: Amount = 0.0
+
+
+@dataclass(frozen=True)
+class CacheSoftware(Work):
+    """Tend a software cache for a batch, `times` over."""
+
     times: float = 1.0
 
 

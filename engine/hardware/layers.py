@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.work import BottomMLP, TopPart
+from ..core.work import BottomMLP, TopPart, Work
 from ..units import FLOAT32
 from .device import some
 
@@ -29,6 +29,9 @@ class Arithmetic(NamedTuple):
     rows: float
 
 
+ANY = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # to count kernels: any will do
+
+
 class LayerCost(NamedTuple):
     """Seconds, operations and memory traffic of a piece of GPU work."""
 
@@ -39,14 +42,22 @@ class LayerCost(NamedTuple):
 
 def layers(work: BottomMLP | TopPart, on: Arithmetic) -> LayerCost:
     """Return what a direction of the bottom MLP, or the whole top part, costs; without samples nothing is launched."""
-    costs = _top(on, work) if isinstance(work, TopPart) else _bottom(on, work)
-    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*costs, strict=True)))
+    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*_kernels(work, on), strict=True)))
+
+
+def kernels(work: Work) -> int:
+    """Return how many kernels a piece of GPU work is: one a GEMM or elementwise operation of layers; other work is one."""
+    return len(_kernels(work, ANY)) if isinstance(work, BottomMLP | TopPart) else 1
 
 
 def joules(work: BottomMLP | TopPart, on: Arithmetic) -> Any:
     """Return the energy of its operations and bytes."""
     cost = layers(work, on)
     return cost.flop * on.per_flop + cost.nbytes * on.per_byte
+
+
+def _kernels(work: BottomMLP | TopPart, on: Arithmetic) -> list[LayerCost]:
+    return _top(on, work) if isinstance(work, TopPart) else _bottom(on, work)
 
 
 def _gemm(on: Arithmetic, m: Any, k: Any, n: int) -> LayerCost:
@@ -87,10 +98,14 @@ def _bottom(on: Arithmetic, work: BottomMLP) -> list[LayerCost]:
 
 
 def _top(on: Arithmetic, work: TopPart) -> list[LayerCost]:
-    """Interaction, forward and backward over its vectors; the loss in fp32; the top MLP."""
+    """Interaction, forward and backward over its vectors; the loss in fp32; the top MLP.
+
+    Pooled vectors and their gradients are fp32: layers in 16 bits convert them, each with a kernel.
+    """
     vectors = 1.0 * on.word * work.samples * work.vectors * work.dim
     outputs = 1.0 * on.word * work.samples * work.widths[0]
     interaction = [_elementwise(on, vectors + outputs)] * INTERACTION
     loss = [_elementwise(on, 1.0 * FLOAT32 * work.samples)] * LOSS
     backward = _backward(on, work.samples, work.widths, work.state, input_gradient=True)
-    return interaction + loss + _forward(on, work.samples, work.widths) + backward
+    casts = [_elementwise(on, (FLOAT32 / on.word + 1.0) * vectors)] * 2 if on.word < FLOAT32 else []
+    return casts + interaction + loss + _forward(on, work.samples, work.widths) + backward

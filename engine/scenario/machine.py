@@ -74,8 +74,9 @@ class MachineKnobs:
     framework: str = knob(
         "lean",
         "Training loop",
-        "Software that drives the GPUs: compiled and captured as a graph, or PyTorch of 2022 calling kernel by kernel.",
-        choices=("lean", "pytorch"),
+        "Software that drives the GPUs: none; a lean compiled loop; a captured CUDA graph; TensorFlow compiled by XLA; PyTorch "
+        "of 2022, kernel by kernel; or that with the slow input of TorchRec's first release.",
+        choices=lambda: names("framework"),
     )
     dram_capacity_GiB: float = knob(
         256.0, "DRAM capacity", "Host (or, for system dram, expander) DRAM.", unit="GiB", low=1, high=1e6, log=True

@@ -11,7 +11,8 @@ from ..units import GB, GiB
 
 RANGE, LIST = ":", ","
 SOFT_LOGIC_MHZ = 350.0
-NO_TF32 = ("v100", "trainingcxl")
+PROTOTYPE = "trainingcxl"
+NO_TF32 = ("v100", PROTOTYPE)
 WRITTEN = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
 
 
@@ -67,12 +68,16 @@ def meant(
     """Yield what else a link of an older format meant by its knobs: path, text of the value, and the reason.
 
     `own` is what its preset says of a knob. Until format 3 near-data lanes were those of all controllers together, and a clock
-    above 350 MHz made the logic an ASIC. Until format 4 GPUs without tf32 computed in fp32 instead.
+    above 350 MHz made the logic an ASIC. Until format 4 GPUs without tf32 computed in fp32 instead, and TrainingCXL's systems
+    had no training loop, whose cost the prototype's times have in them.
     """
     said = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(given)
     gpu, precision = (said.get(path, str(own(path))) for path in ("machine.gpu", "machine.matrix_precision"))
     if link < 4 and gpu in NO_TF32 and precision == "tf32":
         yield "machine.matrix_precision", "fp32", f"tf32 of a {gpu}, which has none,"
+    host, framework = (said.get(path, str(own(path))) for path in ("machine.host", "machine.framework"))
+    if link < 4 and host == PROTOTYPE and framework == "lean":
+        yield "machine.framework", "none", "prototype's host, without a training loop,"
     if link >= 3:
         return
     if lanes := said.get("machine.near_data_lanes"):

@@ -104,7 +104,7 @@ def plan(s: Scenario, system: str, amounts: Traffic, batches: Traffic, stretch: 
     chosen: System = load("systems", system)
     devices = named(system, s.machine)
     policies = log_policy(s, chosen)
-    graph = chosen.plan(s, policies, batches)
+    graph = chosen.graph(s, policies, batches)
     check(graph, frozenset(devices), policies.log)
     return PlannedBatches(amounts, laid_out(graph, devices, batches.batches, stretch))
 

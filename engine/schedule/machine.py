@@ -77,7 +77,7 @@ def _catalogue() -> tuple[str, ...]:
 
 def schedule(m: Machine, traffic: Traffic, like: Timeline | None = None, slow: Slow | None = None) -> Timeline:
     """Plan the batches of `traffic` and schedule them, some perhaps slowly; queues are as in the timeline `like`."""
-    graph = m.system.plan(m.scenario, m.log_policy, traffic)
+    graph = m.system.graph(m.scenario, m.log_policy, traffic)
     if like is None:
         check(graph, frozenset(m.devices), m.log_policy.log)
     return timeline(graph, m.devices, traffic.batches, like, slow)
@@ -106,7 +106,7 @@ def run_line(m: Machine) -> Timeline:
     s, one = m.scenario, expected_amounts(m.scenario, m.scenario.system, medium_cache(m.scenario, m.scenario.system))
     batches, stretch = run_window(m.log_policy, s.run.batches, unlike(one, s.data.batch_size))
     traffic = dealt(one, s.data.batch_size, batches)
-    return timeline(m.system.plan(s, m.log_policy, traffic), m.devices, batches, stretch=stretch)
+    return timeline(m.system.graph(s, m.log_policy, traffic), m.devices, batches, stretch=stretch)
 
 
 def on(scenario: Scenario, count: int) -> Scenario:

@@ -14,6 +14,7 @@ from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..registry import every, load
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
+from .loop import driven
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
@@ -103,6 +104,10 @@ class System:
     cites: tuple[str, ...] = ()
     confidence: str = "source"
     recover: Callable[[Scenario, RecoveryWork], TaskGraph] | None = None
+
+    def graph(self, s: Scenario, policies: LogPolicy, t: Traffic) -> TaskGraph:
+        """Return its plan of a batch with the training loop that drives it."""
+        return driven(s, self.plan(s, policies, t))
 
     def held(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that it keeps in which memory."""

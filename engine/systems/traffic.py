@@ -17,6 +17,7 @@ from ..units import FLOAT32, MiB
 INDEX_BYTES = 8
 CHECKSUM_BYTES = 8
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
+SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 MEGABYTE = 10**6
 
 
@@ -85,6 +86,16 @@ class Traffic:
     def state_bytes(self) -> Floats:
         """Bytes of what an update needs of the batch's rows beyond what a lookup reads: the optimizer's state."""
         return self.rows * float(self.row_bytes - self.vector_bytes)
+
+    @property
+    def gpu_lookup_bytes(self) -> float:
+        """Bytes that a GPU moves to look up and pool: rows that it reads and pooled vectors that it writes."""
+        return self.lookup_bytes + self.pooled_bytes
+
+    @property
+    def gpu_spread_bytes(self) -> float:
+        """Bytes that a GPU moves to bring gradients to their rows: the gradients, and a sort of the lookups' indices."""
+        return self.spread_bytes + SORT_PASSES * self.feature_bytes
 
     @property
     def hit_rate(self) -> float:

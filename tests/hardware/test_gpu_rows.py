@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.work import Copy, HostRows, RowReads, RowUpdates, Software
+from engine.core.work import BottomMLP, CacheSoftware, Copy, DriveBatch, HostRows, RowReads, RowUpdates
 from engine.hardware.device import joules, seconds
 from engine.registry import load
 from engine.scenario.machine import MachineKnobs
@@ -47,7 +47,17 @@ def test_copies_to_unpinned_memory_go_at_their_own_rate_and_never_faster_than_th
     assert seconds(device("pcie", pcie_bandwidth_GBps=2.0), Copy(1e9, pinned=False)) == exactly(1 / 2)
 
 
-def test_a_training_loop_costs_what_its_framework_costs_and_a_software_cache_two_milliseconds():
-    assert seconds(device("host"), Software("loop")) == exactly(0.1 * MS)
-    assert seconds(device("host", framework="pytorch"), Software("loop")) == exactly(12 * MS)
-    assert seconds(device("host"), Software("cache")) == exactly(2 * MS)
+def test_a_training_loop_costs_what_it_launches_and_a_software_cache_two_milliseconds():
+    done = DriveBatch(kernels=63.0, collectives=4.0, tables=26.0, values=81_920.0)
+    eager = 4.4 * MS + 63 * 10 * US + 4 * 0.74 * MS + 26 * 40 * US + 81_920 * 9.6 * NS
+    assert seconds(device("host", framework="none"), done) == 0.0
+    assert seconds(device("host"), done) == seconds(device("host"), DriveBatch()) == exactly(0.1 * MS)
+    assert seconds(device("host", framework="cuda-graph"), done) == exactly(0.05 * MS + 81_920 * NS)
+    assert seconds(device("host", framework="pytorch"), done) == exactly(eager)
+    assert seconds(device("host"), CacheSoftware(1.0)) == exactly(2 * MS)
+
+
+def test_kernels_of_a_captured_graph_follow_each_other_sooner():
+    work = BottomMLP(1.0, (8, 8), "forward")
+    stream, graph = (seconds(device("gpu", framework=one), work) for one in ("lean", "cuda-graph"))
+    assert stream - graph == pytest.approx(2 * (2.6 - 1.25) * US, rel=1e-6)

@@ -137,7 +137,7 @@ def test_the_points_of_a_sweep_refuse_a_wrong_system_as_a_run_does(monkeypatch):
 def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log):
     asked = with_values(scenario("tiny", "cxl-d"), {"policy.log": log})
     m, amounts = ready(asked), flow(asked, 4)
-    graph = m.system.plan(m.scenario, m.log_policy, amounts)
+    graph = m.system.graph(m.scenario, m.log_policy, amounts)
     check(graph, frozenset(m.devices), log)
     with pytest.raises(ValueError, match="never does"):
         check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")

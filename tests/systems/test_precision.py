@@ -1,5 +1,7 @@
 """Arithmetic of layers: do rates, bytes and joules follow the precision, and is one that a GPU lacks refused?"""
 
+from itertools import pairwise
+
 import pytest
 
 from engine.core.work import BottomMLP, TopPart
@@ -57,11 +59,13 @@ def test_joules_are_those_of_operations_and_bytes_and_master_weights_stay_fp32(g
 
 
 @pytest.mark.parametrize("gpu", PRESENT)
-def test_a_narrower_precision_is_never_slower_nor_dearer(gpu):
+def test_a_narrower_precision_is_never_slower_nor_dearer_but_for_the_launches_that_convert_pooled_vectors(gpu):
     for work in (LAYER, TRAINED, TopPart(SAMPLES, (479, 1024, 1), 27, 128), TopPart(64.0, (479, 1024, 1), 27, 128)):
         found = [device(gpu, precision) for precision in PRESENT[gpu]]
-        assert sorted((seconds(one, work).item() for one in found), reverse=True) == [seconds(one, work).item() for one in found]
-        assert sorted((joules(one, work).item() for one in found), reverse=True) == [joules(one, work).item() for one in found]
+        times, prices = ([float(of(one, work)) for one in found] for of in (seconds, joules))
+        small = 2 * 2.6e-6 if isinstance(work, TopPart) and work.samples < 1000 else 0.0
+        assert all(after <= before + small for before, after in pairwise(times))
+        assert prices == sorted(prices, reverse=True)
 
 
 def test_activations_in_16_bits_take_half_the_room_and_gradients_and_weights_as_much():

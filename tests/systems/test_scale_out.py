@@ -51,7 +51,7 @@ def small(system, **knobs):
 def planned(scenario, batches=12):
     """Return the scenario's machine, expected batches, and task graph by name of task."""
     m, t = machine_of(settle(scenario).scenario), flow(scenario, batches)
-    graph = m.system.plan(m.scenario, m.log_policy, t)
+    graph = m.system.graph(m.scenario, m.log_policy, t)
     return m, t, {task.name: task for task in graph.tasks}
 
 
@@ -94,7 +94,7 @@ def test_mtrains_reads_each_missing_row_as_one_block_and_writes_one_out_with_com
     asked = small("mtrains", **{"policy.prefetch": prefetch})
     m, t, tasks = planned(asked)
     uneven = replace(t, rows=t.rows * np.arange(1.0, 13.0), levels=t.levels * np.arange(1.0, 13.0)[:, None])
-    tasks = {task.name: task for task in m.system.plan(m.scenario, m.log_policy, uneven).tasks}
+    tasks = {task.name: task for task in m.system.graph(m.scenario, m.log_policy, uneven).tasks}
     level = levels(m.scenario, cached_rows(m.scenario), scm_rows(m.scenario))
     fetch = tasks["Prefetch" if prefetch else "Fetch rows"]
     read = {device: work.rows.sum() for device, work in works(fetch, RowReads)}

@@ -5,18 +5,13 @@ from typing import Any
 
 from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
-from ...core.work import BottomMLP, HostEmbedding, HostRows, Software, TopPart, mlp_parameters
+from ...core.work import BottomMLP, CacheSoftware, DriveBatch, HostEmbedding, HostRows, TopPart, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, nodes
+from ..framework import FRAMEWORKS, driving
 
-ROW = 512
-
-
-LOOPS = {
-    "lean": Constant("training loop", 0.1, "ms", 0, 0.5, "unsourced", "one captured graph a batch"),
-    "pytorch": Constant("training loop", 12, "ms", 5, 18, "calibrated", "CachedEmbedding's all-in-HBM Kaggle run, 81 batches/s"),
-}
+ROW, EAGER = 512, ("pytorch", "pytorch-early")
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,6 @@ class Host:
         "lines",
         default=Constant("", 7, "", 5, 10, "derived", "Yang et al., FAST'20: one thread reads 1.53 GB/s at 305 ns"),
     )
-    loop: Constant = LOOPS["lean"]
 
 
 HOSTS = Catalogue("host", Host, uses=("copy-path",))
@@ -70,8 +64,9 @@ def _eager() -> dict[str, Constant]:
 
 def build(machine: MachineKnobs) -> Device:
     """Build the host."""
-    eager = _eager() if machine.framework == "pytorch" else {}
-    host = assumed(machine, "host", replace(HOSTS[machine.host], loop=LOOPS[machine.framework], **eager))
+    eager = _eager() if machine.framework in EAGER else {}
+    host = assumed(machine, "host", replace(HOSTS[machine.host], **eager))
+    loop = assumed(machine, "host", FRAMEWORKS[machine.framework])
 
     def embedding(work: HostEmbedding) -> Any:
         software = host.fixed.value * US + work.lookups * host.per_lookup.value * NS
@@ -96,18 +91,19 @@ def build(machine: MachineKnobs) -> Device:
             HostRows: rows,
             BottomMLP: layers,
             TopPart: layers,
-            Software: lambda work: work.times * (host.loop if work.of == "loop" else host.cache).value * MS,
+            DriveBatch: lambda work: driving(loop, work),
+            CacheSoftware: lambda work: work.times * host.cache.value * MS,
         },
         idle_watts=host.idle.value,
         busy_watts=host.active.value - host.idle.value,
         price=host.price.value,
-        constants=fields_of(host),
+        constants=(*fields_of(host), *fields_of(loop)),
     )
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:
-    """Return the constants of every host, and the training loops that can drive it."""
-    software = {"lean": (LOOPS["lean"],), "pytorch": (LOOPS["pytorch"], *_eager().values())}
+    """Return the constants of every host, and of the frameworks that can drive it."""
+    software = {name: (*fields_of(one), *(_eager().values() if name in EAGER else ())) for name, one in FRAMEWORKS.items()}
     return {**{name: fields_of(host) for name, host in HOSTS.items()}, **software}
 
 

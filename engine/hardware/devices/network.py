@@ -9,8 +9,9 @@ from ...core.catalog import Catalogue, quantity
 from ...core.constants import Constant
 from ...core.work import AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
-from ...units import GB, US
-from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node, nodes, over_link, some
+from ...units import GB, MS, US
+from ..device import Device, DeviceKind, assumed, assumed_value, fields_of, gpus_in_node, nodes, over_link, some
+from ..framework import FRAMEWORKS
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ def build(machine: MachineKnobs) -> Device:
     gpus, inside, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
     link = fabric.inside.value * fabric.link.value * GB
     net = fabric.outside.value * machine.network_bandwidth_GBps * GB
-    latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US
+    agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
+    latency = (fabric.start.value + (fabric.hop.value if count > 1 else 0.0)) * US + agreed
 
     def exchange(work: AllToAll) -> Any:
         """Fabric and network work side by side."""
@@ -73,4 +75,5 @@ DEVICE = DeviceKind(
     build,
     lambda: {name: fields_of(fabric) for name, fabric in FABRICS.items()},
     reads=("gpu", "network_bandwidth_GBps"),
+    minds=("framework",),
 )

@@ -3,9 +3,10 @@
 from ...core.graph import Demand, Names, Task, TaskGraph
 from ...core.work import Amount, Direct, Pool
 from ...scenario.scenario import Scenario
+from ..loop import training_loop
 from ..steps import gpu, shared
 from ..system import Cache, LogPolicy, System
-from ..traffic import Traffic, cached_rows, num_rows, row_bytes, table_bytes
+from ..traffic import SORT_PASSES, Traffic, cached_rows, num_rows, row_bytes, table_bytes
 
 TAG = STAMP = COUNT = 8  # bytes: the number of a cached row; when it was last used, or, by LFU, how often each row was
 TABLE = 4  # bytes for each row: the table that it belongs to
@@ -23,13 +24,13 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     homeless = t.refused * t.row_bytes
     return TaskGraph(
         (
-            gpu.training_loop(),
+            training_loop(),
             gpu.features(t, "Find misses"),
             *indices,
             Task(
                 "Find misses",
                 "Embedding",
-                (Demand("gpu", Pool(gpu.SORT_PASSES * t.feature_bytes), "prefetch"),),
+                (Demand("gpu", Pool(SORT_PASSES * t.feature_bytes), "prefetch"),),
                 arrived,
                 ("Embedding lookup",),
             ),

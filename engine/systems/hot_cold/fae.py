@@ -21,7 +21,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     hot, gpus = hot_batches(t), s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
     switch = (Demand("pcie", Copy(turns * (gpus + 1) * (hot_rows(s) * row_bytes(s))), gpu.UP),)
-    pool, spread = ((Demand("gpu", Pool(hot * nbytes)),) for nbytes in (t.lookup_bytes, t.spread_bytes))
+    pool, spread = ((Demand("gpu", Pool(hot * nbytes)),) for nbytes in (t.gpu_lookup_bytes, t.gpu_spread_bytes))
     summed = (Demand("network", AllReduce(hot * t.rows * t.gradient_bytes)),)
     reduce = (Task("Hot all-reduce", "Transfer", summed, ("Hot spreading",)),) if gpus > 1 else ()
     update = (Demand("gpu", RowUpdates(gpus * hot * t.rows, t.row_bytes)),)

@@ -3,6 +3,7 @@
 from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import AllReduce, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
+from ..loop import training_loop
 from ..steps import gpu
 from ..system import LogPolicy, System
 from ..traffic import Traffic, hot_rows, row_bytes, table_bytes
@@ -23,7 +24,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     update = (Demand("gpu", RowUpdates(gpus * t.popular * t.rows, t.row_bytes)),)
     return TaskGraph(
         (
-            gpu.training_loop(),
+            training_loop(),
             gpu.features(t, others[0].name),
             Task("Gather other rows", "Embedding", reads, ("Sparse features",), ("Write other rows",)),
             *popular,

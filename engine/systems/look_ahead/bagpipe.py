@@ -5,6 +5,7 @@ from ...core.work import AllToAll
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import look_ahead_rows, spread
 from ..crossing import even
+from ..loop import training_loop
 from ..sharding import Parts
 from ..steps import gpu, remote
 from ..system import Cache, LogPolicy, System
@@ -19,7 +20,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     now, later = _synchronise(s, t, copies)
     return TaskGraph(
         (
-            gpu.training_loop(),
+            training_loop(),
             *remote.fetch(t, t.misses, (), ("Embedding lookup",)),
             gpu.features(t, "Embedding lookup"),
             *gpu.step(

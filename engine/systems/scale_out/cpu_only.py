@@ -4,6 +4,7 @@ from ...core.graph import Demand, Task, TaskGraph
 from ...core.work import Stream
 from ...scenario.scenario import Scenario
 from .. import balance
+from ..loop import training_loop
 from ..steps import gpu, host, shared
 from ..system import LogPolicy, RecoveryWork, System
 from ..traffic import Traffic
@@ -18,7 +19,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     summed, done = gpu.exchange("All-reduce", balance.layers(s, s.system), ("Bottom MLP backward",))
     return TaskGraph(
         (
-            gpu.training_loop(after_previous=("Embedding update",), lane=host.CPU),
+            training_loop(after_previous=("Embedding update",), lane=host.CPU),
             *indices,
             host.lookup(t, after=arrived),
             *pooled,

@@ -3,6 +3,7 @@
 from ...core.graph import TaskGraph
 from ...scenario.scenario import Scenario
 from ...workload.expected_cache import spread
+from ..loop import training_loop
 from ..steps import gpu, remote
 from ..system import LogPolicy, System
 from ..traffic import Traffic, table_bytes
@@ -13,7 +14,7 @@ def plan(s: Scenario, w: LogPolicy, t: Traffic) -> TaskGraph:
     rows = spread(s, s.machine.num_gpus) * t.rows
     return TaskGraph(
         (
-            gpu.training_loop(("Rows to GPU",)),
+            training_loop(("Rows to GPU",)),
             *remote.fetch(t, rows, (), ("Scatter remote rows", "Training loop")),
             gpu.features(t, "Embedding lookup"),
             *gpu.step(s, t, rows, ("Rows to GPU", "Sparse features"), reduced=True),

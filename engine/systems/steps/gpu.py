@@ -1,23 +1,18 @@
-"""Steps of systems whose GPUs hold embeddings: kernels on the GPU, collectives between GPUs, the training loop's software."""
+"""Steps of systems whose GPUs hold embeddings: kernels on the GPU, collectives between GPUs."""
 
 from itertools import pairwise
 
 from ...core.graph import Demand, Names, Stage, Task
-from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Software, Work
+from ...core.work import AllReduce, AllToAll, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario
 from ...scenario.storage import mlp_state
 from .. import balance
 from ..crossing import Crossing
+from ..loop import training_loop
 from ..traffic import Traffic
 from . import shared
 
-LOOP, UP, DOWN = "training loop", "to GPU", "from GPU"
-SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
-
-
-def training_loop(after: Names = (), after_previous: Names = ("Training loop",), lane: str = LOOP) -> Task:
-    """The host's own software for a batch; it may run ahead of the GPUs, but not of itself."""
-    return Task("Training loop", "Other", (Demand("host", Software("loop"), lane),), after, after_previous)
+UP, DOWN = "to GPU", "from GPU"
 
 
 def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
@@ -28,14 +23,14 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
 
 def lookup(t: Traffic, after: Names, after_previous: Names = (), skew: Amount = 1.0) -> Task:
     """Read and pool the batch's lookups from GPU memory; one GPU may have more of them than its even share."""
-    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.lookup_bytes, skew=skew)),), after, after_previous)
+    return Task("Embedding lookup", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes, skew=skew)),), after, after_previous)
 
 
 def update(
     t: Traffic, rows: Amount, after: Names, after_previous: Names = (), skew: Amount = 1.0, row_skew: Amount = 1.0
 ) -> tuple[Task, ...]:
     """Spread the gradients over their lookups, then update `rows` rows in GPU memory."""
-    spread, rewrite = Pool(t.spread_bytes, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
+    spread, rewrite = Pool(t.gpu_spread_bytes, skew=skew), RowUpdates(rows, t.row_bytes, skew=row_skew)
     return (
         Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), after, after_previous),
         Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading",)),
@@ -138,11 +133,11 @@ def micro_batch(s: Scenario, t: Traffic, name: str, share: Amount, after: Names,
     """A `share` of the batch's samples from lookup to gradients, one step after the other."""
     model, samples = s.model, share * s.data.batch_size
     steps: tuple[tuple[str, Stage, Work], ...] = (
-        ("lookup", "Embedding", Pool(share * t.lookup_bytes)),
+        ("lookup", "Embedding", Pool(share * t.gpu_lookup_bytes)),
         ("bottom MLP forward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "forward")),
         ("top MLP", "Top MLP", shared.top_part(s, samples)),
         ("bottom MLP backward", "Bottom MLP", BottomMLP(samples, model.bottom_mlp, "backward", mlp_state(model.optimizer))),
-        ("gradient spreading", "Embedding", Pool(share * t.spread_bytes)),
+        ("gradient spreading", "Embedding", Pool(share * t.gpu_spread_bytes)),
     )
     tasks: list[Task] = []
     for step, stage, work in steps:

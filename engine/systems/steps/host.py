@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
+from ..loop import training_loop
 from ..traffic import Traffic
 from . import gpu, shared
 
@@ -47,7 +48,7 @@ def hybrid(s: Scenario, t: Traffic, share: Amount = 1.0, others: Others = Others
     pooled, forward = gpu.vector_exchange(s, "Pooled all-to-all", ("Embedding lookup",), share)
     gradients, backward = gpu.vector_exchange(s, "Gradient all-to-all", ("Gradients to host",), share)
     return (
-        gpu.training_loop(after_previous=others.last, lane=CPU),
+        training_loop(after_previous=others.last, lane=CPU),
         *indices,
         lookup(t, share, arrived),
         *pooled,
