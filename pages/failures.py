@@ -62,7 +62,7 @@ else:
     st.vega_lite_chart(frame_of, spec, key="periods", alt="Time not useful over the checkpoint period")
     for text in fault_tables.yardsticks():
         st.caption(plain(text))
-    downloads.rows(frame_of, "emberpool-periods", "Download the periods as CSV")
+    downloads.rows(fault_tables.taken_away(frame_of), "emberpool-periods", "Download the periods as CSV")
 
 st.subheader("What does one fault look like?", anchor=False)
 run = chosen.runs[0] if chosen.runs else None

@@ -6,6 +6,7 @@ Timing always uses the full model; the twin sees the same ids, in the same order
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import ceil
 from typing import Literal
 
 import numpy as np
@@ -163,9 +164,21 @@ def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
         if flop <= budget * 1e9:
             return narrow
     raise CannotRun(
-        f"run.step_budget_GFLOP={budget:g} GFLOP cannot hold a training step of {flop / 1e9:.3g} GFLOP, "
-        f"even with hidden widths of 1; raise it, lower data.batch_size={batch_size}, or set run.training=off."
+        f"run.step_budget_GFLOP={budget:g} cannot hold a training step of {flop / 1e9:.3g} GFLOP, even with hidden widths of 1; "
+        f"raise it to {_ample(flop):g}, lower data.batch_size={batch_size}, or set run.training=off."
     )
+
+
+def larger_budget(scenario: Scenario) -> float | None:
+    """Return the step budget [GFLOP] that training needs where the scenario's holds not even the narrowest twin, else None."""
+    *_, narrowest = _divided(full(scenario))
+    flop = step_flop(narrowest, scenario.data.batch_size)
+    return _ample(flop) if scenario.run.training and flop > scenario.run.step_budget_GFLOP * 1e9 else None
+
+
+def _ample(flop: float) -> float:
+    """Return whole GFLOP for a step whose hidden widths need not be 1."""
+    return float(ceil(1.25 * flop / 1e9))
 
 
 def _divided(shape: Shape) -> Iterator[Shape]:
@@ -193,7 +206,7 @@ def _folded(shape: Shape, scenario: Scenario, touched: Ints) -> Shape:
         if needed <= budget:
             return smaller
     raise CannotRun(
-        f"run.memory_budget_GiB={scenario.run.memory_budget_GiB:g} GiB cannot hold {needed / GiB:.3g} GiB of weights, "
+        f"run.memory_budget_GiB={scenario.run.memory_budget_GiB:g} cannot hold {needed / GiB:.3g} GiB of weights, "
         "even with every table folded to one row; raise it, or set run.training=off."
     )
 

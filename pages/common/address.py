@@ -22,6 +22,7 @@ from pages.systems import systems_panel
 
 WRITTEN, AT, BANNER, OURS = "address written", "address written at", "banner", "redrawn by us"
 SETTLED_SECONDS = 2.0
+LOOPBACK = ("127.", "localhost", "[::1]")
 NO_QUESTIONS = Questions()
 
 
@@ -148,4 +149,6 @@ def _share(what: str, page: str, axes: tuple[str, ...], crash: str, questions: Q
         st.session_state[session.HERE] = links.link(
             session.scenario(), session.base(), page, axes, crash, question.said(questions)
         )
+        if any(f"//{name}" in host() for name in LOOPBACK):
+            st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")
         st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)

@@ -35,15 +35,17 @@ def reach(strip: Strip) -> float:
 
 
 def rows(found: list[Strip]) -> pd.DataFrame:
-    """Return one row a stop of each strip: knob, then the columns of `strips.curve`, `place` from 0 to 1."""
+    """Return one row a stop of each strip: knob, nth, then the columns of `strips.curve`, `place` from 0 to 1."""
     curves = [(strip, strips.curve(strip)) for strip in found]
-    frames = [frame[frame["product"] == ""].assign(knob=KNOBS[strip.path].label) for strip, frame in curves]
+    frames = [
+        frame[frame["product"] == ""].assign(knob=KNOBS[strip.path].label, nth=nth) for nth, (strip, frame) in enumerate(curves)
+    ]
     return pd.concat([frame.assign(place=frame["place"] / max(len(frame) - 1, 1)) for frame in frames], ignore_index=True)
 
 
 @cache
 def spec() -> Spec:
-    """A small chart a knob, all on one axis of step time; needs the columns of `rows`."""
+    """A small chart a knob, each on a scale of its own from zero, in their order; needs the columns of `rows`."""
     x = {"field": "place", "type": "quantitative", "axis": None}
     y = {"field": "step", "type": "quantitative", "axis": {"title": None, "tickCount": 3}, "scale": {"zero": True}}
     tip = [
@@ -52,5 +54,16 @@ def spec() -> Spec:
         {"field": "step", "title": "Step time [ms]", "type": "quantitative", "format": ",.4~r"},
         {"field": "refused", "title": "Cannot run"},
     ]
-    facet = {"field": "knob", "type": "nominal", "sort": None, "header": {"title": None, "labelFontSize": 12}}
-    return {"facet": facet, "columns": COLUMNS, "spec": {"width": 190, "height": 90, "layer": [*strips.marked(x, y, tip, 90)]}}
+    facet = {
+        "field": "knob",
+        "type": "nominal",
+        "sort": {"field": "nth", "op": "min"},
+        "header": {"title": None, "labelFontSize": 12},
+    }
+    own = {"resolve": {"scale": {"y": "independent"}}}  # one knob may take a thousand times as long as all others
+    return {
+        **own,
+        "facet": facet,
+        "columns": COLUMNS,
+        "spec": {"width": 190, "height": 90, "layer": [*strips.marked(x, y, tip, 90)]},
+    }

@@ -9,10 +9,11 @@ from engine.core.arrays import Row
 from engine.results.result import Result
 from engine.run import forecast
 from engine.run.shared_training import functional_class
-from engine.scenario.scenario import Scenario
+from engine.scenario.scenario import Scenario, with_values
 from engine.store.status import Status
+from engine.training.shape import larger_budget
 from engine.validation.chance import error_bar
-from pages.common import charts, downloads, estimates, runs, tables
+from pages.common import charts, downloads, estimates, runs, session, tables
 from pages.common.headline import STEP
 from pages.common.numbers import change, duration, percent
 from pages.common.plain import plain
@@ -57,11 +58,21 @@ def draw(scenario: Scenario, estimate: Result) -> None:
     runs.follow([scenario], "full", lambda status: _unfinished(scenario, status))
 
 
+def _start(scenario: Scenario) -> None:
+    """Run a scenario, which from now on is the session's; only in a callback."""
+    session.show(scenario)
+    runs.start([scenario], "full")
+
+
 def _unfinished(scenario: Scenario, status: Status | None) -> None:
     if status is None or status.ended:
+        needed = larger_budget(scenario)
+        if needed:
+            scenario = with_values(scenario, {"run.step_budget_GFLOP": needed})
+            st.caption(f"A step of this model takes more than the step budget; it is raised to {needed:g} GFLOP.")
         wait = duration(forecast.seconds(scenario))
         label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
-        st.button(label, type="primary", key="run", on_click=runs.start, args=([scenario], "full"))
+        st.button(label, type="primary", key="run", on_click=_start, args=(scenario,))
         runs.note(status)
         return
     struck, shared = st.session_state.get(GOES_ON, (None, None))
@@ -73,7 +84,11 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
     runs.progress(status)
     seen = [point.progress for point in status.running if point.progress]
     if seen and seen[0].training:
-        curves(tables.curve(seen[0].training, (), tables.pace(estimates.of(scenario))))
+        frame = tables.curve(seen[0].training, (), tables.pace(estimates.of(scenario)))
+        if scenario.faults == type(scenario.faults)():
+            curves(frame)
+        else:  # outages are told once the run is over, and on an axis of time they would flatten all else
+            _pair(frame, "batch")
     if seen:
         st.caption(plain(seen[0].note))
 
@@ -105,6 +120,10 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = ()) -> None:
     against = st.segmented_control("Against", offered, default="running", required=True, format_func=charts.CHOICES.get, key=key)
     if against == "joules":
         st.caption("Each batch counts with the joules of a mean one, and what the machine draws all the time with its seconds.")
+    _pair(frame, against, breaks)
+
+
+def _pair(frame: pd.DataFrame, against: str, breaks: tuple[charts.Break, ...] = ()) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("**Does the loss fall?** Training loss, batch by batch")

@@ -22,7 +22,7 @@ TOP = {"orient": "top", "title": None, "columns": 3}
 
 @cache
 def spent(of: str) -> Spec:
-    """A bar a protection under its label, stacked by bucket; needs protection, label, part, share, chosen."""
+    """A bar a protection under its label, stacked by bucket; needs protection, label, nth, part, share, chosen."""
     bar = {
         "mark": {"type": "bar", "height": {"band": 0.5}},
         "encoding": {
@@ -49,7 +49,12 @@ def spent(of: str) -> Spec:
     }
     # As labels of the axis they have the theme's colour for text; they stand over their bars, on a narrow screen too.
     over = {"labelAlign": "left", "labelPadding": 0, "labelOffset": -19, "labelLimit": 0, "labelFontSize": 13, "ticks": False}
-    bar["encoding"]["y"] = {"field": "label", "type": "nominal", "sort": None, "axis": axis("", domain=False, **over)}
+    bar["encoding"]["y"] = {
+        "field": "label",
+        "type": "nominal",
+        "sort": {"field": "nth", "op": "min"},
+        "axis": axis("", domain=False, **over),
+    }
     ranked = {"calculate": f"indexof({list(COLOURS)}, datum.part)", "as": "rank"}
     return {**rows(46), "transform": [ranked], **bar}
 

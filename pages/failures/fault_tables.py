@@ -12,9 +12,11 @@ from engine.campaign.simulate import Campaign
 from engine.registry import load, names
 from engine.scenario.scenario import Scenario
 from engine.units import DAY, HOUR, MINUTE
+from pages.common.headline import named
 from pages.failures.campaigns import Campaigns, Protected, own
 
 OF = ("Time", "Energy")
+ALIKE = 0.001  # of the time: shares nearer to each other are told as one
 RECOVERS = ("detect", "restart", "restore")
 # What a single run's results call otherwise: a campaign has weeks of faults, and a protection instead of the system's log.
 OVER_WEEKS = {
@@ -43,9 +45,12 @@ def finding(found: Campaigns, scenario: Scenario) -> str:
     best, chosen = fit[0], found.of(scenario.policy.protection)
     how_often = f"A fault every {length(found.mtbf)}" if found.mtbf else "With the faults that are listed"
     told = f"{how_often}: {_own(chosen)} keeps {_kept(chosen)} of the time useful" if chosen.runs else f"{how_often}"
-    if chosen is best:
-        return f"{told}, more than any other protection"
-    return f"{told}{'; ' if chosen.runs else ': '}{_own(best)} keeps most, {_kept(best)}"
+    alike = [one for one in fit if best.share - one.share < ALIKE]
+    if chosen in alike and chosen.name != "none":
+        return f"{told}, {'more than' if len(alike) == 1 else 'as much as'} any other protection"
+    most = "no protection" if best.name == "none" else _own(best)
+    keeps = f"{most} keeps most" if len(alike) == 1 else f"{most} and {len(alike) - 1} more keep most"
+    return f"{told}{'; ' if chosen.runs else ': '}{keeps}, {_kept(best)}"
 
 
 def _own(one: Protected) -> str:
@@ -84,14 +89,14 @@ def setting(found: Campaigns, scenario: Scenario) -> str:
         for name, hazard in sorted(found.hazards.items(), key=lambda one: one[1].mtbf or 0.0)
         if hazard.mtbf
     )
-    told = f"System {scenario.system} trains {scenario.model.name} for {faults.campaign_days:g} days on {together}{rates}."
+    told = f"System {scenario.system} trains {named(scenario)} for {faults.campaign_days:g} days on {together}{rates}."
     return f"{told} Altogether: {classes}." if classes else told
 
 
 def spent(found: Campaigns, of: str, scenario: Scenario) -> pd.DataFrame:
-    """Return the share of each bucket by protection, best first: protection, label, part, share, chosen."""
+    """Return the share of each bucket by protection, best first: protection, label, nth, part, share, chosen."""
     rows = []
-    for one in found.protected:
+    for nth, one in enumerate(found.protected):
         if not one.runs:
             continue
         chosen, log = one.name == scenario.policy.protection, one.name == own(scenario) != "none"
@@ -101,7 +106,7 @@ def spent(found: Campaigns, of: str, scenario: Scenario) -> pd.DataFrame:
         title = one.title + ", the system's own log" * log
         label = f"{title}: {shares['useful']:.3g} % useful{'  ◀ this one' * chosen}"
         rows += [
-            {"protection": one.title, "label": label, "part": part, "share": share, "chosen": chosen}
+            {"protection": one.title, "label": label, "nth": nth, "part": part, "share": share, "chosen": chosen}
             for part, share in shares.items()
         ]
     return pd.DataFrame(rows)
@@ -125,6 +130,11 @@ def periods(curve: PeriodCurve) -> pd.DataFrame:
     formula = [(one.period, one.closed_form, "closed form") for one in curve.points if one.closed_form is not None]
     rows = [{"period": period / MINUTE, "gone": 100 * (1 - share), "how": how} for period, share, how in [*simulated, *formula]]
     return pd.DataFrame(rows)
+
+
+def taken_away(periods: pd.DataFrame) -> pd.DataFrame:
+    """Return the periods as a file has them, with units."""
+    return periods.rename(columns={"period": "Checkpoint period [min]", "gone": "Time not useful [%]", "how": "Known by"})
 
 
 def yardsticks() -> tuple[str, str]:

@@ -112,8 +112,9 @@ def _row(number: int, held: str) -> None:
 
 
 def _suggest(choice: str, typed: str) -> None:
-    path = st.session_state[choice]
-    st.session_state[typed] = suggestion(KNOBS[path], session.scenario()) if path else ""
+    path = st.session_state.get(choice)  # not there where another press has put other axes
+    if path is not None:
+        st.session_state[typed] = suggestion(KNOBS[path], session.scenario()) if path else ""
 
 
 def suggestion(knob: Knob, base: Scenario) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 from engine.sweep.questions import MOST_PINS
 from engine.sweep.sweep import Sweep
 
-PICKED, PINS = "picked point", "pinned points"
+PICKED, OF, PINS = "picked point", "sweep of the picked point", "pinned points"
 
 
 def pick(point: int) -> None:
@@ -16,9 +16,12 @@ def pick(point: int) -> None:
 
 
 def picked(sweep: Sweep) -> int | None:
-    """Return the point that was clicked, if the sweep has it."""
-    point = st.session_state.get(PICKED)
-    return point if point is not None and point < len(sweep) else None
+    """Return the point that was clicked; of another sweep than the last one asked about nothing was."""
+    if st.session_state.get(OF, sweep.digest) != sweep.digest:
+        st.session_state.pop(PICKED, None)
+    st.session_state[OF] = sweep.digest
+    point: int | None = st.session_state.get(PICKED)
+    return point
 
 
 def points(sweep: Sweep) -> list[int]:

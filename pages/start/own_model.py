@@ -19,8 +19,8 @@ FIELDS = {
     "model.pooling": ("Pooling factor (lookups)", "20"),
     "data.batch_size": ("Batch size", "4096"),
 }
-TIMES = {"k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
-NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*([kmgb])?", re.IGNORECASE)
+TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
+NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)
 
 
 def draw(asked: Question) -> None:

@@ -7,7 +7,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.system import LogPolicy, log_policy
 from pages.bar import question
-from pages.common.headline import NODES, RATE, counted, fewer
+from pages.common.headline import NODES, RATE, counted, fewer, named
 from pages.common.numbers import readable
 from pages.common.palette import known_by
 
@@ -26,7 +26,7 @@ def against(results: Results, scenario: Scenario) -> str:
 def headline(results: Results, scenario: Scenario) -> str:
     """Return which system is fastest, and by how much over the named baseline; over the slowest if it is the baseline."""
     ran = {name: result for name, result in results.items() if result.ran}
-    model, base = scenario.model.name, against(results, scenario)
+    model, base = named(scenario), against(results, scenario)
     if not ran:
         return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
     first, step = best(ran, STEP), min(_values(ran, STEP).values())
@@ -88,7 +88,7 @@ def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
     if target is None or len(able) < 2:
         return ""
     first, count = best(able, NODES), _values(able, NODES)
-    start = f"{_trains(first)} {scenario.model.name} at {readable(target)} samples/s"
+    start = f"{_trains(first)} {named(scenario)} at {readable(target)} samples/s"
     if len(first) == len(able):
         return f"{start} on {counted(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
     base = against(able, scenario)

@@ -241,7 +241,7 @@ def test_a_target_that_no_step_can_meet_is_refused(target):
         (55, 283, "55 to 283 modules"),
         (1, 1, "1 module"),
         (1, 1131, "1 to 1,131 modules"),
-        (1, np.inf, "1 module to more than is in range"),
+        (1, np.inf, "1 module or more, some beyond its range,"),
         (np.inf, np.inf, "more than is in range"),
     ],
     few=5,

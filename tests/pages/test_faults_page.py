@@ -127,6 +127,21 @@ def test_the_bars_of_each_protection_sum_to_everything(name):
     assert set(bars["part"]) == set(BUCKETS) and set(bars[bars.chosen]["protection"]) == {"Undo log"}
 
 
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ({"undo": 0.9, "none": 0.5}, "undo keeps 90 % of the time useful, more than any other protection"),
+        ({"undo": 0.9, "rare": 0.9, "none": 0.5}, "undo keeps 90 % of the time useful, as much as any other protection"),
+        ({"rare": 0.95, "peers": 0.9496, "undo": 0.9}, "undo keeps 90 % of the time useful; rare and 1 more keep most, 95 %"),
+        ({"none": 0.95, "undo": 0.9}, "undo keeps 90 % of the time useful; no protection keeps most, 95 %"),
+    ],
+)
+def test_ties_are_told_and_no_protection_is_not_nobody(shares, said):
+    protected = [campaigns.Protected(name, name, "", (None,), {RATIO: share}) for name, share in shares.items()]
+    found, asked = campaigns.Campaigns(tuple(protected), {}, 7200.0), scenario("tiny", "cxl", **{"policy.protection": "undo"})
+    assert fault_tables.finding(found, asked) == f"A fault every 2 h: {said}"
+
+
 def test_hazards_are_those_of_all_machines_together():
     one = scenario("dlrm-kaggle", "cxl", **{"faults.rates": "llama3"})
     many = scenario("dlrm-kaggle", "cxl", **{"faults.rates": "llama3", "faults.machines": 1000})

@@ -5,7 +5,7 @@ import pytest
 
 from engine.errors import CannotRun
 from engine.scenario.scenario import Scenario, with_values
-from engine.training.shape import fold, full, mlp_size, offsets, row_nbytes, scale_note, scaled, step_flop
+from engine.training.shape import fold, full, larger_budget, mlp_size, offsets, row_nbytes, scale_note, scaled, step_flop
 from tests.training.training_models import model
 
 NONE = np.empty(0, np.int64)
@@ -59,6 +59,16 @@ def test_a_folded_row_keeps_its_table_and_its_remainder():
     shape = model(rows=(10, 7, 1), pooling=(1, 1, 1), table_divisor=4)
     assert fold(shape, np.arange(18)).tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 10, 11, 10, 11, 10, 11, 10, 17]
     assert offsets(shape).tolist() == [0, 10, 17, 18]
+
+
+def test_a_budget_that_holds_not_even_the_narrowest_twin_is_raised_to_one_that_does():
+    wide = {"model__num_tables": 40, "model__embedding_dim": 64, "data__batch_size": 4096, "model__bottom_mlp": (13, 512, 64)}
+    needed = larger_budget(scenario(**wide))
+    with pytest.raises(CannotRun, match=f"raise it to {needed:g}"):
+        scaled(scenario(**wide), NONE)
+    assert step_flop(scaled(scenario(**wide, run__step_budget_GFLOP=needed), NONE), 4096) <= needed * 1e9
+    assert larger_budget(scenario(**wide, run__step_budget_GFLOP=needed)) is None
+    assert larger_budget(scenario(**wide, run__training=False)) is None
 
 
 @pytest.mark.parametrize(("optimizer", "nbytes"), [("sgd", 16), ("rowwise-adagrad", 20), ("adagrad", 32), ("adam", 48)])

@@ -61,7 +61,9 @@ def spread(band: Band | None, unit: str) -> str:
     if band is None:
         return ""
     low, high = (_counted(one, unit) for one in (band.low, band.high))
-    ends = low if low == high else f"{low.split()[0] if isfinite(band.high) else low} to {high}"
+    if isfinite(band.low) and not isfinite(band.high):
+        return f"{low} or more, some beyond its range, in 9 of 10 draws"
+    ends = low if low == high else f"{low.split()[0]} to {high}"
     return f"{ends} in 9 of 10 draws"
 
 

@@ -71,6 +71,34 @@ def test_a_small_sweep_is_estimated_by_itself_and_only_once(opened, monkeypatch)
     assert step == pytest.approx(table.set_index("Point")["Step time [ms]"][1])
 
 
+def suggest(app):
+    return next(one for one in app.button if one.label == "Suggest axes")
+
+
+def test_undo_takes_suggested_axes_back_and_leaves_the_model(opened):
+    app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16", "search")
+    suggest(app).click().run()
+    assert not app.exception and app.selectbox(key="axis 1 knob").value
+    app.button(key="undo").click().run()
+    assert not app.exception and app.selectbox(key="axis 0 knob").value == "machine.cxl_bandwidth_GBps"
+    assert app.text_input(key="axis 0 values").value == "8,16" and not app.selectbox(key="axis 1 knob").value
+    assert app.session_state["preset"] == "tiny" and app.button(key="undo").disabled
+
+
+def test_axes_suggested_in_the_moment_in_which_another_was_chosen_are_taken(opened):
+    app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16", "search")
+    suggest(app).click()
+    app.selectbox(key="axis 0 knob").set_value("machine.num_gpus").run()
+    assert not app.exception and app.selectbox(key="axis 1 knob").value
+
+
+def test_the_point_that_was_clicked_is_forgotten_with_its_sweep(page):
+    page.session_state["picked point"] = 3
+    assert "**Point 4:**" in words(page.run())
+    page.text_input(key="axis 0 values").set_value("8,16").run()
+    assert not page.exception and "**Point 4:**" not in words(page)
+
+
 def test_a_large_sweep_has_a_button_with_its_points_and_its_time(opened):
     app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:1:64:3000&axis=system:pmem,cxl", "search")
     assert app.button(key="run").label == "Run 6,000 points" and "finished, about 2 s to go" in words(app)

@@ -56,7 +56,15 @@ def test_a_question_leads_to_the_place_that_answers_it(place):
 
 
 @each(
-    ("written", "read"), [("5 M", "5000000"), ("5e6", "5000000"), ("5,000,000", "5000000"), ("1k; 2.5K", "1000;2500"), ("x", "x")]
+    ("written", "read"),
+    [
+        ("5 M", "5000000"),
+        ("5e6", "5000000"),
+        ("5,000,000", "5000000"),
+        ("1k; 2.5K", "1000;2500"),
+        ("8 million", "8000000"),
+        ("x", "x"),
+    ],
 )
 def test_numbers_are_read_as_people_write_them(written, read):
     assert own_model.exact(written) == read
