@@ -34,11 +34,26 @@ def even(parts: Parts, nbytes: float) -> Crossing:
 
 def vectors(parts: Parts, pieces: Pieces, nbytes: float) -> Crossing:
     """Return what crosses one way of pooled vectors, of which one table's are `nbytes` for all samples of a batch."""
-    sent, received = np.zeros((2, 2, parts.number))  # over the fabric, over the network
-    for piece, times in alike(pieces).items():
-        _cross(parts, piece, times * piece.width * nbytes, sent, received)
+    return busiest(*vector_routes(parts, pieces, nbytes))
+
+
+def indices(parts: Parts, asked: Floats) -> Crossing:
+    """Return what crosses when part p is `asked`, (P,), for so many bytes of indices, evenly by the samples of all parts."""
+    return busiest(*index_routes(parts, asked))
+
+
+def busiest(sent: Floats, received: Floats) -> Crossing:
+    """Return what crosses where parts send and receive so much, (2, P), over the fabric and over the network."""
     fabric, network = np.maximum(sent, received).max(axis=1).tolist()
     return Crossing(float(sent.sum()), fabric, network)
+
+
+def vector_routes(parts: Parts, pieces: Pieces, nbytes: float) -> tuple[Floats, Floats]:
+    """Return what each part sends and receives of `vectors`, (2, P) each, over the fabric and over the network."""
+    sent, received = np.zeros((2, 2, parts.number))
+    for piece, times in alike(pieces).items():
+        _cross(parts, piece, times * piece.width * nbytes, sent, received)
+    return sent, received
 
 
 def _cross(parts: Parts, piece: Piece, nbytes: float, sent: Floats, received: Floats) -> None:
@@ -57,11 +72,9 @@ def _cross(parts: Parts, piece: Piece, nbytes: float, sent: Floats, received: Fl
     received[1] += ((members > 0).sum() - (members[group] > 0)) * each
 
 
-def indices(parts: Parts, asked: Floats) -> Crossing:
-    """Return what crosses when part p is `asked`, (P,), for so many bytes of indices, evenly by the samples of all parts."""
+def index_routes(parts: Parts, asked: Floats) -> tuple[Floats, Floats]:
+    """Return what each part sends and receives of `indices`, (2, P) each, over the fabric and over the network."""
     each, beside, group = asked / parts.number, parts.beside, parts.group
     within = np.bincount(group, weights=each)[group]
-    received = np.array([(beside - 1) * each, (parts.number - beside) * each])
     sent = np.array([within - each, each.sum() - within])
-    fabric, network = np.maximum(sent, received).max(axis=1).tolist()
-    return Crossing(float(sent.sum()), fabric, network)
+    return sent, np.array([(beside - 1) * each, (parts.number - beside) * each])

@@ -4,15 +4,16 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from engine.analysis.part_loads import divided
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.common import downloads, tables
 from pages.design import constants_panel, every_knob, tornado
 from pages.memory import memory_panel
-from pages.systems import compare_charts, compare_panel, compare_tables
+from pages.systems import compare_charts, compare_panel, compare_tables, parts_panel
 from pages.why import why_panel
 
-WHY, SYSTEMS, MEMORY = "why section", "systems section", "memory section"
+WHY, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"
 
 
 def draw(scenario: Scenario, result: Result, base: Result) -> None:
@@ -22,6 +23,8 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
         _clock(both)
     _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY, lambda: why_panel.draw(scenario))
     _section("Which system? Others beside this one, and what moves where", SYSTEMS, lambda: compare_panel.draw(scenario))
+    if divided(scenario):
+        _section("Is the work shared evenly? Tables by GPU, node, server or module", PARTS, lambda: parts_panel.draw(scenario))
     _section(
         "Does latency matter? The CXL link, near-data compute, memory under load", MEMORY, lambda: memory_panel.draw(scenario)
     )

@@ -14,7 +14,7 @@ from pages.failures import close_up_panel, crash_viewer, effects_panel, fault_ch
 from pages.memory import memory_charts
 from pages.runs import history_charts
 from pages.search.figures import sweep_charts, sweep_parallel
-from pages.systems import compare_charts
+from pages.systems import compare_charts, parts_charts
 from pages.why import why_charts, why_tables
 from tests import ROOT
 
@@ -58,6 +58,8 @@ SPECS = {
     "compare_charts.curves": compare_charts.curves("auc", "AUC", "running", TWO),
     "compare_charts.lost": compare_charts.lost(TWO),
     "compare_charts.nodes": compare_charts.nodes(TWO),
+    "parts_charts.parts": parts_charts.parts(),
+    "parts_charts.ways": parts_charts.ways(),
     "why_charts.waterfall": why_charts.waterfall(next(iter(why_tables.UNITS))),
     "why_charts.staleness": why_charts.staleness(),
     "why_charts.strict_and_relaxed": why_charts.strict_and_relaxed(),

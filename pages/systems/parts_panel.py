@@ -1,0 +1,96 @@
+"""Is the work shared evenly? What each GPU, node, server or module has to do, and what other ways of sharding would take."""
+
+import pandas as pd
+import streamlit as st
+
+from engine.analysis import part_loads
+from engine.analysis.part_loads import PartLoads
+from engine.registry import load
+from engine.scenario.scenario import Scenario
+from engine.units import GB, MS
+from pages.common import downloads
+from pages.common.plain import plain
+from pages.design import later
+from pages.systems import parts_charts
+
+MOST = 32  # bars; of more parts the slowest are drawn
+COLUMNS = {
+    "part": "Part",
+    "work": "Work",
+    "ms": "Time in a batch [ms]",
+    "held": "Tables [GB]",
+    "lookups": "Lookups",
+    "rows": "Unique rows",
+    "sent": "Exchanged [MB]",
+}
+WAYS = {"way": "Sharding", "step": "Step time [ms]", "says": "What it is"}
+
+
+def draw(scenario: Scenario) -> None:
+    """Draw the finding, the parts as bars, and the ways of sharding beside each other."""
+    found = later.found(part_loads.part_loads, scenario)
+    if isinstance(found, str):
+        st.info(plain(found))
+        return
+    if found is None:
+        st.caption(f"System {scenario.system} has one part here, or shares its work evenly: there is nothing to divide.")
+        return
+    st.markdown(f"**{plain(part_loads.sentence(found))}**")
+    if found.loads:
+        _bars(found)
+    st.markdown(
+        f"**Step time by way of sharding** `policy.sharding`, now {plain(found.in_force)}; a plan by hand is `policy.plan`"
+    )
+    table = ways(found)
+    st.vega_lite_chart(table, parts_charts.ways(), key="ways", alt="Step time by way of sharding, the one in force marked")
+    for note in table[table.step.isna()].itertuples():
+        st.caption(plain(f"{note.way}: {note.note}"))
+
+
+def _bars(found: PartLoads) -> None:
+    rows = bars(found)
+    few = f"; the {MOST} slowest of {found.number}" if found.number > MOST else ""
+    st.markdown(
+        f"**What each {plain(found.title)} does for its tables in a batch** Dashed: an even share{few}. Without launches and MLPs"
+    )
+    spec = parts_charts.parts()
+    st.vega_lite_chart(rows, spec, key="parts", alt=f"Time of each {found.title} for its tables, the slowest marked")
+    every = bars(found, found.number)[[*COLUMNS]].rename(columns=COLUMNS)
+    downloads.rows(every, "emberpool-parts", "Download the parts as CSV")
+
+
+def bars(found: PartLoads, most: int = MOST) -> pd.DataFrame:
+    """Return a row for each part and kind of work, of the slowest parts where there are more than `most`."""
+    loads = sorted(found.loads, key=lambda one: -sum(one.seconds))[:most]
+    rows = [
+        {
+            "part": f"{found.title} {one.part}",
+            "work": work,
+            "ms": seconds / MS,
+            "whole": sum(one.seconds) / MS,
+            "slowest": one is loads[0],
+            "even": found.even / MS,
+            "held": one.held / GB,
+            "lookups": one.lookups,
+            "rows": one.rows,
+            "sent": one.exchanged / 1e6,
+        }
+        for one in sorted(loads, key=lambda one: one.part)
+        for work, seconds in zip(part_loads.WORK, one.seconds, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def ways(found: PartLoads) -> pd.DataFrame:
+    """Return a row for each way of sharding, the fastest first."""
+    rows = [
+        {
+            "way": way.name,
+            "step": way.step,
+            "says": load("plans", way.name).summary if way.name != part_loads.PLAN else "The plan by hand.",
+            "chosen": way.name == found.in_force,
+            "note": way.outcome,
+        }
+        for way in found.ways
+    ]
+    return pd.DataFrame(rows).sort_values("step", kind="stable")
